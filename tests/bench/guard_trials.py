@@ -27,10 +27,9 @@ from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.figures import FIGURES
-from tuibench.model.command import StartAbTest, Stop
 from tuibench.model.event import Event, EventKind
+from tuibench.model.message import SessionSpec, StartAbTest, Stop
 from tuibench.mysql.connection import connect
-from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 
 SIZE, THREADS = {"tables": 1, "table_size": 10_000}, 16

@@ -20,13 +20,11 @@ from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import SetThreads, Stop
-from tuibench.model.message import RunState, SessionEnded, Status
+from tuibench.model.message import RunState, ServiceSpec, SessionEnded, SessionSpec, SetThreads, Status, Stop
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.tick import Sample
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch
-from tuibench.session.spec import ServiceSpec, SessionSpec
 from tuibench.workload import library
 
 PROFILE = "oltp_read_write"

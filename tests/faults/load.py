@@ -15,12 +15,11 @@ import pytest
 from tests.integration.support.commands import ours
 from tests.integration.support.session_process import Watcher, session_spec, watched
 from tests.ticks import known
-from tuibench.model.command import Stop
+from tuibench.model.message import SessionSpec, Stop
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick
-from tuibench.session.spec import SessionSpec
 
 THREADS = 16
 DELAY_MS = 10.0

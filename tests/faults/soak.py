@@ -35,8 +35,7 @@ from tuibench import paths
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import ApplyPreset, Command, SetThreads, Stop
-from tuibench.model.message import MOST_SAMPLES
+from tuibench.model.message import MOST_SAMPLES, ApplyPreset, Command, SetThreads, Stop
 
 MINUTES = 20.0
 EVERY_SECONDS = 1.0

@@ -21,7 +21,7 @@ from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAF
 from tests.ticks import known
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
-from tuibench.model.command import ApplyPreset
+from tuibench.model.message import ApplyPreset
 
 STOPPED_SECONDS = 1.5
 SLOTS = 40

@@ -26,8 +26,7 @@ from tests.integration.support.processes import until
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
 from tuibench.model.cluster import ClusterPlan, HostState
-from tuibench.model.command import ApplyPreset
-from tuibench.session.spec import SessionSpec
+from tuibench.model.message import ApplyPreset, SessionSpec
 
 pytestmark = pytest.mark.whole
 

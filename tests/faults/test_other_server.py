@@ -11,8 +11,8 @@ from tests.integration.support.commands import ask
 from tests.integration.support.session_process import DURABILITY, DURABLE
 from tests.integration.support.shared import Starter
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import ApplyPreset
 from tuibench.model.event import EventKind
+from tuibench.model.message import ApplyPreset
 from tuibench.model.server import Flavour
 
 

@@ -14,7 +14,7 @@ from tests.integration.support.processes import gone, until
 from tests.integration.support.session_process import DURABILITY, DURABLE
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import ApplyPreset
+from tuibench.model.message import ApplyPreset
 
 STOPPED_SECONDS = [2.0, pytest.param(10.0, marks=pytest.mark.whole)]
 THREADS = 64

@@ -11,8 +11,7 @@ from tests.tui.support.driving import viewer
 from tests.tui.support.fake import FakeClient
 from tuibench.cli.options import ScreenOptions
 from tuibench.errors import RunError, UsageError
-from tuibench.model.command import Stop
-from tuibench.model.message import CommandReply
+from tuibench.model.message import CommandReply, Stop
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.panels.bars import QUIT_AGAIN_HINT
 

@@ -5,7 +5,7 @@ import pytest
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer
 from tests.tui.support.fake import FakeClient
-from tuibench.model.command import ApplyPreset
+from tuibench.model.message import ApplyPreset
 from tuibench.scenes.scene import ScenePlayer, decode_scene
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.screens.monitor import BigScreen, LiveScreen

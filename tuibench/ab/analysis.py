@@ -154,16 +154,17 @@ class PairScale(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The state of a figure in a trial.
+    """The state of a figure in a trial, or of a candidate in a screening.
 
     `pairs_needed` estimates the number of further pairs until a verdict: 0 with a verdict, None while
-    unknown.
+    unknown, or without one in reach. `level` is the error rate of the interval.
     """
 
     interval: Interval
     verdict: Verdict
     pairs: int
     pairs_needed: int | None
+    level: float
 
 
 def random_orders(count: int, seed: int) -> list[bool]:
@@ -199,17 +200,17 @@ def sequential_progress(
     observed = differences(pairs)
     count = len(observed)
     if count < 2:
-        return Progress(Interval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None)
+        return Progress(Interval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None, alpha)
     mean = math.fsum(observed) / count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in observed) / (count - 1))
     interval = PairScale.of(pairs).interval(mean, half_width(count, deviation, alpha), alpha)
     verdict = interval.verdict(tolerance) if count >= FEWEST_PAIRS_OF_INTERVAL else Verdict.CANNOT_TELL
     if verdict is not Verdict.CANNOT_TELL:
-        return Progress(interval, verdict, count, 0)
+        return Progress(interval, verdict, count, 0, alpha)
     if not is_estimated:
-        return Progress(interval, verdict, count, None)
+        return Progress(interval, verdict, count, None, alpha)
     needed = pairs_until(mean, deviation, alpha=alpha, tolerance=tolerance, done=count)
-    return Progress(interval, verdict, count, needed)
+    return Progress(interval, verdict, count, needed, alpha)
 
 
 def differences(pairs: Sequence[Pair]) -> list[float]:

@@ -22,7 +22,6 @@ from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
 from tuibench.metrics.effect_detection import TOLERANCE_PERCENT
 from tuibench.metrics.figures import deciding_figure
-from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads, StartAbTest, StopAbTest
 from tuibench.model.effect import (
     MAX_CYCLES,
     MIN_CYCLES,
@@ -34,7 +33,7 @@ from tuibench.model.effect import (
     until_window_seconds,
 )
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import NO_LOAD_REFUSAL
+from tuibench.model.message import NO_LOAD_REFUSAL, ApplyPreset, ChangeSetting, SetThreads, StartAbTest
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import checked_threads
 from tuibench.model.settings import SettingState
@@ -110,7 +109,7 @@ class AbTest(Experiment):
     """One A/B test: the value of each window, and the result of the completed cycles."""
 
     called, name = "A/B test", "an A/B test"
-    starts, stops = StartAbTest, StopAbTest
+    starts, kind = StartAbTest, "ab"
     fewest_slots: ClassVar[int] = FEWEST_SLOTS
 
     def __init__(

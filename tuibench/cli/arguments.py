@@ -42,7 +42,17 @@ def normalize(
     `line` gets what is known about a command line of sysbench.
     """
     for place, argument in enumerate(arguments, 1):
-        _check_utf8(place, argument)
+        # Raises UsageError for bytes that are not UTF-8: they can be neither sent to the server nor recorded.
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            name = (
+                argument.partition("=")[0].encode(errors="replace").decode() if argument[:2] == "--" else ""
+            )
+            what = f" ({name})" if name else ""
+            raise UsageError(
+                f"argument {place}{what} is not valid UTF-8", "is the terminal set to UTF-8?"
+            ) from None
     rest = [_with_hyphens(argument) for argument in arguments]
     if len(rest) == 1 and rest[0] in COMPLETION_OPTIONS:
         return [f"{rest[0]}="]
@@ -122,18 +132,6 @@ def _with_stdout_default(arguments: list[str]) -> list[str]:
     """Add the stdout value to options given without a file."""
     optional = OPTIONAL_FILE_OPTIONS.get(arguments[0] if arguments else "", ())
     return [f"{each}={STDOUT}" if each in optional else each for each in arguments]
-
-
-def _check_utf8(place: int, argument: str) -> None:
-    """Raises UsageError for bytes that are not UTF-8: they can be neither sent to the server nor recorded."""
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
-        name = argument.partition("=")[0].encode(errors="replace").decode() if argument[:2] == "--" else ""
-        what = f" ({name})" if name else ""
-        raise UsageError(
-            f"argument {place}{what} is not valid UTF-8", "is the terminal set to UTF-8?"
-        ) from None
 
 
 def _with_hyphens(argument: str) -> str:

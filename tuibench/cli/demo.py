@@ -33,9 +33,9 @@ from tuibench.cli.tables import make_tables
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode, UsageError
 from tuibench.load.tables import LoadOptions
+from tuibench.model.message import SessionSpec
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
-from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
 
@@ -188,21 +188,11 @@ def _run_demo(
         server.release()
         return code
     if display is not None:
-        return _run_on_screen(spec, server, display, background.grace_seconds, scene)
+        # Run on the screen. The session, too, keeps the server alive: if left, it restores and records first.
+        socket = run_async(start_session(spec, background.grace_seconds))
+        ended = open_viewer(socket, display, scene=scene)
+        if ended is None:
+            server.release()
+        return end_viewer(ended, socket)
     _, code = run_async(run_headless(spec, HeadlessOutput()))
     return code
-
-
-def _run_on_screen(
-    spec: SessionSpec,
-    server: PrivateServer,
-    display: "DisplayOptions",
-    grace_seconds: float | None,
-    scene: "ScenePlayer | None",
-) -> ExitCode:
-    """Run on the screen. The session, too, keeps the server alive: if left, it restores and records first."""
-    socket = run_async(start_session(spec, grace_seconds))
-    ended = open_viewer(socket, display, scene=scene)
-    if ended is None:
-        server.release()
-    return end_viewer(ended, socket)

@@ -27,15 +27,15 @@ from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
 from tuibench.model.option import Option, check_choice, check_range
 from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
 from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
-from tuibench.model.schedule import Quantity, Schedule, first_level, parse_size, total_seconds
+from tuibench.model.schedule import Quantity, first_level, parse_size, total_seconds
 from tuibench.model.server import ServerLimits
 from tuibench.model.sweep import ServerBuild, Start, SweepPlan
 
 if TYPE_CHECKING:
     from tuibench.demo.binaries import Binary
     from tuibench.model.effect import AbTestPlan
+    from tuibench.model.message import Address, SessionSpec
     from tuibench.model.tune import TunePlan
-    from tuibench.session.spec import Address, SessionSpec
     from tuibench.tui.styled_app import DisplayOptions
     from tuibench.workload.adhoc_sql import AdhocTransaction
 
@@ -362,7 +362,15 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
 
     Raises UsageError for options that exclude each other, and for invalid names.
     """
-    schedule = _schedule(values)
+    # The schedule; empty without one. Raises UsageError for more than one.
+    given = {
+        f"--{key.replace('_', '-')}": values[key] for key in ("plan", "ramp", "ramp_rate") if values.get(key)
+    }
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)}: one plan at a time", "--plan takes any sequence: 1..64/1m,64:2m"
+        )
+    schedule = next(iter(given.values()), ())
     fields = values.of_part("") | {"profile": profile, "options": options, "schedule": schedule}
     if planned := first_level(schedule, Quantity.THREADS):
         if "threads" in values.given and values["threads"] != planned:
@@ -395,18 +403,6 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
 def seed_or_random(given: int) -> int:
     """Seed of a run; 0 selects a random one. Avoids `secrets`, which is slow to import."""
     return given or int.from_bytes(os.urandom(4)) >> 1 or 1
-
-
-def _schedule(values: PlanValues) -> Schedule:
-    """The schedule; empty without one. Raises UsageError for more than one."""
-    given = {
-        f"--{key.replace('_', '-')}": values[key] for key in ("plan", "ramp", "ramp_rate") if values.get(key)
-    }
-    if len(given) > 1:
-        raise UsageError(
-            f"{' and '.join(given)}: one plan at a time", "--plan takes any sequence: 1..64/1m,64:2m"
-        )
-    return next(iter(given.values()), ())
 
 
 def _check_sources(plan: RunPlan) -> None:
@@ -776,7 +772,7 @@ class MetricsOptions:
 
 def parse_address(text: str) -> Address:
     """Parse `HOST:PORT`, `:PORT` or `PORT`; an IPv6 address is in brackets."""
-    from tuibench.session.spec import Address
+    from tuibench.model.message import Address
 
     host, _, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")

@@ -133,41 +133,41 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
     from tuibench.cli.runner import run_async
     from tuibench.clock import SystemClock
     from tuibench.mysql.connection import connect
-    from tuibench.observe import digest_reader
+    from tuibench.observe import statements
 
     target = server.target()
-    database = digest_reader.checked_database(target.database)
+    database = statements.checked_database(target.database)
 
-    async def read() -> tuple[digest_reader.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
+    async def read() -> tuple[statements.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
         connection = await connect(target)
         try:
-            found = await digest_reader.read_digests(connection, database, options.seconds, SystemClock())
-            named = [table for digest in found.digests for table in tables_named(digest.text)]
-            return found, await digest_reader.read_tables(connection, database, named)
+            found = await statements.read_digests(connection, database, options.seconds, SystemClock())
+            named = [table for digest in found.digests for table in tables_named(digest)]
+            return found, await statements.read_tables(connection, database, named)
         finally:
             await connection.close()
 
     found, tables = run_async(read())
     kinds: list[TransactionModel] = []
     skipped: list[str] = []
-    for digest in found.digests:
+    for digest, times in found.digests.items():
         if len(kinds) == options.top:
             break
-        if not _is_of(digest.text, tables):
+        if not _is_of(digest, tables):
             continue
         try:
-            statement = model_of_digest(digest.text, tables)
+            statement = model_of_digest(digest, tables)
         except UnknownValueError as error:
-            skipped.append(f"{count(digest.times)} × {_short(digest.text)}: unknown {error}")
+            skipped.append(f"{count(times)} × {_short(digest)}: unknown {error}")
             continue
-        kinds.append(TransactionModel(digest.times, False, (statement,)))
+        kinds.append(TransactionModel(times, False, (statement,)))
     if not kinds:
         raise RunError(
             f"the server has no digests of statements on the database '{database}'"
             + (f": {_unseen(found.unseen)}" if found.unseen else ""),
             "run the traffic first, or use a slow query log: tuibench profiles from-slow-log FILE",
         )
-    total = sum(digest.times for digest in found.digests if _is_of(digest.text, tables))
+    total = sum(times for digest, times in found.digests.items() if _is_of(digest, tables))
     notes = [
         *_head("Created by tuibench from a server's statement digests.", {database}),
         "Digests have no values: they are drawn from the columns that a statement names. Each statement "
@@ -500,16 +500,12 @@ def _show(name: str, as_json: bool) -> None:
 
 def _check(name: str, as_json: bool) -> None:
     profile = library.load_profile(_resolve_file(name))
-    _try_compile(profile)
+    # Compile the profile. Raises UsageError for errors that only option values or a connection show.
+    TransactionGenerator(compile_profile(profile, {}), 0, 0)
     if as_json:
         echo_json(ProfileCheck(name=profile.name))
     else:
         click.echo(f"{name}: ok")
-
-
-def _try_compile(profile: Profile) -> None:
-    """Compile the profile. Raises UsageError for errors that only option values or a connection show."""
-    TransactionGenerator(compile_profile(profile, {}), 0, 0)
 
 
 def _resolve_file(name: str) -> str:

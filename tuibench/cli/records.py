@@ -301,7 +301,7 @@ def replay(
         from tuibench.tui.viewer import write_cast
 
         display, cells = screen.display_options(), parse_size(size or CAST_SIZE)
-        messages = [(each.at_seconds, each.message) for each in timed_messages(found)]
+        messages = timed_messages(found)
         with writing_to(cast), Path(cast).open("w", encoding="utf-8") as file:
             run_async(write_cast(file, ReplayClient(found).hello, messages, display, cells, speed))
         info(f"{cast}: {len(found.samples)} samples; asciinema play {cast}, or agg {cast} run.gif")

@@ -180,7 +180,7 @@ def run(
     session.keep_records()
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
     if server_program:
-        from tuibench.sweep.starts import ab_over_starts
+        from tuibench.sweep.execution import ab_over_starts
 
         report.check_over_starts()
         raise click.exceptions.Exit(ab_over_starts(plan, server_program, private, start))

@@ -31,15 +31,22 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.model.command import Stop
-from tuibench.model.message import Hello, RunState, SessionEnded, SessionMessage, Status
+from tuibench.model.message import (
+    Hello,
+    RunState,
+    ServiceSpec,
+    SessionEnded,
+    SessionMessage,
+    SessionSpec,
+    Status,
+    Stop,
+)
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.service import registry
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch
-from tuibench.session.spec import ServiceSpec, SessionSpec
 
 if TYPE_CHECKING:
     from tuibench.demo.server import PrivateServer
@@ -203,23 +210,21 @@ async def _start_and_wait(spec: SessionSpec, grace_seconds: float | None) -> Ses
     socket = await start_session(spec, grace_seconds)
     client = await SessionClient.join(socket, samples=0)
     try:
-        return await _wait_until_running(client)
+        if client.hello.status.state is not RunState.STARTING:
+            return None
+        async for news in client.messages():
+            if isinstance(news, SessionEnded):
+                return news
+            if isinstance(news, Status) and news.state not in (RunState.STARTING, RunState.STOPPING):
+                return None
+        raise RunError(
+            "the session's process ended before its load ran", f"see {paths.state_dir() / LOG_FILE}"
+        )
     except BaseException:
         await client.submit(Stop())
         raise
     finally:
         await client.close()
-
-
-async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
-    if client.hello.status.state is not RunState.STARTING:
-        return None
-    async for news in client.messages():
-        if isinstance(news, SessionEnded):
-            return news
-        if isinstance(news, Status) and news.state not in (RunState.STARTING, RunState.STOPPING):
-            return None
-    raise RunError("the session's process ended before its load ran", f"see {paths.state_dir() / LOG_FILE}")
 
 
 def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:

@@ -30,7 +30,7 @@ from tuibench.model.server import (
 )
 
 if TYPE_CHECKING:
-    from tuibench.session.spec import ReplicaChoice
+    from tuibench.model.message import ReplicaChoice
 
 MAX_PORT = 65535
 
@@ -399,7 +399,7 @@ _REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(
 
 def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
     """The replicas, with the login of `target`. Raises UsageError for an invalid address."""
-    from tuibench.session.spec import ReplicaChoice
+    from tuibench.model.message import ReplicaChoice
 
     named = [text for text in texts if text != AUTO]
     return ReplicaChoice(

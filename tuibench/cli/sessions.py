@@ -23,10 +23,9 @@ from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageError, did_you_mean
 from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
-from tuibench.model import command as commands
-from tuibench.model.command import Command, Stop, WatchStatements
+from tuibench.model import message as commands
 from tuibench.model.effect import AbTestResult, EffectProgress
-from tuibench.model.message import CommandReply, Hello, RunState, SessionEnded, Status
+from tuibench.model.message import Command, CommandReply, Hello, RunState, SessionEnded, Status, Stop, Watch
 from tuibench.model.option import Option
 from tuibench.model.schedule import (
     SECONDS_PER_UNIT,
@@ -150,14 +149,14 @@ def parse_plan(words: Arguments) -> commands.Command:
 def parse_probe(words: Arguments) -> commands.Command:
     """`stop`, `next`, or the objectives of a new probe; `rate` steps the rate instead of the threads."""
     if list(words) in (["stop"], ["next"]):
-        return commands.StopProbe() if words[0] == "stop" else commands.NextStep()
+        return commands.StopExperiment("probe") if words[0] == "stop" else commands.NextStep()
     return commands.StartProbe(parse_probe_words(words))
 
 
 def parse_ab_test(words: Arguments) -> commands.Command:
     """`stop`, or `NAME=V1,V2`, followed by `±2%` and the maximum duration in any order."""
     if list(words) == ["stop"]:
-        return commands.StopAbTest()
+        return commands.StopExperiment("ab")
     if not words:
         raise ValueError("it takes two values, such as sync_binlog=1,0")
     subject, a, b = parse_ab(words[0])
@@ -173,7 +172,7 @@ def parse_ab_test(words: Arguments) -> commands.Command:
 def parse_tune(words: Arguments) -> commands.Command:
     """`stop`, or settings and topics, a time, a tolerance, and whether risks are allowed."""
     if list(words) == ["stop"]:
-        return commands.StopTune()
+        return commands.StopExperiment("tune")
     return commands.StartTune(parse_tune_words(words))
 
 
@@ -526,7 +525,13 @@ def ctl(
     if wait and name != "stop":
         raise UsageError(f"--wait is for stop, not for {name}")
     if name == STATUS:
-        _print_status(session, rest, output)
+        if rest:
+            raise UsageError(f"ctl status takes no argument, not '{rest[0]}'")
+        hello = run_async(fetch_hello(find_session_socket(session)))
+        if output == JSON:
+            echo_json(session_status(hello))
+        else:
+            click.echo(status_text(hello))
         return
     if name == STATEMENTS:
         _print_statements(session, rest, output, timeout)
@@ -547,16 +552,6 @@ def ctl(
 ctl.__doc__ = f"{getdoc(ctl)}\n\n\b\n{verbs_help()}"
 
 
-def _print_status(session: str, rest: list[str], output: str) -> None:
-    if rest:
-        raise UsageError(f"ctl status takes no argument, not '{rest[0]}'")
-    hello = run_async(fetch_hello(find_session_socket(session)))
-    if output == JSON:
-        echo_json(session_status(hello))
-    else:
-        click.echo(status_text(hello))
-
-
 def _print_statements(session: str, rest: list[str], output: str, timeout: float) -> None:
     if rest:
         raise UsageError(f"ctl statements takes no argument, not '{rest[0]}'")
@@ -572,10 +567,10 @@ async def _read_statements(socket: Path, seconds: float) -> StatementReport:
     client = await SessionClient.join(socket, samples=0, read_only=True)
     try:
         async with asyncio.timeout(seconds):
-            await client.submit(WatchStatements())
+            await client.submit(Watch("statements"))
             async for news in client.messages():
                 if isinstance(news, Sample):
-                    await client.submit(WatchStatements())
+                    await client.submit(Watch("statements"))
                 if isinstance(news, StatementReport) and news.seconds:
                     return news
     except TimeoutError:

@@ -13,9 +13,9 @@ from tuibench.cli.click_command import Argument
 from tuibench.cli.output import info
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.errors import UsageError
+from tuibench.model.message import Address
 from tuibench.model.option import Option
 from tuibench.service.http import listen_tcp
-from tuibench.session.spec import Address
 
 if TYPE_CHECKING:
     from tuibench.cli.web_application import ScreenServer

@@ -381,7 +381,10 @@ class Agent:
         while (message := await self._channel.receive()) is not None:
             match message:
                 case Beat(sent_ns=sent_ns):
-                    self._renew()
+                    now_ns = self._clock.now_ns()
+                    self._lease.renew(now_ns)
+                    if self._load is not None and not self._lease.is_over(now_ns):
+                        self._load.renew_lease()
                     self._channel.send(BeatReply(sent_ns, self._clock.now_ns(), self._clock.wall_seconds()))
                 case AcceptHost(lease_seconds=seconds):
                     self._lease = Lease(seconds, self._clock.now_ns())
@@ -389,12 +392,6 @@ class Agent:
                     self._commands.put_nowait(message)
                 case _:
                     assert_never(message)
-
-    def _renew(self) -> None:
-        now_ns = self._clock.now_ns()
-        self._lease.renew(now_ns)
-        if self._load is not None and not self._lease.is_over(now_ns):
-            self._load.renew_lease()
 
     async def _watch_lease(self) -> None:
         """Raises LeaseOverError when the lease has run out."""

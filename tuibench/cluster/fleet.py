@@ -325,7 +325,10 @@ class HostFleet(Fleet):
         self._release_held()
         await self._take_arrivals()
         reports = await super().report(checkpoint=checkpoint)
-        self._note_losses_of_workers()
+        # Records workers that ended on a host and were replaced there.
+        for host in self._hosts:
+            losses, host.losses = host.losses, []
+            self.losses += [replace(loss, name=f"{loss.name} of {host.name}") for loss in losses]
         return self._with_latencies(reports)
 
     async def finish(self, grace_seconds: float) -> list[WorkerReport]:
@@ -345,7 +348,8 @@ class HostFleet(Fleet):
         gone.finished.set()
         self._workers.pop(place)
         connections = self._assignment.remove(place)
-        self._hold(gone, known, connections)
+        until_ns = self.cluster.clock.now_ns() + round(self.cluster.plan.silence_seconds * NS_PER_SECOND)
+        self._held.append(HeldConnections(until_ns, connections, self._quota_left(gone, known)))
         seconds = self.cluster.plan.silence_seconds
         self.losses.append(HostLoss.of(gone, error, known, connections, seconds))
         lost = LostHost(gone, self.cluster.clock.now_ns())
@@ -398,10 +402,6 @@ class HostFleet(Fleet):
     def _allowed(self) -> int:
         """The number of connections for the hosts; those of lost hosts may still be open for a while."""
         return min(self._threads, max(self._threads - self.held_connections, self._assignment.total))
-
-    def _hold(self, gone: HostLink, known: WorkerReport | None, connections: int) -> None:
-        until_ns = self.cluster.clock.now_ns() + round(self.cluster.plan.silence_seconds * NS_PER_SECOND)
-        self._held.append(HeldConnections(until_ns, connections, self._quota_left(gone, known)))
 
     def _quota_left(self, gone: HostLink, known: WorkerReport | None) -> int:
         """Transactions of a lost host's quota that were not started by its last report."""
@@ -457,12 +457,6 @@ class HostFleet(Fleet):
         if not (reports and arrived):
             return reports
         return [replace(reports[0], hists=sum_by_name(arrived)), *reports[1:]]
-
-    def _note_losses_of_workers(self) -> None:
-        """Records workers that ended on a host and were replaced there."""
-        for host in self._hosts:
-            losses, host.losses = host.losses, []
-            self.losses += [replace(loss, name=f"{loss.name} of {host.name}") for loss in losses]
 
     def _workers_of(self, field: str) -> tuple[str, ...]:
         """Names of the workers listed in this field of the hosts' last reports."""

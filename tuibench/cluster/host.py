@@ -316,9 +316,28 @@ class HostLink(WorkerLink[FromAgent]):
         self._has_responded = True
         match message:
             case BeatReply():
-                self._take_reading(message)
+                clock = self._clock
+                self.offset.add(
+                    message.sent_ns,
+                    clock.now_ns(),
+                    message.now_ns,
+                    clock.wall_seconds(),
+                    message.wall_seconds,
+                )
+                self._reading_taken.set()
             case HostReport():
-                self._take_host_report(message)
+                counters: Counters = message.report.counters
+                done = counters.completed - self._done_before
+                self.transactions_per_second = (
+                    done / message.report.seconds if message.report.seconds else 0.0
+                )
+                self._done_before = counters.completed
+                self.latest = message
+                self.losses += message.losses
+                self._latencies.append(message.latencies)
+                self.late_commands_ms = max(self.late_commands_ms, message.late_commands_ms)
+                gaps = message.report.gaps.shifted(-self.offset.offset_ns)
+                self.take_report(replace(message.report, gaps=gaps))
             case ConnectionIds(ids=ids):
                 self.take_connection_ids(ids)
             case Reassign(due_ns=due_ns, quota=quota):
@@ -343,23 +362,6 @@ class HostLink(WorkerLink[FromAgent]):
             await super()._read()
         except BrokenFrameError as error:
             self._reason = f"it sent an invalid message ({error})"
-
-    def _take_reading(self, reply: BeatReply) -> None:
-        clock = self._clock
-        self.offset.add(reply.sent_ns, clock.now_ns(), reply.now_ns, clock.wall_seconds(), reply.wall_seconds)
-        self._reading_taken.set()
-
-    def _take_host_report(self, message: HostReport) -> None:
-        counters: Counters = message.report.counters
-        done = counters.completed - self._done_before
-        self.transactions_per_second = done / message.report.seconds if message.report.seconds else 0.0
-        self._done_before = counters.completed
-        self.latest = message
-        self.losses += message.losses
-        self._latencies.append(message.latencies)
-        self.late_commands_ms = max(self.late_commands_ms, message.late_commands_ms)
-        gaps = message.report.gaps.shifted(-self.offset.offset_ns)
-        self.take_report(replace(message.report, gaps=gaps))
 
 
 async def _greeted(wire: Wire, carrier: Carrier) -> tuple[HostChannel, AgentHello]:

@@ -23,10 +23,9 @@ from tuibench.demo.server import KillableServer
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.load.fleet import can_begin_again
 from tuibench.load.messages import WorkerReport
-from tuibench.model.command import CrashServer
 from tuibench.model.event import CRASH_FAILED, Event, EventKind
 from tuibench.model.findings import Crash
-from tuibench.model.message import CRASH_REFUSAL, NO_LOAD_REFUSAL
+from tuibench.model.message import CRASH_REFUSAL, NO_LOAD_REFUSAL, CrashServer
 from tuibench.model.tick import Sample, Tick, fold_histograms
 from tuibench.session.laboratory import Experiment, ExperimentSession
 from tuibench.session.load import LoadController

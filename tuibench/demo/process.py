@@ -321,22 +321,18 @@ def find_end(layout: DirectoryLayout) -> ServerUnavailableError | None:
     try:
         end = msgspec.json.decode(layout.server_end.read_bytes(), type=ServerEnd)
     except FileNotFoundError:
-        return _without_reason(layout)
+        try:
+            descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return ServerUnavailableError(f"{WHAT}: it was stopped, and {layout.root} is removed")
+        except OSError:
+            return None
+        with open(descriptor, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return None
+        return ServerUnavailableError(f"{WHAT}: its supervisor has ended")
     except (OSError, *DECODE_ERRORS):
         return ServerUnavailableError(WHAT)
     return ServerUnavailableError(f"{WHAT}: {end.words}", end.hint)
-
-
-def _without_reason(layout: DirectoryLayout) -> ServerUnavailableError | None:
-    try:
-        descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return ServerUnavailableError(f"{WHAT}: it was stopped, and {layout.root} is removed")
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return None
-    return ServerUnavailableError(f"{WHAT}: its supervisor has ended")

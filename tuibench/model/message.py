@@ -3,25 +3,304 @@
 A new connection receives a `Hello` and may submit commands. With `JoinSession` it becomes a viewer: it
 receives a `Hello` with the requested history, then every message as it happens, up to `SessionEnded`.
 
-`ReplayState` is the position in the replay of a recorded run.
+Commands are submitted by keys, palette and scripts. `SessionSpec` is the specification of a session, which
+its process gets at its start. `ReplayState` is the position in the replay of a recorded run.
 """
 
 from enum import StrEnum
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from tuibench.model.command import Command
-from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, EffectProgress
+from tuibench.model.effect import (
+    DEFAULT_MAX_SECONDS,
+    DEFAULT_TOLERANCE_PERCENT,
+    AbTestResult,
+    CommitCost,
+    CommitCosts,
+    EffectProgress,
+)
 from tuibench.model.event import Event
 from tuibench.model.findings import Headline
-from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeState
-from tuibench.model.schedule import PlanProgress
+from tuibench.model.plan import GRACE_SECONDS, RunPlan
+from tuibench.model.probe import ProbeOrder, ProbeState
+from tuibench.model.schedule import PlanProgress, Schedule
 from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
-from tuibench.model.tune import TuneProgress
+from tuibench.model.tune import OPERATORS_BUDGET, TunePlan, TuneProgress
+
+
+class Address(NamedTuple):
+    """Address to listen on; port 0 is any free port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ReplicaChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """The replicas to read: the named ones, and with `find` those that the server lists. None by default."""
+
+    targets: tuple[Target, ...] = ()
+    find: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.find or bool(self.targets)
+
+
+class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One run on one server.
+
+    `session` is its name, `run_directory` the folder of its record. `inherit_fds` are descriptors that its
+    guardian must also hold open: a private server lives as long as a process holds its pipe.
+    `private_server` is the directory of a private server, with whose end the run ends; empty for others.
+    `control` are the descriptors by which it may be killed and started again, None if it may not.
+    `yes_this_server` allows changes of settings although the server looks like production. `drain_seconds` is
+    how long transactions in flight may take at the end before they are abandoned. `metrics_at` is the address
+    of its metrics for Prometheus, None for none. `replicas` are the plan's replicas, with their logins.
+    """
+
+    session: str
+    plan: RunPlan
+    target: Target
+    run_directory: str
+    inherit_fds: tuple[int, ...] = ()
+    private_server: str = ""
+    control: tuple[int, int] | None = None
+
+    yes_this_server: bool = False
+    drain_seconds: float = 2.0
+    metrics_at: Address | None = None
+    replicas: ReplicaChoice = ReplicaChoice()
+
+    @property
+    def pass_fds(self) -> tuple[int, ...]:
+        """The descriptors that the session's process needs."""
+        return self.inherit_fds + (self.control or ())
+
+
+class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A session to be served on a socket.
+
+    `grace_seconds` is how long it continues without a viewer, None for no limit.
+    """
+
+    session: SessionSpec
+    socket: str
+    grace_seconds: float | None = GRACE_SECONDS
+
+
+class Launched(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply of a starting service: its socket, or (with an exit code) the reason why it cannot run."""
+
+    socket: str = ""
+    message: str = ""
+    hint: str = ""
+    exit_code: int = 0
+
+
+class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
+    """Set the number of connections."""
+
+    threads: int
+
+
+class SetRate(msgspec.Struct, frozen=True, tag="rate"):
+    """Set the target rate in transactions per second; 0 for no limit."""
+
+    rate: float
+
+
+class SetWeights(msgspec.Struct, frozen=True, tag="weights"):
+    """Set the weights of the profile's transactions; transactions not named keep theirs."""
+
+    weights: dict[str, float]
+
+
+class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
+    """Add this delay to each network round trip; 0 for none."""
+
+    milliseconds: float
+
+
+class SetPlan(msgspec.Struct, frozen=True, tag="plan"):
+    """Follow this plan, in place of the current one."""
+
+    stages: Schedule
+
+
+class HoldPlan(msgspec.Struct, frozen=True, tag="hold plan"):
+    """Hold the plan at its current level; the load continues."""
+
+
+class ResumePlan(msgspec.Struct, frozen=True, tag="resume plan"):
+    """Resume a held plan."""
+
+
+class StartProbe(msgspec.Struct, frozen=True, tag="probe"):
+    """Start a probe for the saturation point; the previous load is restored at its end."""
+
+    order: ProbeOrder = ProbeOrder()
+
+
+class NextStep(msgspec.Struct, frozen=True, tag="next step"):
+    """End the probe's current step early and continue with the next one."""
+
+
+class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
+    """Alternate two values until the effect of B against A is known, then restore the original value.
+
+    `subject` is a setting, `preset` or `threads`. The test ends after at most `max_seconds`, and as soon as B
+    is higher, lower, or equal within `tolerance_percent`.
+    """
+
+    subject: str
+    a: str
+    b: str
+    tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
+    max_seconds: float = DEFAULT_MAX_SECONDS
+
+
+class StopExperiment(msgspec.Struct, frozen=True, tag="stop experiment"):
+    """End the probe, A/B test or screening, report its results so far and restore the original values."""
+
+    kind: Literal["probe", "ab", "tune"]
+
+
+class StartTune(msgspec.Struct, frozen=True, tag="tune"):
+    """Screen settings by A/B tests, then restore the original values."""
+
+    plan: TunePlan = TunePlan(budget_seconds=OPERATORS_BUDGET)
+
+
+class ChangeSetting(msgspec.Struct, frozen=True, tag="set"):
+    """Set a global variable of the server; journalled first, restored at the end."""
+
+    name: str
+    value: str
+
+
+class ApplyPreset(msgspec.Struct, frozen=True, tag="preset"):
+    """Set a named group of variables: durable, relaxed or unsafe."""
+
+    name: str
+
+
+class RestoreSettings(msgspec.Struct, frozen=True, tag="restore"):
+    """Restore the settings that this session changed on the server, or only those named."""
+
+    names: tuple[str, ...] = ()
+
+
+class TrustServer(msgspec.Struct, frozen=True, tag="yes-this-server"):
+    """Allow changes of this server's settings although it resembles a production server; remembered."""
+
+
+class Pause(msgspec.Struct, frozen=True, tag="pause"):
+    """Pause the load: transactions in flight end, no new one starts."""
+
+
+class Resume(msgspec.Struct, frozen=True, tag="resume"):
+    """Resume the load after a pause."""
+
+
+class Mark(msgspec.Struct, frozen=True, tag="mark"):
+    """Add a numbered mark to the time axis."""
+
+    text: str = ""
+
+
+class ResetStats(msgspec.Struct, frozen=True, tag="reset"):
+    """Reset the run's counters, latencies and summary."""
+
+
+class Watch(msgspec.Struct, frozen=True, tag="watch"):
+    """Report what a screen shows only while it is open; repeat the command to continue.
+
+    `activity` are the server's sessions and locks, `time` is who waits, by wait class: both for a few
+    seconds. `statements` are those that took the most time since the first such request.
+    """
+
+    what: Literal["activity", "statements", "time"]
+
+
+class RecordCpuProfile(msgspec.Struct, frozen=True, tag="cpu profile"):
+    """Record the functions of the server that use the processor, for so many seconds from now; 0 ends it."""
+
+    seconds: float = 60.0
+
+
+class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
+    """Kill the current query of the server connection with this id; the connection stays open."""
+
+    id: int
+
+
+class Undo(msgspec.Struct, frozen=True, tag="undo"):
+    """Take back the last change of the load or of settings."""
+
+
+class RunSql(msgspec.Struct, frozen=True, tag="run sql"):
+    """Execute one statement on a connection of its own, while the load runs."""
+
+    sql: str
+
+
+class CrashServer(msgspec.Struct, frozen=True, tag="crash"):
+    """Kill the private server under load, start it again, and compare what it had acknowledged with what it
+    has.
+    """
+
+
+class Stop(msgspec.Struct, frozen=True, tag="stop"):
+    """End the load, restore the settings, write the summary."""
+
+
+LoadCommand = (
+    SetThreads
+    | SetRate
+    | SetWeights
+    | SetDelay
+    | SetPlan
+    | HoldPlan
+    | ResumePlan
+    | Pause
+    | Resume
+    | ResetStats
+)
+"""Commands of the load: executed one at a time."""
+
+SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
+"""Commands of settings: executed one at a time, in parallel with the load, because a server may be slow to
+change a setting.
+"""
+
+ExperimentCommand = StartAbTest | StartTune | StartProbe | StopExperiment | NextStep | CrashServer
+"""Commands of experiments: they wait for no other command; the changes of an experiment are executed one at a
+time.
+"""
+
+Command = (
+    LoadCommand
+    | SettingCommand
+    | ExperimentCommand
+    | Mark
+    | Watch
+    | RecordCpuProfile
+    | KillQuery
+    | RunSql
+    | Undo
+    | Stop
+)
+
+PollCommand = Watch
+"""Read-only commands: read-only viewers may send them, and their replies are not shown."""
+
 
 PROTOCOL_VERSION = 3
 

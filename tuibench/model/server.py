@@ -497,7 +497,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """`environment.json`. `location` is the client's location relative to the server: local or remote.
 
     `variables` are the server's global variables that affect speed or durability, before the load,
-    `in_effect` is what they do not say: see `observe.in_effect`. `disk`, and what `host` contains about the
+    `in_effect` is what they do not say: see `observe.host_facts`. `disk`, and what `host` contains about the
     server, are known only if the server runs on the client's host. `gaps` lists the information that was not
     available.
     """

@@ -460,17 +460,13 @@ def is_server_process(pid: int, info: ServerInfo) -> bool:
     try:
         return os.path.realpath(process.cwd()) == os.path.realpath(info.datadir)
     except (psutil.Error, OSError):
-        return _is_as_old(process, info.uptime_seconds)
-
-
-def _is_as_old(process: psutil.Process, uptime_seconds: int | None) -> bool:
-    if uptime_seconds is None:
-        return False
-    try:
-        age_seconds = time.time() - process.create_time()
-    except psutil.Error:
-        return False
-    return abs(age_seconds - uptime_seconds) <= AGE_TOLERANCE_SECONDS
+        if info.uptime_seconds is None:
+            return False
+        try:
+            age_seconds = time.time() - process.create_time()
+        except psutil.Error:
+            return False
+        return abs(age_seconds - info.uptime_seconds) <= AGE_TOLERANCE_SECONDS
 
 
 def _by_pid_file(info: ServerInfo) -> Iterator[int]:

@@ -293,7 +293,12 @@ class ActivitySampler:
         open_count = len(opened)
         if open_count == MOST_TRANSACTIONS:
             open_count = int((await connection.query(COUNT_SQL))[0][0])
-        await self._look_for_deadlock(connection)
+        self._looks += 1
+        if self._looks % DEADLOCK_EVERY_SAMPLES == 1:
+            rows, self._deadlock_gap = await _query_or_reason(
+                connection, "SHOW ENGINE INNODB STATUS", "the last deadlock"
+            )
+            self._deadlock = last_deadlock(str(rows[0][2])) if rows else None
         return Activity(
             sessions=parse_server_sessions(listed),
             others=others,
@@ -320,14 +325,6 @@ class ActivitySampler:
                 if error.code not in NO_TABLE_CODES or is_last:
                     raise
             del self._sources[0]
-
-    async def _look_for_deadlock(self, connection: Connection) -> None:
-        self._looks += 1
-        if self._looks % DEADLOCK_EVERY_SAMPLES == 1:
-            rows, self._deadlock_gap = await _query_or_reason(
-                connection, "SHOW ENGINE INNODB STATUS", "the last deadlock"
-            )
-            self._deadlock = last_deadlock(str(rows[0][2])) if rows else None
 
 
 async def _kill(id: int, connection: Connection) -> SQLError | bool:

@@ -285,10 +285,18 @@ class MonitoringConnection:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout_seconds
         while True:
-            task, running = self._current(job)
+            # The task in flight and its job; starts the given one if there is none.
+            if self._task is None or self._job is None:
+                self._task = asyncio.create_task(self._perform(job))
+                self._job, self._since_ns = job, self._clock.now_ns()
+            task, running = self._task, self._job
             await asyncio.wait({task}, timeout=max(0.0, deadline - loop.time()))
             if not task.done():
-                self._note_silence()
+                waited_ns = self._clock.now_ns() - self._since_ns
+                self.last_error = f"no answer for {waited_ns / NS_PER_SECOND:.1f} s"
+                if waited_ns >= self._give_up_ns:
+                    self._cancel()
+                    self._drop()
                 return None
             self._task = None
             result: T | None = task.result()
@@ -305,13 +313,6 @@ class MonitoringConnection:
             connection, self._connection = self._connection, None
             await connection.close()
 
-    def _current(self, job: Job[Any]) -> tuple[asyncio.Task[Any], Job[Any]]:
-        """The task in flight and its job; starts the given one if there is none."""
-        if self._task is None or self._job is None:
-            self._task = asyncio.create_task(self._perform(job))
-            self._job, self._since_ns = job, self._clock.now_ns()
-        return self._task, self._job
-
     async def _perform(self, job: Job[T]) -> T | None:
         try:
             if self._connection is None:
@@ -327,13 +328,6 @@ class MonitoringConnection:
             self.last_error = ""
             return result
         return None
-
-    def _note_silence(self) -> None:
-        waited_ns = self._clock.now_ns() - self._since_ns
-        self.last_error = f"no answer for {waited_ns / NS_PER_SECOND:.1f} s"
-        if waited_ns >= self._give_up_ns:
-            self._cancel()
-            self._drop()
 
     def _cancel(self) -> None:
         if self._task:

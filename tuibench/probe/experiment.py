@@ -6,43 +6,396 @@
 What is measured next, and when a step is over, is decided by the search (`plan`). However a probe ends, there
 is a result of what was measured (`result`), and the load returns to what it was; threads or a rate set by
 hand stay.
+
+The result is that of the steps so far: knee, law, bottleneck, and the commands of a formal run.
 """
 
 import asyncio
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from statistics import median
 from typing import Any
 
 from msgspec.structs import replace
 
 from tuibench.demo.process import is_private_socket
-from tuibench.errors import UsageError
-from tuibench.metrics.measurement_warnings import HostTick, TickAlarm, busy_host, cpu_of_hosts, worst_of
+from tuibench.errors import RunError, UsageError
+from tuibench.metrics.diagnosis import (
+    FARTHEST_PEAK,
+    QUEUE_OUTSIDE,
+    curve_points,
+    diagnose,
+    fit_usl_curve,
+    is_client_limited,
+    throughput_curve,
+    throughput_gain,
+)
+from tuibench.metrics.measurement_warnings import (
+    HostTick,
+    TickAlarm,
+    busy_host,
+    cpu_of_hosts,
+    is_dominant_share,
+    worst_of,
+)
 from tuibench.metrics.thresholds import parse_objectives
-from tuibench.model.command import StartProbe, StopProbe
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import NO_LOAD_REFUSAL
+from tuibench.model.findings import Finding, Mean
+from tuibench.model.message import NO_LOAD_REFUSAL, StartProbe
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeState, ProbeStep, StepPurpose, UslFit
+from tuibench.model.probe import (
+    LOW,
+    SWEEP,
+    ProbeEnd,
+    ProbeOrder,
+    ProbeResult,
+    ProbeState,
+    ProbeStep,
+    Recovery,
+    SloResult,
+    StepPurpose,
+    UslFit,
+)
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Sample, Tick
 from tuibench.probe.plan import (
+    LIKELY,
     SHORTEST_STEP_SECONDS,
     Bracket,
     NextLevel,
     ProbeProgress,
     StepRun,
+    best_within,
     bracket_of,
+    capacity_of,
     end_of_climb,
+    is_collapsed,
+    is_connection_limited,
     level_ceiling,
+    most_step,
     next_level,
+    objective_edge,
+    point_of,
+    points_of,
+    recommended_level,
+    saturation_of,
 )
-from tuibench.probe.result import deciding_sweep, formal_run_commands, result_of, usl_of
 from tuibench.probe.text import probe_level_text, probe_lines
+from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession, LoadLevel
+
+GROWN = 1.1
+"""A level with this multiple of another level's throughput is higher beyond noise."""
+
+FOREIGN_PERCENT = OTHERS_PERCENT = 10.0
+NOTABLE_READS = 0.1
+DRIFT_PERCENT = 5.0
+
+
+def result_of(
+    progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
+) -> ProbeResult:
+    """The result without its text. `disturbances` are changes by others during the probe."""
+    climbed = end_of_climb(progress)
+    bracket = bracket_of(progress)
+    knee = next((step for step in progress.measured if bracket and step.level == bracket.level), None)
+    limited = client_limited(progress, knee)
+    recovery = recovery_of(progress)
+    doubts = doubts_of(progress, end, climbed, recovery, disturbances)
+    is_shown = bracket is not None and not limited
+    confidence = confidence_of(doubts, end, bracket, limited=limited)
+    recommended = recommended_level(progress)
+    is_decided = confidence != LOW or limited or bool(progress.order.slo) or bracket is None
+    return ProbeResult(
+        order=progress.order,
+        end=end if end is ProbeEnd.ABORTED or climbed is None else climbed,
+        reason=reason,
+        seconds=progress.elapsed_seconds,
+        steps=tuple(progress.steps),
+        ceiling=progress.ceiling,
+        knee=knee if is_shown else None,
+        knee_low=bracket.low if bracket and is_shown else None,
+        knee_high=bracket.high if bracket and is_shown else None,
+        recommended=recommended if is_decided else None,
+        plateau=plateau_of(progress),
+        bottleneck=bottleneck_of(progress, knee, limited=limited),
+        objective=objective_of(progress),
+        recovery=recovery,
+        fit=fitted,
+        confidence=confidence,
+        doubts=doubts,
+        client_limited=limited,
+    )
+
+
+def plateau_of(progress: ProbeProgress) -> Mean | None:
+    """The highest throughput that can be sustained: of the curve, or of the steps that fell behind a rate;
+    while it grows, that of the best level.
+    """
+    if not progress.measured:
+        return None
+    believed = saturation_of(progress)
+    if progress.order.by is Quantity.RATE:
+        capacity = capacity_of(progress)
+        if capacity is not None:
+            return capacity
+    elif believed is not None and bracket_of(progress) is not None:
+        tps, low, high = believed.plateau
+        return Mean(mean=tps, half_width=(high - low) / 2, count=len(progress.visits))
+    best = most_step(progress.measured)
+    half_width = None if best.half_width is None else best.tps * best.half_width
+    return Mean(mean=best.tps, half_width=half_width, count=1)
+
+
+def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
+    """True if the throughput stopped growing, or collapsed, at levels where the client was the bottleneck."""
+    steps = progress.measured
+    if not steps or _has_queue_outside(steps):
+        return False
+    pressed = [step for step in steps if knee is None or step.level >= knee.level] if knee else steps[-1:]
+    return any(is_client_limited(step.evidence) for step in pressed[:3])
+
+
+def _has_queue_outside(steps: Sequence[ProbeStep]) -> bool:
+    """True if the highest level shows a queue in front of the server.
+
+    Such a queue grows with the level. At low levels a wait for a processor, of the client or in the server,
+    may be as long.
+    """
+    return diagnose(steps[-1].evidence, is_saturated=True).id == QUEUE_OUTSIDE
+
+
+def bottleneck_of(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Finding | None:
+    """The bottleneck at the level after the knee; None if there is no knee."""
+    pressed = [step for step in progress.measured if knee is not None and step.level >= knee.level]
+    if limited:
+        guilty = next(step for step in reversed(progress.measured) if is_client_limited(step.evidence))
+        return diagnose(guilty.evidence, is_saturated=True)
+    refused = [step for step in progress.measured if is_connection_limited(step)]
+    if refused and progress.order.by is Quantity.THREADS:
+        return diagnose(refused[0].evidence, is_saturated=True)
+    if not pressed:
+        return None
+    if _has_queue_outside(pressed):
+        return diagnose(pressed[-1].evidence, is_saturated=True)
+    return diagnose(pressed[min(1, len(pressed) - 1)].evidence, is_saturated=True)
+
+
+def objective_of(progress: ProbeProgress) -> SloResult | None:
+    """The levels that meet all objectives; None without objectives or measurements."""
+    if not progress.order.slo or not progress.measured:
+        return None
+    most, missed = objective_edge(progress)
+    best = best_within(progress)
+    return SloResult(
+        slo=progress.order.slo,
+        most=most.level if most else None,
+        missed_at=missed.level if missed else None,
+        missed=missed.missed if missed else (),
+        best=best.level if best else None,
+        tps=best.tps if best else None,
+        p95_ms=best.p95_ms if best else None,
+    )
+
+
+def recovery_of(progress: ProbeProgress) -> Recovery | None:
+    """The first level after the highest load, compared with the same level during the increase."""
+    before, back = _same_level(progress)
+    if back is None or before is None or not before.tps or not back.tps:
+        return None
+    change = throughput_gain(point_of(before), point_of(back))
+    differs = abs(change.value) > max(change.margin, DRIFT_PERCENT / 100)
+    return Recovery(
+        level=back.level,
+        before=before.tps,
+        after=back.tps,
+        percent=100 * math.expm1(change.value),
+        margin=100 * change.margin if math.isfinite(change.margin) else None,
+        differs=differs,
+    )
+
+
+def _same_level(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
+    """The first and the last visit of the lowest level that was visited before and after the highest one."""
+    ups = progress.of(StepPurpose.UP)
+    highest = max(ups, key=lambda step: step.level, default=None)
+    for before in ups:
+        later = [step for step in progress.of(StepPurpose.CONFIRM) if step.level == before.level]
+        if later and highest is not None and before.at_seconds < highest.at_seconds:
+            return before, later[-1]
+    return None, None
+
+
+def _why_more(progress: ProbeProgress) -> str:
+    """Why the same level gives more after the highest load, as far as it was measured."""
+    before, back = _same_level(progress)
+    if before is None or back is None:
+        return ""
+    first, then = before.evidence, back.evidence
+    others = (first.cpu_others or 0.0) - (then.cpu_others or 0.0)
+    if others >= OTHERS_PERCENT:
+        return f": other programs used {others:.0f} % of the host's CPU more at first"
+    if not before.is_stable:
+        return ": it was not stable at first"
+    read, reads = first.disk_reads_per_transaction or 0.0, then.disk_reads_per_transaction or 0.0
+    if read >= NOTABLE_READS and reads <= read / 2:
+        return f": it was still warming up at first ({read:.2g} pages read from disk per transaction)"
+    return ""
+
+
+def doubts_of(
+    progress: ProbeProgress,
+    end: ProbeEnd,
+    climbed: ProbeEnd | None,
+    recovery: Recovery | None,
+    disturbances: Sequence[str],
+) -> tuple[str, ...]:
+    """Reasons against the result, one sentence each."""
+    found = list(disturbances)
+    shaky = [
+        step
+        for step in progress.measured
+        if not step.is_stable and step.level >= _lowest_that_matters(progress)
+    ]
+    if shaky:
+        levels = ", ".join(f"{step.level:g}" for step in shaky)
+        found.append(f"throughput was not stable in {progress.order.step_seconds:g} s at {levels}")
+    if 2 * len(shaky) > len(
+        [step for step in progress.measured if step.level >= _lowest_that_matters(progress)]
+    ):
+        found.append("these are most of the relevant levels: other activity disturbs this machine")
+    bracket = bracket_of(progress)
+    if bracket is not None and not bracket.is_narrow and bracket.chance < LIKELY:
+        found.append("the noise does not show where between these two levels throughput stops growing")
+    busy = [
+        step.evidence.cpu_others or 0.0
+        for step in progress.visits
+        if is_dominant_share(step.evidence.cpu_others, step.evidence.cpu_total)
+    ]
+    if 2 * len(busy) > len(progress.visits):
+        found.append(f"measured on a busy host: other programs used {median(busy):.0f} % of its CPU")
+    foreign = [step.evidence.foreign_percent or 0.0 for step in progress.measured]
+    if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
+        found.append("other clients are active on the server")
+    if recovery is not None and recovery.differs:
+        is_less = recovery.percent < 0
+        later = f"{abs(recovery.percent):.0f} % {'less' if is_less else 'more'}"
+        why = ": it has not recovered" if is_less else _why_more(progress)
+        found.append(f"after the highest load the same level gives {later}{why}")
+    if climbed is None and end is not ProbeEnd.ABORTED:
+        found.append("the time limit was reached while the load was increased: use a longer --max-time")
+    return tuple(found)
+
+
+def _lowest_that_matters(progress: ProbeProgress) -> float:
+    """A level far below the knee may be as shaky as it likes."""
+    bracket = bracket_of(progress)
+    return (bracket.level if bracket else max(step.level for step in progress.measured)) / 2
+
+
+def confidence_of(doubts: Sequence[str], end: ProbeEnd, bracket: Bracket | None, *, limited: bool) -> str:
+    if limited or end is ProbeEnd.ABORTED or (bracket is not None and bracket.chance < LIKELY):
+        return LOW
+    return "medium" if doubts or (bracket is not None and not bracket.is_narrow) else "high"
+
+
+def usl_of(progress: ProbeProgress) -> UslFit:
+    """The fit, up to the level at which something other than the law set the limit; or the reason why there
+    is none.
+    """
+    if progress.order.by is not Quantity.THREADS:
+        return UslFit(refusal="the law applies to threads, not to a rate")
+    steps = usl_steps(progress.measured)
+    if len(steps) < len(progress.measured) and not steps:
+        return UslFit(refusal="the client was the bottleneck from the first level on")
+    points = throughput_curve(points_of(steps))
+    try:
+        found = fit_usl_curve(points)
+    except RunError as error:
+        return UslFit(refusal=error.message)
+    highest, peak = points[-1].level, found.peak_level
+    if peak is not None and peak > FARTHEST_PEAK * highest:
+        peak = None
+    return UslFit(
+        lam=found.lam,
+        sigma=found.sigma,
+        kappa=found.kappa,
+        r2=found.r2,
+        peak_level=peak,
+        peak_tps=found.tps(peak) if peak is not None else None,
+        highest_fitted=highest,
+        curve=curve_points(found, max(highest, peak or 0.0)),
+    )
+
+
+def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
+    """The levels below the first at which client, connections or a collapse set the limit.
+
+    A client that got more done at a higher level did not set it at this one.
+    """
+    for place, step in enumerate(steps):
+        grew = any(higher.tps > GROWN * step.tps for higher in steps[place + 1 :])
+        is_clients = is_client_limited(step.evidence) and not grew
+        if is_clients or is_connection_limited(step) or is_collapsed(step, steps[: place + 1]):
+            return list(steps[:place])
+    return list(steps)
+
+
+SECONDS, WARMUP_SECONDS, REPORT_SECONDS = 300, 30, 10
+
+
+def formal_run_commands(
+    plan: RunPlan,
+    target: Target,
+    by: Quantity,
+    level: float,
+    threads: int,
+    *,
+    has_password: bool,
+    settings: Sequence[SettingState] = (),
+) -> dict[str, str]:
+    """Commands by program name; `level` is the level to run at, `threads` the connections for a rate.
+
+    Settings that the session has changed must be set again before the formal run, because the session
+    restores them: these statements are under `mysql`.
+    """
+    load = (
+        [f"--threads={level:.0f}"]
+        if by is Quantity.THREADS
+        else [f"--threads={threads}", f"--rate={level:g}"]
+    )
+    load += [f"--time={SECONDS}", f"--report-interval={REPORT_SECONDS}"]
+    warmup = f"--warmup-time={WARMUP_SECONDS}"
+    found = {
+        "tuibench": command_line(plan, target, *load, warmup, command="run", without=LEVEL_AND_TIME),
+    }
+    theirs = sysbench_command_line(plan, target, *load, has_password=has_password, without=LEVEL_AND_TIME)
+    if theirs is not None:
+        found = {"sysbench": theirs, **found}
+    changed = [f"SET GLOBAL {each.name} = {each.value};" for each in settings if each.changed]
+    return {"mysql": " ".join(changed), **found} if changed else found
+
+
+SWEEP_SECONDS, SWEEP_REPEATS = 60, 3
+
+
+def deciding_sweep(plan: RunPlan, target: Target, found: ProbeResult) -> dict[str, str]:
+    """The sweep over the bracket, which decides what a probe has not."""
+    inside = sorted({step.level for step in found.steps if _is_inside(step.level, found)})
+    levels = ",".join(f"{level:g}" for level in inside)
+    load = [f"--{found.order.by}={levels}", f"--repeat={SWEEP_REPEATS}", f"--time={SWEEP_SECONDS}"]
+    line = command_line(
+        plan, target, *load, f"--warmup-time={REPORT_SECONDS}", command="sweep", without=LEVEL_AND_TIME
+    )
+    return {SWEEP: line}
+
+
+def _is_inside(level: float, found: ProbeResult) -> bool:
+    return (found.knee_low or 0.0) <= level <= (found.knee_high or 0.0)
+
 
 LOAD = "load"
 """What a probe sets."""
@@ -62,7 +415,7 @@ class Probe(Experiment):
     """
 
     called, name = "probe", "a probe"
-    starts, stops = StartProbe, StopProbe
+    starts, kind = StartProbe, "probe"
     told_kind = EventKind.PLAN
     is_announced = False
     is_guarded = False

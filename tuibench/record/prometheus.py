@@ -30,11 +30,11 @@ from tuibench.metrics.figures import FIGURES, all_values
 from tuibench.model.event import EventKind
 from tuibench.model.findings import ResourceUse
 from tuibench.model.message import RunState
-from tuibench.model.tick import Histogram, Tick, bucket_upper_bound
+from tuibench.model.tick import ERROR, RESPONSE, SERVICE, TRANSACTION, Histogram, Tick, bucket_upper_bound
 from tuibench.model.tick import Sample as TuibenchSample
 from tuibench.mysql.errors import error_name
 from tuibench.record import prometheus_metrics
-from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, TrafficTotals
+from tuibench.record.prometheus_metrics import MetricsSnapshot
 
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -92,11 +92,28 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield from _identity(snapshot)
     if snapshot.totals is not None:
         yield from _load(snapshot.totals)
-        yield _durations("transaction_duration", "Response time of committed transactions.", snapshot.totals)
-        if snapshot.totals.service.count:
-            yield _service(snapshot.totals.service)
+        response = HistogramMetricFamily(
+            PREFIX + "transaction_duration_seconds",
+            "Response time of committed transactions.",
+            labels=["transaction"],
+        )
+        for name, histogram in sorted(snapshot.totals.named(TRANSACTION).items()):
+            response.add_metric([name], cumulated(histogram), sum_seconds(histogram))
+        yield response
+        yield from _times(
+            "transaction_service_seconds",
+            "Time from the actual start of transactions, in a run with a rate.",
+            snapshot.totals.hist(SERVICE),
+        )
     if snapshot.traffic is not None:
-        yield from _traffic(snapshot.traffic)
+        yield _queries(
+            "traffic_queries", "Statements of the server's clients, without tuibench's own.", snapshot.traffic
+        )
+        yield from _times(
+            "traffic_statement_duration_seconds",
+            "Statement times, measured by the server.",
+            snapshot.traffic.hist(RESPONSE),
+        )
     yield from _resources(snapshot.use)
     yield _events(snapshot.events)
     yield from _read(prometheus_metrics.STATUS_GAUGES, snapshot.status)
@@ -164,19 +181,31 @@ def _identity(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield setting
 
 
-def _load(totals: RunTotals) -> Iterator[Metric]:
-    for counter in prometheus_metrics.LOAD_COUNTERS:
-        yield CounterMetricFamily(PREFIX + counter.name, counter.help, value=counter.read(totals))
-    queries = CounterMetricFamily(PREFIX + "queries", "Statements that returned.", labels=["kind"])
-    for kind, read in prometheus_metrics.QUERY_COUNTERS.items():
-        queries.add_metric([kind], read(totals))
-    yield queries
+def _load(totals: Tick) -> Iterator[Metric]:
+    for count, (name, meaning) in prometheus_metrics.LOAD_COUNTERS.items():
+        yield CounterMetricFamily(PREFIX + name, meaning, value=totals.sums.get(count, 0))
+    yield _queries("queries", "Statements that returned.", totals)
     errors = CounterMetricFamily(
         PREFIX + "errors", "Failed statements by the server's error.", labels=["code", "name"]
     )
-    for code, times in sorted(totals.errors.items()):
+    for code, times in sorted((int(code), times) for code, times in totals.counts(ERROR).items()):
         errors.add_metric([str(code), error_name(code)], times)
     yield errors
+
+
+def _queries(name: str, meaning: str, totals: Tick) -> Metric:
+    family = CounterMetricFamily(PREFIX + name, meaning, labels=["kind"])
+    for count, kind in prometheus_metrics.QUERY_KINDS.items():
+        family.add_metric([kind], totals.sums.get(count, 0))
+    return family
+
+
+def _times(name: str, meaning: str, histogram: Histogram) -> Iterator[Metric]:
+    """A histogram, if anything is in it."""
+    if histogram.count:
+        yield HistogramMetricFamily(
+            PREFIX + name, meaning, buckets=cumulated(histogram), sum_value=sum_seconds(histogram)
+        )
 
 
 def _resources(use: ResourceUse) -> Iterator[Metric]:
@@ -191,41 +220,6 @@ def _resources(use: ResourceUse) -> Iterator[Metric]:
         )
         family.add_metric(values, use.used[counter.resource] * counter.factor)
     yield from families.values()
-
-
-def _traffic(totals: TrafficTotals) -> Iterator[Metric]:
-    """The server's own traffic; its transactions are the server's commits."""
-    queries = CounterMetricFamily(
-        PREFIX + "traffic_queries",
-        "Statements of the server's clients, without tuibench's own.",
-        labels=["kind"],
-    )
-    for kind, count in (("read", totals.reads), ("write", totals.writes), ("other", totals.others)):
-        queries.add_metric([kind], count)
-    yield queries
-    if totals.latency.count:
-        yield HistogramMetricFamily(
-            PREFIX + "traffic_statement_duration_seconds",
-            "Statement times, measured by the server.",
-            buckets=cumulated(totals.latency),
-            sum_value=sum_seconds(totals.latency),
-        )
-
-
-def _durations(name: str, help: str, totals: RunTotals) -> Metric:
-    family = HistogramMetricFamily(f"{PREFIX}{name}_seconds", help, labels=["transaction"])
-    for transaction, histogram in sorted(totals.response.items()):
-        family.add_metric([transaction], cumulated(histogram), sum_seconds(histogram))
-    return family
-
-
-def _service(histogram: Histogram) -> Metric:
-    return HistogramMetricFamily(
-        PREFIX + "transaction_service_seconds",
-        "Time from the actual start of transactions, in a run with a rate.",
-        buckets=cumulated(histogram),
-        sum_value=sum_seconds(histogram),
-    )
 
 
 def _events(seen: dict[str, int]) -> Metric:

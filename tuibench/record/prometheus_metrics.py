@@ -17,45 +17,16 @@ from tuibench.model.findings import Resource, ResourceUse
 from tuibench.model.message import Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import HOST, Histogram, Sample, Tick
-
-
-class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals since the start of measuring, unaffected by a reset of the figures.
-
-    `errors` are failed statements by the server's error number. `response` are the latencies of each kind of
-    transaction by its name, `service` those from the actual start of all of them, empty in a closed loop.
-    """
-
-    completed: int = 0
-    failed: int = 0
-    abandoned: int = 0
-    unknown_commits: int = 0
-    retries: int = 0
-    reconnects: int = 0
-    reads: int = 0
-    writes: int = 0
-    others: int = 0
-    errors: dict[int, int] = {}
-    response: dict[str, Histogram] = {}
-    service: Histogram = msgspec.field(default_factory=Histogram)
-
-
-class TrafficTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals of the server's clients since the start of a session without load."""
-
-    reads: int
-    writes: int
-    others: int
-    latency: Histogram
+from tuibench.model.tick import HOST, Sample, Tick
 
 
 class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
 
-    `where` describes the target, `started_at` the Unix time at which the session began. Either `totals` or
-    `traffic` is None: a session has a load, or watches the server's own traffic. `use` is the use of
-    resources by its operations so far.
+    `where` describes the target, `started_at` the Unix time at which the session began. `totals` is the sum
+    of the load's ticks since measuring began, unaffected by a reset of the figures, with the latencies of
+    each kind of transaction; `traffic` that of all clients of the server. Either is None: a session has a
+    load, or watches the server's own traffic. `use` is the use of resources by its operations so far.
     """
 
     version: str
@@ -65,8 +36,8 @@ class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     server: ServerInfo
     started_at: float
     status: Status
-    totals: RunTotals | None
-    traffic: TrafficTotals | None = None
+    totals: Tick | None
+    traffic: Tick | None = None
     sample: Sample | None
     events: dict[str, int]
     use: ResourceUse = ResourceUse()
@@ -98,34 +69,18 @@ counters are exported separately.
 """
 
 
-class LoadCounter(NamedTuple):
-    """One metric of the load. The name is without the `_total` suffix of every counter."""
-
-    name: str
-    help: str
-    read: Callable[[RunTotals], int]
-
-
-LOAD_COUNTERS = (
-    LoadCounter("transactions", "Transactions that were committed.", lambda totals: totals.completed),
-    LoadCounter("transactions_failed", "Transactions that failed.", lambda totals: totals.failed),
-    LoadCounter(
-        "transactions_abandoned", "Transactions cut off or never started.", lambda totals: totals.abandoned
-    ),
-    LoadCounter(
-        "unknown_commits",
-        "COMMITs whose connection was lost before the answer.",
-        lambda totals: totals.unknown_commits,
-    ),
-    LoadCounter("transaction_retries", "Transactions retried.", lambda totals: totals.retries),
-    LoadCounter("reconnects", "Connections reopened after they were lost.", lambda totals: totals.reconnects),
-)
-
-QUERY_COUNTERS: dict[str, Callable[[RunTotals], int]] = {
-    "read": lambda totals: totals.reads,
-    "write": lambda totals: totals.writes,
-    "other": lambda totals: totals.others,
+LOAD_COUNTERS = {
+    "completed": ("transactions", "Transactions that were committed."),
+    "failed": ("transactions_failed", "Transactions that failed."),
+    "abandoned": ("transactions_abandoned", "Transactions cut off or never started."),
+    "unknown_commits": ("unknown_commits", "COMMITs whose connection was lost before the answer."),
+    "retries": ("transaction_retries", "Transactions retried."),
+    "reconnects": ("reconnects", "Connections reopened after they were lost."),
 }
+"""Counters of the load by their names in a tick: name, without the suffix `_total`, and meaning."""
+
+QUERY_KINDS = {"reads": "read", "writes": "write", "others": "other"}
+"""Kinds of statements by the names of their counts in a tick."""
 
 
 def exported_counters() -> Iterator[tuple[Counter, str]]:

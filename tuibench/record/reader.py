@@ -226,13 +226,6 @@ def _unreadable(path: Path, error: OSError) -> RunError:
     return RunError(f"cannot read {path}: {error.strerror}")
 
 
-class StatusAt(msgspec.Struct, frozen=True, kw_only=True):
-    """The status from a moment on; `elapsed_seconds` counts from the start of the measured load."""
-
-    elapsed_seconds: float
-    status: Status
-
-
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, as far as it was recorded.
 
@@ -247,7 +240,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment | None
     samples: tuple[Sample, ...]
     events: tuple[Event, ...]
-    states: tuple[StatusAt, ...]
+    states: tuple[tuple[float, Status], ...]
     reports: tuple[ReportLine, ...]
     costs: tuple[tuple[CommitCost, ...], ...]
     summary: Summary
@@ -343,7 +336,7 @@ def summary_from_samples(run: Run) -> Summary:
     since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
     samples = [sample for sample in run.samples if sample.elapsed_seconds > since]
     blank = empty_summary(run.plan)
-    warnings = run.states[-1].status.warnings if run.states else ()
+    warnings = run.states[-1][1].warnings if run.states else ()
     known = {"events": run.events, "warnings": (*warnings, STILL_RUNS if run.is_live else CUT_SHORT, UNKNOWN)}
     if not samples:
         return _with(blank, **known)
@@ -436,13 +429,13 @@ def _growth(run: Run, whole: Tick) -> dict[str, int]:
 
 
 def _client(run: Run, loads: Sequence[Tick], seconds: float) -> ClientTotals:
-    workers = run.states[-1].status.workers if run.states else 0
+    workers = run.states[-1][1].workers if run.states else 0
     busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
     return ClientTotals(
         workers=workers,
         cpu_share=busy / seconds,
         cpu_seconds=busy * workers,
-        limited=any("client-limited" in text for state in run.states for text in state.status.warnings),
+        limited=any("client-limited" in text for _, status in run.states for text in status.warnings),
     )
 
 
@@ -455,7 +448,7 @@ def load_run(directory: Path) -> Run:
     samples = tuple(read_samples(directory / SAMPLES, lines))
     events = latest_events(lines.of(directory / EVENTS, Event, limits.EVENTS, _event_refusal))
     states = _states(directory / STATUS, lines, zero_of(samples, events, plan))
-    costs = rebuild_costs(samples, events, [(state.elapsed_seconds, state.status) for state in states])
+    costs = rebuild_costs(samples, events, states)
     summary = read_document(directory / SUMMARY, Summary)
     run = Run(
         directory=directory,
@@ -508,15 +501,15 @@ def _event_refusal(event: Event) -> str:
     return limits.time_refusal(event.elapsed_seconds, event.at)
 
 
-def _states(path: Path, lines: JsonLines, zero: float) -> tuple[StatusAt, ...]:
+def _states(path: Path, lines: JsonLines, zero: float) -> tuple[tuple[float, Status], ...]:
     def refusal(line: StatusLine) -> str:
         return limits.time_refusal(line.at - zero, line.at)
 
-    found: list[StatusAt] = []
+    found: list[tuple[float, Status]] = []
     for line in lines.of(path, StatusLine, limits.STATUS, refusal):
-        status = status_from_line(line, found[-1].status if found else None)
+        status = status_from_line(line, found[-1][1] if found else None)
         if status is not None:
-            found.append(StatusAt(elapsed_seconds=line.at - zero, status=status))
+            found.append((line.at - zero, status))
     return tuple(found)
 
 

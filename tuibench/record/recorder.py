@@ -361,7 +361,9 @@ class RunRecorder:
     def event(self, event: Event) -> None:
         """Write an event; it and everything before it is synced to the disk in the background."""
         self._append(EVENTS, event)
-        self._sync_soon()
+        # Sync in the background: the disk may be busy with the server's work.
+        if self._streams and (self._synced is None or self._synced.done()):
+            self._synced = self._syncing.submit(self._sync)
 
     def status(self, at: float, status: Status) -> None:
         """Write the changed parts of the status. `at` is wall clock time."""
@@ -435,11 +437,6 @@ class RunRecorder:
         for stream in streams.values():
             with contextlib.suppress(OSError):
                 stream.close()
-
-    def _sync_soon(self) -> None:
-        """Sync in the background: the disk may be busy with the server's work."""
-        if self._streams and (self._synced is None or self._synced.done()):
-            self._synced = self._syncing.submit(self._sync)
 
     def _sync(self) -> None:
         for stream in tuple(self._streams.values()):

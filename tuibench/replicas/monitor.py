@@ -20,8 +20,8 @@ import msgspec
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
-from tuibench.model.command import Pause, Resume
 from tuibench.model.event import EventKind
+from tuibench.model.message import Pause, ReplicaChoice, Resume
 from tuibench.model.server import Endpoint, Target
 from tuibench.model.tick import ReplicaSample
 from tuibench.mysql.connection import Connection
@@ -29,7 +29,6 @@ from tuibench.mysql.errors import AccessDeniedError
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 from tuibench.session.laboratory import Submit
 from tuibench.session.lifecycle import StartTask
-from tuibench.session.spec import ReplicaChoice
 from tuibench.units import decimal
 
 REPLICAS_SQL = ("SHOW REPLICAS", "SHOW SLAVE HOSTS")
@@ -309,7 +308,13 @@ class Replicas:
 
     async def _read(self) -> tuple[ReplicaSample, ...]:
         if self._choice.find and self._ticks % LOOK_EVERY_TICKS == 0:
-            await self._find_attached()
+            # Finds replicas that are attached; those that were found stay, so that a lost one is seen.
+            attached: Sequence[FoundReplica] = await self._source.run(attached_replicas) or ()
+            self._silent = {each.name: NO_ADDRESS for each in attached if not each.host}
+            for each in attached:
+                if each.host and each.name not in self._readers:
+                    target = self._target.at(Endpoint(host=each.host, port=each.port))
+                    self._readers[each.name] = ReplicaReader(target, self._clock)
         self._ticks += 1
         names, readers = list(self._readers), list(self._readers.values())
         end, statuses = await asyncio.gather(
@@ -320,15 +325,6 @@ class Replicas:
             for name, reader, status in zip(names, readers, statuses, strict=True)
         ]
         return (*found, *(_unknown(name, why) for name, why in self._silent.items()))
-
-    async def _find_attached(self) -> None:
-        """Finds replicas that are attached; those that were found stay, so that a lost one is seen."""
-        attached: Sequence[FoundReplica] = await self._source.run(attached_replicas) or ()
-        self._silent = {each.name: NO_ADDRESS for each in attached if not each.host}
-        for each in attached:
-            if each.host and each.name not in self._readers:
-                target = self._target.at(Endpoint(host=each.host, port=each.port))
-                self._readers[each.name] = ReplicaReader(target, self._clock)
 
     async def _sample(
         self, name: str, reader: ReplicaReader, status: ReplicaStatus | None, end: LogPosition | None

@@ -565,7 +565,7 @@ def important_variables(run: Run) -> Iterator[tuple[str, str]]:
     if run.environment is None:
         return
     values = run.environment.variables
-    first = run.states[0].status.settings if run.states else ()
+    first = run.states[0][1].settings if run.states else ()
     reported = {setting.name: setting for setting in settings_with(SettingRole.REPORT, first)}
     for name in (*reported, *REPORTED_READ_ONLY):
         if name in values:

@@ -24,7 +24,9 @@ from tuibench.metrics.figures import FIGURES, figure_named
 from tuibench.metrics.inference import trend_text, verdict_text
 from tuibench.metrics.series import settled_at
 from tuibench.metrics.thresholds import parse_objectives
-from tuibench.model.command import (
+from tuibench.model.effect import Comparison, Effect, Verdict
+from tuibench.model.event import CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
@@ -37,8 +39,6 @@ from tuibench.model.command import (
     SetWeights,
     StartProbe,
 )
-from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.model.event import CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import parse_delay_ms
 from tuibench.tui.view import Caption, View

@@ -13,10 +13,10 @@ import msgspec
 from tuibench import __version__
 from tuibench.errors import SessionUnreachableError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.command import Command
 from tuibench.model.message import (
     MOST_SAMPLES,
     PROTOCOL_VERSION,
+    Command,
     CommandReply,
     Hello,
     JoinSession,

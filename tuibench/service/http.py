@@ -18,15 +18,15 @@ from typing import NamedTuple
 
 from tuibench import __version__
 from tuibench.errors import RunError
+from tuibench.load.messages import Counters
 from tuibench.model.event import Event
-from tuibench.model.message import RunState, SessionMessage, Status
-from tuibench.model.tick import RESPONSE, SERVICE, Histogram, Sample, merge_histograms
-from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, TrafficTotals
+from tuibench.model.message import Address, RunState, SessionMessage, Status
+from tuibench.model.tick import SERVICE, TRANSACTION, Sample, Tick, merge_histograms
+from tuibench.record.prometheus_metrics import MetricsSnapshot
 from tuibench.session.load import LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
-from tuibench.session.run_summary import WatchTotals
-from tuibench.session.spec import Address
+from tuibench.session.totals import counter_sums
 
 MAX_CONNECTIONS = 16
 REQUEST_TIMEOUT_SECONDS = 5.0
@@ -227,13 +227,13 @@ class MetricsExporter:
             started_at=self._created_at,
             status=status,
             totals=self._totals(measured=status.state not in UNMEASURED),
-            traffic=traffic_totals(run.totals) if isinstance(run, WatchRun) else None,
+            traffic=run.totals.tick if isinstance(run, WatchRun) else None,
             sample=self._sample,
             events=dict(self._events),
             use=run.effect_tracker.total_use,
         )
 
-    def _totals(self, *, measured: bool) -> RunTotals | None:
+    def _totals(self, *, measured: bool) -> Tick | None:
         """None for a session without load: the server's counters describe the traffic."""
         return run_totals(self._run.load, measured=measured) if isinstance(self._run, LoadRun) else None
 
@@ -247,35 +247,12 @@ class MetricsExporter:
                 self._events[str(message.kind)] += 1
 
 
-def traffic_totals(totals: WatchTotals) -> TrafficTotals:
-    """A copy that does not change while the page is rendered."""
-    return TrafficTotals(
-        reads=totals.count("reads"),
-        writes=totals.count("writes"),
-        others=totals.count("others"),
-        latency=totals.tick.hist(RESPONSE),
-    )
-
-
-def run_totals(load: LoadController, *, measured: bool) -> RunTotals:
+def run_totals(load: LoadController, *, measured: bool) -> Tick:
     """The load's totals since measuring began, of each kind of transaction; zeros before."""
-    response = {name: Histogram() for name in load.weights}
-    if not measured:
-        return RunTotals(response=response)
-    parts = load.accounting.all_parts
-    for name in response:
-        response[name] = merge_histograms(part.of_kind(name) for part in parts)
-    return RunTotals(
-        completed=sum(part.counters.completed for part in parts),
-        failed=sum(part.counters.failed for part in parts),
-        abandoned=sum(part.counters.abandoned for part in parts),
-        unknown_commits=sum(part.counters.unknown_commits for part in parts),
-        retries=sum(part.counters.retries for part in parts),
-        reconnects=sum(part.counters.reconnects for part in parts),
-        reads=sum(part.counters.reads for part in parts),
-        writes=sum(part.counters.writes for part in parts),
-        others=sum(part.counters.others for part in parts),
-        errors=dict(sum((Counter(part.counters.errors) for part in parts), Counter[int]())),
-        response=response,
-        service=merge_histograms(part.hist(SERVICE) for part in parts),
-    )
+    parts = load.accounting.all_parts if measured else ()
+    counters = sum((part.counters for part in parts), Counters())
+    hists = {
+        TRANSACTION + name: merge_histograms(part.of_kind(name) for part in parts) for name in load.weights
+    }
+    hists[SERVICE] = merge_histograms(part.hist(SERVICE) for part in parts)
+    return Tick(sums=counter_sums(counters), hists=hists)

@@ -26,9 +26,8 @@ from tuibench.errors import (
     abbreviated_list,
     matching_names,
 )
-from tuibench.model.message import Hello
+from tuibench.model.message import Hello, Launched, ServiceSpec
 from tuibench.service.client import SessionClient, peer_of
-from tuibench.session.spec import Launched, ServiceSpec
 from tuibench.unix_sockets import DEAD, SUFFIX, connect_unix, listen_unix
 
 HELLO_TIMEOUT_SECONDS = 2.0

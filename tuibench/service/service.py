@@ -25,15 +25,19 @@ from tuibench import sanitize
 from tuibench.clock import wait_with_timeout
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.command import Command, PollCommand
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
+    Command,
     CommandReply,
     Hello,
     JoinSession,
+    Launched,
+    PollCommand,
     SampleGap,
+    ServiceSpec,
     SessionEnded,
     SessionMessage,
+    SessionSpec,
     Status,
     SubmitCommand,
     ViewerMessage,
@@ -46,7 +50,6 @@ from tuibench.service.http import serve_metrics
 from tuibench.service.registry import SocketListener
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
-from tuibench.session.spec import Launched, ServiceSpec, SessionSpec
 
 GC_THRESHOLD = 50_000
 """Young objects before a garbage collection."""
@@ -324,7 +327,11 @@ class SessionService:
                     exit_code=watcher.lifecycle.exit_code,
                 )
             )
-            await self._flush_and_close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL_SECONDS):
+                    await asyncio.gather(*(viewer.flush() for viewer in self._viewers))
+            for viewer in self._viewers:
+                viewer.drop()
         finally:
             listener.close()
 
@@ -393,13 +400,6 @@ class SessionService:
         loop = asyncio.get_running_loop()
         for number in STOPPING_SIGNALS:
             loop.add_signal_handler(number, self._run.request_stop, "interrupted")
-
-    async def _flush_and_close(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FAREWELL_SECONDS):
-                await asyncio.gather(*(viewer.flush() for viewer in self._viewers))
-        for viewer in self._viewers:
-            viewer.drop()
 
 
 def _send_to_launcher(message: Launched) -> None:

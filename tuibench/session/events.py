@@ -20,7 +20,7 @@ from tuibench.errors import UsageError
 from tuibench.model.counters import LOG_FSYNCS, SAMPLED_NAMES, Counter
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.message import MOST_SAMPLES, PROTOCOL_VERSION, Hello, SessionMessage, Status
+from tuibench.model.message import MOST_SAMPLES, PROTOCOL_VERSION, Hello, SessionMessage, SessionSpec, Status
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick
@@ -28,7 +28,6 @@ from tuibench.observe.host_facts import read_environment
 from tuibench.record.recorder import PlanRecord, RunRecorder
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.load import LoadController
-from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program import Program

@@ -21,14 +21,13 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.event import DURING, ENDED, EventKind
-from tuibench.model.message import SessionMessage
+from tuibench.model.message import SessionMessage, SessionSpec
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import Manner, connect_with_defaults, shortened
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask, cancel_all
 from tuibench.session.settings import ProductionGuard
-from tuibench.session.spec import SessionSpec
 from tuibench.units import pluralize
 
 EXEC = "exec:"

@@ -35,7 +35,9 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.guard import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.metrics.measurement_warnings import is_host_starved
-from tuibench.model.command import (
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.message import (
+    NO_LOAD_REFUSAL,
     ApplyPreset,
     ChangeSetting,
     Command,
@@ -43,12 +45,12 @@ from tuibench.model.command import (
     LoadCommand,
     RestoreSettings,
     RunSql,
+    SessionMessage,
+    SessionSpec,
     SetThreads,
     SettingCommand,
     Undo,
 )
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.message import NO_LOAD_REFUSAL, SessionMessage
 from tuibench.model.schedule import Quantity, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import ERROR, Sample, Tick
@@ -57,7 +59,6 @@ from tuibench.session.events import EventLog, Steps
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings
-from tuibench.session.spec import SessionSpec
 from tuibench.units import pluralize
 
 NO_ANSWER = "the server did not answer"
@@ -145,8 +146,10 @@ class Experiment(ABC):
     """What it is called at its end, and as the subject of a sentence."""
 
     starts: ClassVar[type | None] = None
-    stops: ClassVar[type | None] = None
-    """The operator's commands; None for an experiment of plans only."""
+    kind: ClassVar[str] = ""
+    """The operator's command that starts it, None for an experiment of plans only; its name in the command
+    that stops it, empty if none does.
+    """
 
     told_kind: ClassVar[EventKind] = EventKind.EFFECT
     is_announced: ClassVar[bool] = True
@@ -480,13 +483,10 @@ class Laboratory:
         if self._broken_samples < BROKEN_SAMPLES or not self._is_running:
             return
         self._broken_samples = 0
-        self._start_resting()
+        self._is_resting, self._rest_samples, self._held_samples = True, 0, 0
         self._session.log.emit(EventKind.WARNING, f"{broken}; what {experiment.name} has set is put back")
         experiment.broke_guard(broken, now, is_blamed=not self._broken_before)
         self.follow(experiment, has_news=True)
-
-    def _start_resting(self) -> None:
-        self._is_resting, self._rest_samples, self._held_samples = True, 0, 0
 
     def _rest(self, now: float) -> None:
         """One more sample of the original values, after a value was put back."""

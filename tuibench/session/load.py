@@ -18,12 +18,12 @@ from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen
 from tuibench.model.cluster import HostTotals, LoadHost
 from tuibench.model.findings import Headline
+from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import RESPONSE, TRANSACTION, Histogram, SlowTransaction, Tick
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.run_summary import full_report
-from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import Alarms, LoadTotals
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
 

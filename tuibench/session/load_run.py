@@ -19,18 +19,21 @@ from tuibench.errors import RunError, UsageError
 from tuibench.load.messages import CompletionGaps
 from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
-from tuibench.model.command import (
+from tuibench.model.event import EventKind
+from tuibench.model.message import (
     Command,
     ExperimentCommand,
+    Hello,
     LoadCommand,
     ResumePlan,
+    RunState,
+    SessionSpec,
     SetPlan,
     StartAbTest,
     StartProbe,
     StartTune,
+    Status,
 )
-from tuibench.model.event import EventKind
-from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
@@ -47,7 +50,6 @@ from tuibench.session.preflight import run_preflight
 from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.run_summary import WatchTotals, build_summary, build_watch_summary
 from tuibench.session.sampling import Sampler, TickObservation
-from tuibench.session.spec import SessionSpec
 from tuibench.session.timeline import PlanRunner
 from tuibench.session.totals import LoadTotals
 from tuibench.units import pluralize
@@ -237,19 +239,16 @@ class MeasuringLoop:
         for kind, text in self._load.alarms.check(measured.tick):
             self._watcher.emit(kind, text)
         if measured.has_reported:
-            self._check_client_limit(sample)
+            # Raises or lowers the warning that the client, not the server, is the bottleneck.
+            before = self.limit.raised
+            if sample.load is not None:
+                self.limit.add(sample.load, sample.client_host or sample.host, sample.hosts)
+            if self.limit.raised != before:
+                for warning in self.limit.active_warnings:
+                    if warning.partition(":")[0] not in before:
+                        self._watcher.emit(EventKind.WARNING, warning)
+                self._watcher.publish_status()
         self.emit_refused(measured.refused)
-
-    def _check_client_limit(self, sample: Sample) -> None:
-        """Raises or lowers the warning that the client, not the server, is the bottleneck."""
-        before = self.limit.raised
-        if sample.load is not None:
-            self.limit.add(sample.load, sample.client_host or sample.host, sample.hosts)
-        if self.limit.raised != before:
-            for warning in self.limit.active_warnings:
-                if warning.partition(":")[0] not in before:
-                    self._watcher.emit(EventKind.WARNING, warning)
-            self._watcher.publish_status()
 
 
 MOVES_LOAD = (SetPlan, ResumePlan)
@@ -290,14 +289,20 @@ class LoadRun(SessionRun):
         return self
 
     async def _measure(self) -> None:
-        await self._open_connections()
+        # Opens the connections while the load is held.
+        for warning in (*self._warnings, *simulated_network_warning(self.load.client_delay_ms)):
+            self.watcher.emit(EventKind.WARNING, warning)
+        self.measuring.emit_refused(await self.load.open(self.watcher.lifecycle.over.is_set))
         await self.measuring.warm_up()
         await self.measuring.measure()
 
     async def _execute(self, command: Command) -> str:
         with self.effect_tracker.command_running():
             if isinstance(command, StartAbTest | StartTune):
-                self._require_steady_load()
+                # Raises UsageError while a plan moves the load.
+                plan = self.plan_runner.state
+                if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
+                    raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")
             if isinstance(command, StartProbe):
                 return await self._experiment(command) + self.plan_runner.on_manual_change(command.order.by)
             if isinstance(command, ExperimentCommand):
@@ -314,12 +319,6 @@ class LoadRun(SessionRun):
                 return await self._commands.execute(command)
             finally:
                 self.watcher.publish_status()
-
-    def _require_steady_load(self) -> None:
-        """Raises UsageError while a plan moves the load."""
-        plan = self.plan_runner.state
-        if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
-            raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")
 
     @property
     def seconds(self) -> float:
@@ -416,12 +415,6 @@ class LoadRun(SessionRun):
         watcher.bus.event_listeners.append(self.effect_tracker.on_event)
         watcher.statement_monitor.own = lambda: self.load.accounting.run.named(STATEMENT)
         watcher.extend_status = self._extend_status
-
-    async def _open_connections(self) -> None:
-        """Opens the connections while the load is held."""
-        for warning in (*self._warnings, *simulated_network_warning(self.load.client_delay_ms)):
-            self.watcher.emit(EventKind.WARNING, warning)
-        self.measuring.emit_refused(await self.load.open(self.watcher.lifecycle.over.is_set))
 
     def _extend_status(self, status: Status) -> Status:
         weights = self.load.weights

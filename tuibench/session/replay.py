@@ -7,16 +7,15 @@ import asyncio
 import os
 from bisect import bisect_right
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.model.command import Command
 from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
 from tuibench.model.message import (
     PROTOCOL_VERSION,
     REPLAY_REFUSAL,
     REPLAY_SPEEDS,
+    Command,
     CommandReply,
     Hello,
     ReplayState,
@@ -36,11 +35,8 @@ FASTEST_SINGLE = 8.0
 ReplayMessage = Sample | Event | Status | CommitCosts | Hello | ReplayState
 
 
-class TimedMessage(NamedTuple):
-    """A message of the run, `at_seconds` after its start."""
-
-    at_seconds: float
-    message: Sample | Event | Status | CommitCosts
+TimedMessage = tuple[float, Sample | Event | Status | CommitCosts]
+"""A message of the run, and the seconds from its start."""
 
 
 class ReplayClient:
@@ -50,7 +46,7 @@ class ReplayClient:
         self._run = run
         self._clock = clock or SystemClock()
         self._messages = timed_messages(run)
-        times = [entry.at_seconds for entry in self._messages]
+        times = [at for at, _ in self._messages]
         self._times = times
         self._first = _first(run)
         self._last = max(times, default=self._first)
@@ -78,7 +74,7 @@ class ReplayClient:
                 yield self._state()
             elif self._next < due and not self._paused:
                 self._next += 1
-                yield self._messages[self._next - 1].message
+                yield self._messages[self._next - 1][1]
             elif self._next == len(self._messages) and not self._paused:
                 self._pause()
                 yield self._state()
@@ -177,8 +173,8 @@ class ReplayClient:
     def _hello(self) -> Hello:
         """What a viewer would have got that came at this position."""
         run, replayed = self._run, self._messages[: self._next]
-        statuses = [entry.message for entry in replayed if isinstance(entry.message, Status)]
-        costs = [entry.message for entry in replayed if isinstance(entry.message, CommitCosts)]
+        statuses = [each for _, each in replayed if isinstance(each, Status)]
+        costs = [each for _, each in replayed if isinstance(each, CommitCosts)]
         return Hello(
             protocol=PROTOCOL_VERSION,
             version=run.plan.version,
@@ -191,8 +187,8 @@ class ReplayClient:
             run_directory=str(run.directory),
             status=statuses[-1] if statuses else _unknown(run),
             elapsed_seconds=self.position_seconds,
-            samples=tuple(entry.message for entry in replayed if isinstance(entry.message, Sample)),
-            events=tuple(entry.message for entry in replayed if isinstance(entry.message, Event)),
+            samples=tuple(each for _, each in replayed if isinstance(each, Sample)),
+            events=tuple(each for _, each in replayed if isinstance(each, Event)),
             costs=costs[-1].costs if costs else (),
             headline=run.plan.headline,
             engine=run.summary.client.engine,
@@ -202,19 +198,17 @@ class ReplayClient:
 
 def timed_messages(run: Run) -> list[TimedMessage]:
     """All messages in order; those of the same time as status, event, sample, costs."""
-    messages: list[tuple[float, int, TimedMessage]] = []
-    for state in run.states:
-        messages.append((state.elapsed_seconds, 0, TimedMessage(state.elapsed_seconds, state.status)))
-    for event in run.events:
-        messages.append((event.elapsed_seconds, 1, TimedMessage(event.elapsed_seconds, event)))
+    messages: list[tuple[float, int, Sample | Event | Status | CommitCosts]] = []
+    messages += ((at, 0, status) for at, status in run.states)
+    messages += ((event.elapsed_seconds, 1, event) for event in run.events)
     for recorded, costs in zip(run.samples, run.costs, strict=True):
         sample = decoded(recorded)
         at = sample.elapsed_seconds
-        messages.append((at, 2, TimedMessage(at, sample)))
+        messages.append((at, 2, sample))
         if costs:
-            messages.append((at, 3, TimedMessage(at, CommitCosts(costs))))
+            messages.append((at, 3, CommitCosts(costs)))
     messages.sort(key=lambda each: each[:2])
-    return [entry for _, _, entry in messages]
+    return [(at, message) for at, _, message in messages]
 
 
 def _first(run: Run) -> float:

@@ -32,17 +32,22 @@ from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.inference import ab_order
-from tuibench.model.command import (
-    Command,
-    ExperimentCommand,
-    NextStep,
-    PollCommand,
-    Undo,
-)
 from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult
 from tuibench.model.event import EventKind
-from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
+from tuibench.model.message import (
+    NO_LOAD_REFUSAL,
+    Command,
+    ExperimentCommand,
+    Hello,
+    NextStep,
+    PollCommand,
+    RunState,
+    SessionSpec,
+    Status,
+    StopExperiment,
+    Undo,
+)
 from tuibench.model.schedule import parse_ab
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
@@ -51,7 +56,7 @@ from tuibench.model.tune import TuneProgress, TuneResult
 from tuibench.observe.statements import StatementSampler
 from tuibench.probe.experiment import Probe
 from tuibench.report.text import watch_text
-from tuibench.session.commands import SessionCommands
+from tuibench.session.commands import UNDOABLE, SessionCommands, UndoStack
 from tuibench.session.events import EventBus, EventLog, SessionRecorder, build_hello, history_fields
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory
@@ -69,9 +74,7 @@ from tuibench.session.profiling import CpuProfiling
 from tuibench.session.run_summary import ServerReading, WatchTotals, build_watch_summary
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import LagTotals
-from tuibench.session.undo import UNDOABLE, UndoStack
 from tuibench.tune.candidates import TuneLog
 from tuibench.tune.experiment import TuneRun
 from tuibench.workload.program import Program
@@ -537,11 +540,12 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             probe.next_step(self.watcher.log.elapsed_seconds())
             laboratory.follow(probe)
             return "continuing with the next step"
-        kind = next(one for one in EXPERIMENTS if type(command) in (one.starts, one.stops))
-        if type(command) is kind.stops:
+        if isinstance(command, StopExperiment):
+            kind = next(one for one in EXPERIMENTS if one.kind == command.kind)
             laboratory.running(kind)
             laboratory.stop("stopped by the operator")
             return f"the {kind.called} is stopped"
+        kind = next(one for one in EXPERIMENTS if one.starts is type(command))
         self._check_startable(kind)
         self._started += 1
         experiment = await kind.of_command(command, self._experiment_session, self._started)
@@ -582,7 +586,15 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             self._ended,
         )
         await run_steps(steps, watcher.lifecycle.fail)
-        return self._final_summary()
+        # The summary, or a bare one if it could not be built; with any later error.
+        lifecycle = self.watcher.lifecycle
+        summary = self._summary
+        if summary is None:
+            summary = self._bare_summary()
+            self.watcher.bus.recording.write_summary(summary)
+        if lifecycle.error is None or summary.outcome == lifecycle.outcome:
+            return summary
+        return replace(summary, outcome=lifecycle.outcome, failure=str(lifecycle.error))
 
     async def _end_effects(self) -> None:
         self.watcher.lifecycle.over.set()
@@ -609,17 +621,6 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
 
     async def _ended(self) -> None:
         self.watcher.lifecycle.set_state(RunState.ENDED)
-
-    def _final_summary(self) -> Summary:
-        """The summary, or a bare one if it could not be built; with any later error."""
-        lifecycle = self.watcher.lifecycle
-        summary = self._summary
-        if summary is None:
-            summary = self._bare_summary()
-            self.watcher.bus.recording.write_summary(summary)
-        if lifecycle.error is None or summary.outcome == lifecycle.outcome:
-            return summary
-        return replace(summary, outcome=lifecycle.outcome, failure=str(lifecycle.error))
 
     @abstractmethod
     def _bare_summary(self) -> Summary:

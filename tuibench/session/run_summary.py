@@ -13,6 +13,7 @@ from tuibench.metrics.series import ratio
 from tuibench.model.cluster import HostTotals
 from tuibench.model.counters import Counter
 from tuibench.model.findings import Headline, HeadlineTotals
+from tuibench.model.message import SessionSpec
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
@@ -42,7 +43,6 @@ from tuibench.model.tick import (
 from tuibench.observe.status import ServerObservation
 from tuibench.record.hdr_log import encode_histogram, kind_totals, statement_totals
 from tuibench.record.sysbench_report import FullReport
-from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import LoadTotals
 
 

@@ -21,6 +21,7 @@ from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
 from tuibench.model.counters import Counter
 from tuibench.model.event import Event, EventKind
+from tuibench.model.message import ReplicaChoice, SessionSpec
 from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.tick import (
     CLIENT,
@@ -37,12 +38,11 @@ from tuibench.model.tick import (
 from tuibench.observe.host import HostSampler, find_server_process
 from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
-from tuibench.observe.statements import PS_PER_US, StatementReading, StatementSampler
+from tuibench.observe.statements import StatementReading, StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
 from tuibench.replicas.monitor import Replicas, ReplicasObservation
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.run_summary import ServerReading
-from tuibench.session.spec import ReplicaChoice, SessionSpec
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 from tuibench.units import DASH
 from tuibench.waits.sampler import TimeSampler, account_sums
@@ -319,7 +319,11 @@ class Sampler:
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
-            await self._follow()
+            # After a restart the server is another process, with the variables it starts with.
+            self._variables = await self._sampler.variables()
+            info = await self._sampler.info()
+            if info is not None:
+                self._hosts.follow(info)
         elif tick % VARIABLES_EVERY_TICKS == 0:
             foreign = await self._foreign_changes(ours, changes)
         hosts, replicas = await self._hosts.finish(), await self._replicas.finish()
@@ -437,13 +441,6 @@ class Sampler:
             restarted=observation.restarted or pending.restarted,
             counters_reset=observation.counters_reset or pending.counters_reset,
         )
-
-    async def _follow(self) -> None:
-        """After a restart the server is another process, with the variables it starts with."""
-        self._variables = await self._sampler.variables()
-        info = await self._sampler.info()
-        if info is not None:
-            self._hosts.follow(info)
 
     def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
         events: list[tuple[EventKind, str]] = []
@@ -728,28 +725,11 @@ class StatementMonitor:
         )
 
     def _sums(self, reading: StatementReading) -> dict[str, StatementSums]:
-        server = {
-            key: StatementSums(
-                totals.text,
-                totals.source,
-                totals.calls,
-                totals.time_ps / PS_PER_US,
-                totals.rows_examined,
-                _us(totals.lock_ps),
-                _us(totals.cpu_ps),
-                reading.distributions.get(key),
-            )
-            for key, totals in reading.totals.items()
-        }
         own = {f"{CLIENT_SOURCE} {name}": client_sums(name, times) for name, times in self.own().items()}
-        return server | own
+        return reading.totals | own
 
 
 def client_sums(name: str, times: Histogram) -> StatementSums:
     """A statement of the load as the client measured it, the network included."""
     ends = {int(bucket_upper_bound(bucket)): count for bucket, count in times.counts.items()}
     return StatementSums(name, CLIENT_SOURCE, times.count, float(times.sum_us), distribution=ends)
-
-
-def _us(ps: int | None) -> float | None:
-    return None if ps is None else ps / PS_PER_US

@@ -11,12 +11,18 @@ from typing import assert_never
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, TuibenchError
 from tuibench.metrics.inference import preset_change
-from tuibench.model.command import ApplyPreset, ChangeSetting, RestoreSettings, SettingCommand, TrustServer
 from tuibench.model.event import EventKind
+from tuibench.model.message import (
+    ApplyPreset,
+    ChangeSetting,
+    RestoreSettings,
+    SessionSpec,
+    SettingCommand,
+    TrustServer,
+)
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState
-from tuibench.session.spec import SessionSpec
 from tuibench.tuning import catalogue
 from tuibench.tuning.changer import (
     ConsentRecord,

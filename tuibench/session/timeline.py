@@ -358,8 +358,20 @@ class PlanRunner:
             self._changed.clear()
             if self._timeline is not None:
                 await self.follow(self._due)
-                self._emit_over(self._timeline)
-            await self._wait()
+                if self._timeline.is_over(self._now) and not self._is_over_reported:
+                    self._is_over_reported = True
+                    self._log.emit(EventKind.PLAN, "the plan has ended; its last level stays")
+            # Until something is due, or something changes.
+            due = self._timeline.next_due(self._now) if self._timeline is not None else None
+            changed = asyncio.create_task(self._changed.wait())
+            waiting: set[asyncio.Task[object]] = {changed}
+            if due is not None:
+                waiting.add(asyncio.create_task(self._clock.sleep(max(0.0, due - self._now))))
+            try:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in waiting:
+                    task.cancel()
 
     def _due(self) -> list[LevelChange]:
         return self._timeline.due(self._now) if self._timeline is not None else []
@@ -390,24 +402,6 @@ class PlanRunner:
                 if move.text:
                     self._log.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
         self._lifecycle.publish_status()
-
-    def _emit_over(self, timeline: PlanTimeline) -> None:
-        if timeline.is_over(self._now) and not self._is_over_reported:
-            self._is_over_reported = True
-            self._log.emit(EventKind.PLAN, "the plan has ended; its last level stays")
-
-    async def _wait(self) -> None:
-        """Until something is due, or something changes."""
-        due = self._timeline.next_due(self._now) if self._timeline is not None else None
-        changed = asyncio.create_task(self._changed.wait())
-        waiting: set[asyncio.Task[object]] = {changed}
-        if due is not None:
-            waiting.add(asyncio.create_task(self._clock.sleep(max(0.0, due - self._now))))
-        try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in waiting:
-                task.cancel()
 
     def _under_way(self) -> PlanTimeline:
         if self._timeline is None or self._timeline.is_over(self._now):

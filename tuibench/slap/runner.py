@@ -339,11 +339,12 @@ DRAIN_SECONDS = 2.0
 
 
 class IterationResult(NamedTuple):
-    """The duration of an iteration, and what the clients did."""
+    """The duration of an iteration, what the clients did, and by how much the server's counters grew."""
 
     seconds: float
     accounting: LoadTotals
     workers: int
+    server: dict[str, int]
 
     @property
     def cpu_share(self) -> float:
@@ -386,7 +387,7 @@ class SlapClients:
         ended_ns = await self._end()
         workers = len(fleet)
         await load.finish(DRAIN_SECONDS)
-        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
+        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers, {})
 
     async def kill(self) -> None:
         """End the remaining processes."""
@@ -447,13 +448,6 @@ SHOWN_CHARACTERS = 200
 Report = Callable[[str], None]
 
 
-class _Iteration(NamedTuple):
-    """What one iteration gave."""
-
-    played: IterationResult
-    server: dict[str, int]
-
-
 class SlapRunner:
     """Runs a slap. `report` receives warnings, `note` the time of each iteration."""
 
@@ -496,7 +490,7 @@ class SlapRunner:
                 done.append(await self._iteration(engine, clients, number))
         return _summed(spec, engine, clients, done)
 
-    async def _iteration(self, engine: StorageEngine | None, clients: int, number: int) -> _Iteration:
+    async def _iteration(self, engine: StorageEngine | None, clients: int, number: int) -> IterationResult:
         spec = self._spec
         await self._fill(engine)
         keys = await self._keys(engine)
@@ -525,7 +519,7 @@ class SlapRunner:
         await self._send_all(spec.script.after)
         await self._shell(spec.hooks.after, "post-system")
         self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
-        return _Iteration(played, grown)
+        return played._replace(server=grown)
 
     async def _fill(self, engine: StorageEngine | None) -> None:
         """Recreates the schema and its contents."""
@@ -584,10 +578,10 @@ class SlapRunner:
 
 
 def _summed(
-    spec: SlapSpec, engine: StorageEngine | None, clients: int, done: list[_Iteration]
+    spec: SlapSpec, engine: StorageEngine | None, clients: int, done: list[IterationResult]
 ) -> SlapBenchmark:
     """All iterations of a benchmark in one."""
-    books = [each.played.accounting for each in done]
+    books = [each.accounting for each in done]
     totals = sum((book.totals for book in books), Counters())
     latency = merge_histograms(
         histogram
@@ -595,7 +589,7 @@ def _summed(
         for name, histogram in book.run.named(STATEMENT).items()
         if name != COMMIT.name
     )
-    seconds = tuple(each.played.seconds for each in done)
+    seconds = tuple(each.seconds for each in done)
     return SlapBenchmark(
         engine=engine.name if engine is not None else "",
         load_type=spec.load_type,
@@ -613,7 +607,7 @@ def _summed(
         errors={str(code): times for code, times in totals.errors.items()},
         retries=totals.retries,
         server=_added([each.server for each in done]),
-        cpu_share=max(each.played.cpu_share for each in done),
+        cpu_share=max(each.cpu_share for each in done),
     )
 
 

@@ -85,18 +85,14 @@ def save_recent(recent: RecentStart, now: float | None = None) -> None:
     stamped = msgspec.structs.replace(recent, at=time.time() if now is None else now)
     kept = [stamped, *(each for each in load_recents() if each.target != recent.target)][:MAX_RECENTS]
     try:
-        _write_recents(kept)
+        folder = paths.ensure_private(paths.state_dir())
+        new = folder / f"{RECENTS_FILE}.{os.getpid()}"
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(kept), indent=2))
+        new.replace(_recents_file())
     except OSError:
         return
-
-
-def _write_recents(kept: Sequence[RecentStart]) -> None:
-    folder = paths.ensure_private(paths.state_dir())
-    new = folder / f"{RECENTS_FILE}.{os.getpid()}"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(kept), indent=2))
-    new.replace(_recents_file())
 
 
 def _recents_file() -> Path:

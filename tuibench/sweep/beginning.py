@@ -20,8 +20,8 @@ from tuibench.errors import TuibenchError
 from tuibench.load.script_commands import run_command
 from tuibench.load.tables import prewarm_tables
 from tuibench.metrics.figures import read
-from tuibench.model.command import ChangeSetting
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.message import ChangeSetting
 from tuibench.model.server import Target
 from tuibench.model.sweep import Start, Sweep, SweepCase
 from tuibench.model.tick import Tick

@@ -141,7 +141,8 @@ def bisection_sentence(sweep: Sweep) -> str:
     names = [build.name for build in builds.builds]
     if step.interval is None:
         return "Both ends are not measured yet."
-    words = _interval_words(step.interval)
+    estimate, low, high = step.interval.percent
+    words = f"{estimate:+.1f} % ({low:+.1f}..{high:+.1f} %)"
     if step.is_found:
         kind = "first bad" if builds.bisect == "bad" else "first changed"
         sure = f"; uncertain: {', '.join(step.uncertain)} had no verdict" if step.uncertain else ""
@@ -150,11 +151,6 @@ def bisection_sentence(sweep: Sweep) -> str:
         return f"The step is after {names[step.good]}, and in {names[step.bad]} or before; it ended early."
     problem = "is not worse than" if builds.bisect == "bad" else "is not known to differ from"
     return f"No step is found: {names[-1]} {problem} {names[0]} ({words})."
-
-
-def _interval_words(interval: Interval) -> str:
-    estimate, low, high = interval.percent
-    return f"{estimate:+.1f} % ({low:+.1f}..{high:+.1f} %)"
 
 
 def bisection_blocks(sweep: Sweep) -> tuple[Block, ...]:

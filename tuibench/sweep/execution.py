@@ -22,6 +22,7 @@ import click
 from msgspec.structs import replace
 
 from tuibench import paths, sanitize, units
+from tuibench.ab.experiment import PRESET, THREADS
 from tuibench.cli.click_command import Argument, OmitOptions, PlanValues, Takes, is_given
 from tuibench.cli.headless import warn_leftovers
 from tuibench.cli.options import (
@@ -42,7 +43,7 @@ from tuibench.load.tables import LoadProgress, ensure_database
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import SessionMessage
 from tuibench.model.option import Option, check_range
-from tuibench.model.plan import OptionValue
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.schedule import checked_threads
 from tuibench.model.server import Target
 from tuibench.model.sweep import (
@@ -659,3 +660,54 @@ def versions_notes(known: Sweep, directory: Path) -> list[str]:
         lines.append(f"page with charts: {directory / PAGE}")
     lines.append(f"recorded in {directory}")
     return lines
+
+
+def one_build(program: str, private: PrivateServerOptions) -> ServerBuild:
+    """The private server of one program. Raises UsageError for several."""
+    ((name, binary),) = parse_builds([program])
+    return private.build(name, binary)
+
+
+def plan_over_starts(plan: RunPlan, builds: Sequence[ServerBuild], starts: int, seconds: float) -> SweepPlan:
+    """A comparison of builds under the load of a run."""
+    base = replace(plan, trial=None, tune=None, seconds=seconds)
+    return SweepPlan(
+        cases=build_cases([plan.profile], plan.options, plan.threads, plan.profile_text),
+        variants=tuple(SweepVariant(name=build.name) for build in builds),
+        threads=(plan.threads,),
+        repeats=starts,
+        base=base,
+        prepare=True,
+    )
+
+
+def ab_over_starts(
+    plan: RunPlan, program: str, private: PrivateServerOptions, start: StartOptions
+) -> ExitCode:
+    """Run the A/B test of a plan over starts, each value an option of a private server's start."""
+    trial = plan.trial
+    if trial is None:
+        raise UsageError(
+            "--server is for --ab, each value on private servers that start with it",
+            "tuibench demo --headless runs a load once on a private server",
+        )
+    if trial.subject in (PRESET, THREADS):
+        raise UsageError(f"a server does not start with {trial.subject}", "leave --server out")
+    if trial.is_sequential:
+        raise UsageError("--until is for values that change while the server runs", "--cycles are starts")
+    build = one_build(program, private)
+    axes, _ = start_axes([f"{trial.subject}={trial.a},{trial.b}"], [build], every=True)
+    builds = crossed([build], axes)
+    info(f"starting each server once: {', '.join(each.words for each in builds)}")
+    whole = plan_over_starts(plan, builds, trial.cycles, trial.window_seconds)
+    whole = start.applied(whole, is_private=True)
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.profile}-{trial.subject}"
+    directory = record_folder(paths.sweeps_dir(), stem)
+    folder = run_async(create_versions(whole, builds, private.limits(), directory))
+    with closing(folder):
+        return run_and_print(
+            folder,
+            run_on_private_servers(folder, versions_setup(folder.sweep)),
+            lambda known: click.echo(versions_text(known), nl=False),
+            versions_notes,
+        )

@@ -24,10 +24,9 @@ from tuibench.load.script_commands import run_command
 from tuibench.load.tables import LoadProgress, drop_tables, prepare_tables
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import MORE
-from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.message import SessionMessage
+from tuibench.model.message import ApplyPreset, ChangeSetting, SessionMessage, SessionSpec
 from tuibench.model.server import Flavour, Target
 from tuibench.model.summary import Summary, struct_differences
 from tuibench.model.sweep import (
@@ -53,7 +52,6 @@ from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import connect_with_defaults, server_info
 from tuibench.observe.host_facts import read_environment
 from tuibench.session.load_run import LoadRun
-from tuibench.session.spec import SessionSpec
 from tuibench.sweep.beginning import Change, begin, rows_before, shortcomings
 from tuibench.sweep.folder import SweepFolder
 from tuibench.sweep.planning import build_of, cell_plan, cells_in_order, max_threads

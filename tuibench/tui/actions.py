@@ -15,7 +15,11 @@ from textual.command import DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
 
-from tuibench.model.command import (
+from tuibench.model.message import (
+    CRASH_REFUSAL,
+    NO_LOAD_REFUSAL,
+    READ_ONLY_REFUSAL,
+    REPLAY_REFUSAL,
     Command,
     HoldPlan,
     Mark,
@@ -23,12 +27,10 @@ from tuibench.model.command import (
     RecordCpuProfile,
     Resume,
     ResumePlan,
-    StopAbTest,
-    StopProbe,
-    StopTune,
+    RunState,
+    StopExperiment,
     Undo,
 )
-from tuibench.model.message import CRASH_REFUSAL, NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
 from tuibench.model.schedule import PlanPhase
 from tuibench.tui.steering import (
     ReplayPlayer,
@@ -94,12 +96,12 @@ def _hold_or_resume_plan(view: View) -> Command:
 
 def _stop_probe(view: View) -> Command | None:
     """Command that ends a probe; None without one: the key then opens the probe dialog."""
-    return StopProbe() if view.is_probing else None
+    return StopExperiment("probe") if view.is_probing else None
 
 
 def _stop_ab_test(view: View) -> Command | None:
     """Command that ends an A/B test; one that is the run itself ends with the run."""
-    return StopAbTest() if view.is_ab_testing else None
+    return StopExperiment("ab") if view.is_ab_testing else None
 
 
 def _resolve(view: View) -> Command | None:
@@ -111,7 +113,7 @@ def _resolve(view: View) -> Command | None:
 def _stop_tune(view: View) -> Command | None:
     """Command that ends a screening of settings."""
     is_stoppable = view.tune is not None and view.tune.can_be_stopped and not view.stopping
-    return StopTune() if is_stoppable else None
+    return StopExperiment("tune") if is_stoppable else None
 
 
 _load = partial(UserAction, applies=lambda view: not view.is_watch, absent=NO_LOAD_REFUSAL)

@@ -27,8 +27,15 @@ from textual.screen import ModalScreen, Screen
 
 from tuibench.ab.dialog import AbTestDialog
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import Command, PollCommand, Stop
-from tuibench.model.message import READ_ONLY_REFUSAL, REPLAY_REFUSAL, SessionEnded, Status
+from tuibench.model.message import (
+    READ_ONLY_REFUSAL,
+    REPLAY_REFUSAL,
+    Command,
+    PollCommand,
+    SessionEnded,
+    Status,
+    Stop,
+)
 from tuibench.model.tick import Sample
 from tuibench.scenes.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui import steering, styled_app
@@ -357,21 +364,18 @@ class TuibenchApp(StyledApp[SessionEnded]):
         def answered(command: Command | ViewChange | None) -> None:
             if callable(command):
                 self._change_view(command)
-                self._keep_charts()
+                # Write the figures of the charts to the configuration, if this viewer has one.
+                if self.view is not None and self.display_options.keep_charts is not None:
+                    try:
+                        self.display_options.keep_charts(",".join(self.view.chart_state.slots))
+                    except TuibenchError as error:
+                        self._show_refusal(str(error))
             elif command is not None:
                 self._send(command)
                 self._next_tab = RESULT_TABS.get(name, "")
 
         if self._has_room():
             self.push_screen(DIALOGS[name](view), answered)
-
-    def _keep_charts(self) -> None:
-        """Write the figures of the charts to the configuration, if this viewer has one."""
-        if self.view is not None and self.display_options.keep_charts is not None:
-            try:
-                self.display_options.keep_charts(",".join(self.view.chart_state.slots))
-            except TuibenchError as error:
-                self._show_refusal(str(error))
 
     def _has_room(self) -> bool:
         """True if a dialog fits on the terminal; reports it if not."""

@@ -24,15 +24,6 @@ from textual.message import Message as TextualMessage
 from tuibench.ab.analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
 from tuibench.errors import RunError
 from tuibench.metrics.inference import ab_order
-from tuibench.model.command import (
-    ApplyPreset,
-    ChangeSetting,
-    Command,
-    PollCommand,
-    SetThreads,
-    StartAbTest,
-    TrustServer,
-)
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,
@@ -41,7 +32,18 @@ from tuibench.model.effect import (
     Verdict,
     until_window_seconds,
 )
-from tuibench.model.message import CommandReply, Hello, Status
+from tuibench.model.message import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    CommandReply,
+    Hello,
+    PollCommand,
+    SetThreads,
+    StartAbTest,
+    Status,
+    TrustServer,
+)
 from tuibench.model.schedule import MAX_THREADS, parse_ab
 from tuibench.tui import view
 from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans

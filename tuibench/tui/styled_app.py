@@ -126,19 +126,16 @@ class KeyQueue:
             self._typed.clear()
             while self._waiting:
                 self._hand_out(self._waiting.popleft())
-                await self._settle()
+                # Return when the delivered key has been handled.
+                settling = asyncio.ensure_future(self._at_rest())
+                try:
+                    while not (await asyncio.wait({settling}, timeout=HANG_SECONDS))[0]:
+                        self._let_ending_keys_through()
+                finally:
+                    settling.cancel()
 
     def _hand_out(self, typed: TypedInput) -> None:
         self._app.call_later(self._dispatch, typed)
-
-    async def _settle(self) -> None:
-        """Return when the delivered key has been handled."""
-        settling = asyncio.ensure_future(self._at_rest())
-        try:
-            while not (await asyncio.wait({settling}, timeout=HANG_SECONDS))[0]:
-                self._let_ending_keys_through()
-        finally:
-            settling.cancel()
 
     def _let_ending_keys_through(self) -> None:
         ending = [typed for typed in self._waiting if isinstance(typed, Key) and typed.key in ENDING_KEYS]

@@ -90,21 +90,17 @@ def take_terminal_back(app: App[Any]) -> None:
     if driver._must_signal_resume:
         driver.resume_application_mode()
         return
-    _stop_reading(driver)
-    driver.write(POP_KEYBOARD_FLAGS)
-    driver.close()
-    original = driver.attrs_before
-    driver.resume_application_mode()
-    driver.attrs_before = original
-
-
-def _stop_reading(driver: LinuxDriver) -> None:
-    """Stop the thread that reads keys; unlike `disable_input`, keep unread input."""
+    # Stop the thread that reads keys; unlike `disable_input`, keep unread input.
     signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     driver.exit_event.set()
     if driver._key_thread is not None:
         driver._key_thread.join()
     driver.exit_event.clear()
+    driver.write(POP_KEYBOARD_FLAGS)
+    driver.close()
+    original = driver.attrs_before
+    driver.resume_application_mode()
+    driver.attrs_before = original
 
 
 PRIVATE_PARTS = (

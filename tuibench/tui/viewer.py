@@ -10,12 +10,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
-from textual.pilot import Pilot
-
-from tuibench.model.command import Command
-from tuibench.model.message import REPLAY_REFUSAL, CommandReply, Hello, SessionEnded
+from tuibench.model.message import REPLAY_REFUSAL, Command, CommandReply, Hello, SessionEnded
 from tuibench.model.tick import Sample
 from tuibench.scenes.scene import ScenePlayer
 from tuibench.service.client import SessionClient
@@ -146,7 +143,12 @@ async def write_cast(
     writer = CastWriter(file, size, started, f"tuibench {hello.plan.profile}")
     async with app.run_test(size=size) as pilot:
         for at_seconds, batch in _batches(messages):
-            await _show(pilot, batch)
+            # Let the app handle these messages, and wait until they are painted.
+            handled = asyncio.Event()
+            pilot.app.post_message(UpdatesArrived(batch))
+            pilot.app.call_later(handled.set)
+            await handled.wait()
+            await pilot.pause()
             writer.frame((at_seconds - first) / speed, screen_rows(app))
             progress(at_seconds)
     writer.end((messages[-1][0] - first) / speed + LAST_PICTURE_SECONDS if messages else LAST_PICTURE_SECONDS)
@@ -162,12 +164,3 @@ def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[ViewMessage]]]
 
 def _first_wall_clock(messages: Sequence[Timed]) -> float:
     return next((message.at for _, message in messages if isinstance(message, Sample)), 0.0)
-
-
-async def _show(pilot: Pilot[Any], batch: Sequence[ViewMessage]) -> None:
-    """Let the app handle these messages, and wait until they are painted."""
-    handled = asyncio.Event()
-    pilot.app.post_message(UpdatesArrived(batch))
-    pilot.app.call_later(handled.set)
-    await handled.wait()
-    await pilot.pause()

@@ -20,7 +20,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tuibench.model.command import Command
+from tuibench.model.message import Command
 from tuibench.tui.charts import MAX_FIGURES
 from tuibench.tui.panels.load import Measure
 from tuibench.tui.panels.time_chart import (
@@ -212,7 +212,10 @@ class TimePanel(Panel):
         if "+" in role:
             return self._halves(*role.split("+"))
         if role.startswith((MEAN_ROLE, UNCERTAIN_ROLE)):
-            return self._mean_style(role)
+            line = super().role_style("strong" if role.startswith(MEAN_ROLE) else "muted")
+            if not role.endswith(ON_BAR) or self.app.current_theme.ansi:
+                return line
+            return line + Style(bgcolor=self._shade(0).color)
         if not role.startswith("shade"):
             return super().role_style(role)
         return self._shade(int(role.removeprefix("shade")))
@@ -220,12 +223,6 @@ class TimePanel(Panel):
     def _shade(self, number: int) -> Style:
         share = DARKEST_SHADE + (1 - DARKEST_SHADE) * number / (SHADES - 1)
         return self._dimmed(super().role_style(self._role), share)
-
-    def _mean_style(self, role: str) -> Style:
-        line = super().role_style("strong" if role.startswith(MEAN_ROLE) else "muted")
-        if not role.endswith(ON_BAR) or self.app.current_theme.ansi:
-            return line
-        return line + Style(bgcolor=self._shade(0).color)
 
     def _halves(self, upper: str, lower: str) -> Style:
         return self.role_style(lower) + Style(bgcolor=self.role_style(upper).color)

@@ -30,8 +30,8 @@ from tuibench.model.tune import TunePlan
 
 if TYPE_CHECKING:
     from tuibench.demo.server import PrivateServer
+    from tuibench.model.message import SessionSpec
     from tuibench.session.load_run import LoadRun
-    from tuibench.session.spec import SessionSpec
 
 __all__ = ["CONTEXT", "tune"]
 
@@ -113,7 +113,7 @@ def _with_restarts(
 ) -> ExitCode:
     """Screen on one running server, then over starts. Raises UsageError for what has no private server."""
     from tuibench.cli.runner import spec_on_private_server
-    from tuibench.sweep.starts import one_build
+    from tuibench.sweep.execution import one_build
     from tuibench.tune.starts import has_live_candidates, screen_over_starts
 
     if not program:

@@ -54,6 +54,7 @@ from tuibench.ab.analysis import (
     Lateness,
     Pair,
     PairScale,
+    Progress,
     compare_so_far,
     differences,
     figure_comparison,
@@ -84,20 +85,6 @@ from tuibench.tuning.connection import manual_statement, session_sql
 
 FIRST_PAIRS = 4
 """Pairs that every candidate gets before any gets more."""
-
-
-class Look(NamedTuple):
-    """The state of one candidate. `level` is the error rate of its interval.
-
-    `needed` estimates the number of further pairs until a verdict; None while unknown, or without one in
-    reach.
-    """
-
-    interval: Interval
-    verdict: Verdict
-    pairs: int
-    level: float
-    needed: int | None
 
 
 class Sums(NamedTuple):
@@ -137,7 +124,7 @@ class Sums(NamedTuple):
 
 def screen(
     candidates: Mapping[int, Sequence[Pair]], *, rate: float, tolerance: float, of: int | None = None
-) -> dict[int, Look]:
+) -> dict[int, Progress]:
     """The verdict on each candidate; at most the share `rate` of them is false.
 
     `tolerance` is the share within which a candidate equals the baseline, `of` the initial number of
@@ -155,14 +142,14 @@ def screen(
     return {number: _look(one, level, tolerance) for number, one in sums.items()}
 
 
-def _look(sums: Sums, level: float, tolerance: float) -> Look:
+def _look(sums: Sums, level: float, tolerance: float) -> Progress:
     verdict = sums.verdict(level, tolerance)
     needed = 0 if verdict is not Verdict.CANNOT_TELL else sums.needed(level, tolerance)
-    return Look(sums.interval(level), verdict, sums.pairs, level, needed)
+    return Progress(sums.interval(level), verdict, sums.pairs, needed, level)
 
 
 def next_candidates(
-    looks: Mapping[int, Look], count: int, *, tolerance: float, is_higher_better: bool = True
+    looks: Mapping[int, Progress], count: int, *, tolerance: float, is_higher_better: bool = True
 ) -> list[int]:
     """The candidates to measure next: first all of them a few times, then those closest to a verdict.
 
@@ -176,7 +163,7 @@ def next_candidates(
         undecided,
         key=lambda number: (
             not may_gain(looks[number].interval, tolerance, is_higher_better=is_higher_better),
-            math.inf if looks[number].needed is None else looks[number].needed,
+            math.inf if looks[number].pairs_needed is None else looks[number].pairs_needed,
         ),
     )
     chosen = nearest[: max(1, count - 1)]
@@ -265,7 +252,10 @@ class CandidatePairs:
         found = list(self._found(block))
         for candidate, pair in found:
             self._pairs[candidate].append(pair)
-            self._learn(candidate, pair)
+            for figure, after in pair.b.items():
+                before = pair.a.get(figure, 0.0)
+                if before > 0 and after > 0:
+                    self._estimates[figure].add(candidate, math.log(after / before))
 
     def lateness(self, candidate: int, primary: str, late: Mapping[int, float]) -> Lateness | None:
         """When a candidate acts, from the course of all windows, in most of which it is not set.
@@ -332,12 +322,6 @@ class CandidatePairs:
             figure: self._estimates[figure].without(level, others) for figure, level in window.figures.items()
         }
 
-    def _learn(self, candidate: int, pair: AbTestPair) -> None:
-        for figure, after in pair.b.items():
-            before = pair.a.get(figure, 0.0)
-            if before > 0 and after > 0:
-                self._estimates[figure].add(candidate, math.log(after / before))
-
 
 MOST_TOGETHER = 6
 """Settings in the last test: more are hard to defend."""
@@ -368,7 +352,7 @@ class Evaluation:
         self._blocks: list[TuneBlock] = []
         self._pairs = CandidatePairs()
         self._likely: dict[int, tuple[int, bool]] = {}
-        self._looks: dict[int, Look] = {}
+        self._looks: dict[int, Progress] = {}
         self._looked_at = (-1, 0)
 
     def add(self, blocks: Iterable[TuneBlock]) -> None:
@@ -394,14 +378,14 @@ class Evaluation:
     def is_higher_better(self) -> bool:
         return figure_named(self.plan.primary).better is Better.HIGHER
 
-    def looks(self) -> dict[int, Look]:
+    def looks(self) -> dict[int, Progress]:
         """What is known of each candidate that the server takes; computed once for each block."""
         state = (len(self._blocks), len(self.failures) + len(self.harm))
         if state != self._looked_at:
             self._looks, self._looked_at = self._screened(), state
         return self._looks
 
-    def _screened(self) -> dict[int, Look]:
+    def _screened(self) -> dict[int, Progress]:
         """No verdict on a value that seems to act later than its windows show, and none without the first
         pairs of all, which tell the effects apart.
         """
@@ -420,13 +404,14 @@ class Evaluation:
         withheld |= {number for number, look in first.items() if look.pairs < FIRST_PAIRS}
         found = self._screen({number: each for number, each in pairs.items() if number not in withheld})
         return found | {
-            number: first[number]._replace(verdict=Verdict.CANNOT_TELL, needed=None) for number in withheld
+            number: first[number]._replace(verdict=Verdict.CANNOT_TELL, pairs_needed=None)
+            for number in withheld
         }
 
-    def _screen(self, pairs: Mapping[int, Sequence[analysis.Pair]]) -> dict[int, Look]:
+    def _screen(self, pairs: Mapping[int, Sequence[analysis.Pair]]) -> dict[int, Progress]:
         return screen(pairs, rate=self.plan.false_rate, tolerance=self.tolerance, of=len(self.candidates))
 
-    def _is_due(self, number: int, look: Look) -> bool:
+    def _is_due(self, number: int, look: Progress) -> bool:
         """True with a verdict, and for one candidate in turn: a late one may stay undecided for ever."""
         place = len(self._blocks) % len(self.candidates)
         is_in_turn = self.candidates[place].number == number
@@ -473,7 +458,7 @@ class Evaluation:
             return self._own_windows({number: looks[number] for number in alone})
         return [*random_halves(groups, rng)]
 
-    def _own_windows(self, looks: Mapping[int, Look]) -> list[tuple[int, ...]]:
+    def _own_windows(self, looks: Mapping[int, Progress]) -> list[tuple[int, ...]]:
         """A window with the original values, and one for each candidate that is due."""
         due = next_candidates(
             looks,
@@ -529,7 +514,7 @@ class Evaluation:
             return together.candidates
         return self.best(results)[:1]
 
-    def _result(self, candidate: Candidate, look: Look | None) -> CandidateResult:
+    def _result(self, candidate: Candidate, look: Progress | None) -> CandidateResult:
         pairs = self._pairs.of(candidate.number)
         failure, harm = self.failures.get(candidate.number, ""), self.harm.get(candidate.number, "")
         is_measured = look is not None and len(pairs) > 1 and candidate.number not in self.late

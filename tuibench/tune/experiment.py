@@ -23,7 +23,7 @@ from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, se
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import deciding_figure
-from tuibench.model.command import ChangeSetting, StartTune, StopTune
+from tuibench.model.message import ChangeSetting, StartTune
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
@@ -95,7 +95,7 @@ class TuneRun(Experiment):
     """
 
     called, name = "screening", "a screening of settings"
-    starts, stops = StartTune, StopTune
+    starts, kind = StartTune, "tune"
 
     def __init__(
         self,
@@ -181,7 +181,20 @@ class TuneRun(Experiment):
         if self._queue:
             self._enter(self._queue.pop(0))
             return False
-        self._finish_block()
+        block = TuneBlock(
+            end_seconds=self._elapsed,
+            windows=tuple(window.record(self._order.primary) for window in self._done),
+            is_together=self._is_together,
+        )
+        self._done = []
+        self._evaluation.add([block])
+        result = self.result
+        for one in result.results:
+            is_known = one.verdict is not TuneVerdict.CANNOT_TELL
+            if is_known and self._reported.get(one.candidate.number) is not one.verdict:
+                self.told.append(candidate_line(one, result))
+            self._reported[one.candidate.number] = one.verdict
+        self._next_block()
         return True
 
     def applied(self, now: float) -> None:
@@ -248,26 +261,18 @@ class TuneRun(Experiment):
     def end_text(self) -> str:
         return "the screening has ended; the settings are restored"
 
-    def _finish_block(self) -> None:
-        block = TuneBlock(
-            end_seconds=self._elapsed,
-            windows=tuple(window.record(self._order.primary) for window in self._done),
-            is_together=self._is_together,
-        )
-        self._done = []
-        self._evaluation.add([block])
-        result = self.result
-        for one in result.results:
-            is_known = one.verdict is not TuneVerdict.CANNOT_TELL
-            if is_known and self._reported.get(one.candidate.number) is not one.verdict:
-                self.told.append(candidate_line(one, result))
-            self._reported[one.candidate.number] = one.verdict
-        self._next_block()
-
     def _next_block(self) -> None:
         windows = self._due()
         if not windows:
-            self._finish()
+            # All is known, or the budget is used: ends, or keeps the winner until it is ended.
+            self._window = None
+            self._evaluation.is_complete = True
+            winner = self.result.winner
+            if self._order.apply and winner:
+                self._kept = winner
+                self.wanted = self._values(winner)
+            else:
+                self.end(self._now)
             return
         self._rng.shuffle(windows)
         self._queue = [_Window(candidates) for candidates in windows]
@@ -292,17 +297,6 @@ class TuneRun(Experiment):
             evaluation.together = best if len(best) >= TOGETHER_CANDIDATES else ()
         self._is_together = bool(evaluation.together) and not is_decided(result.together)
         return [(), evaluation.together] if self._is_together else due
-
-    def _finish(self) -> None:
-        """All is known, or the budget is used: ends, or keeps the winner until it is ended."""
-        self._window = None
-        self._evaluation.is_complete = True
-        winner = self.result.winner
-        if self._order.apply and winner:
-            self._kept = winner
-            self.wanted = self._values(winner)
-        else:
-            self.end(self._now)
 
     def _enter(self, window: _Window) -> None:
         self._window = window

@@ -26,9 +26,14 @@ from tuibench.model.effect import Verdict
 from tuibench.model.plan import RunPlan
 from tuibench.model.sweep import ServerBuild, Sweep
 from tuibench.model.tune import Candidate, LeftOut, TunePlan
-from tuibench.sweep.execution import run_and_print, run_on_private_servers, versions_notes
+from tuibench.sweep.execution import (
+    one_build,
+    plan_over_starts,
+    run_and_print,
+    run_on_private_servers,
+    versions_notes,
+)
 from tuibench.sweep.planning import OVERHEAD_SECONDS, starting_seconds
-from tuibench.sweep.starts import one_build, plan_over_starts
 from tuibench.sweep.tables import start_levels
 from tuibench.sweep.versions import create_versions, start_axes, try_build, versions_setup
 from tuibench.tune.candidates import start_candidates, wanted_settings

@@ -165,7 +165,9 @@ class SettingChanger:
         SQLError if the server refuses, JournalError if the change cannot be journalled, RunError if the
         outcome of the change before is unknown.
         """
-        await self._keep_limits(setting, value)
+        other = catalogue.paired_setting(setting.name)
+        if other is not None:
+            catalogue.check_pair_limit(setting.name, value, await self.read(catalogue.find_setting(other)))
         await self._expect_known_origin(setting)
         old = await self.read(setting)
         if old == value:
@@ -193,11 +195,6 @@ class SettingChanger:
                 "server or another session may have set it",
                 f"set it to {original} manually, its value before tuibench, and then change it",
             )
-
-    async def _keep_limits(self, setting: Setting, value: str) -> None:
-        other = catalogue.paired_setting(setting.name)
-        if other is not None:
-            catalogue.check_pair_limit(setting.name, value, await self.read(catalogue.find_setting(other)))
 
     async def _check_way_back(self, setting: Setting, old: str) -> None:
         """Raises UsageError for a size that the server has and would not take: it could not be restored.
@@ -401,7 +398,11 @@ class SettingsManager:
         """
         async with self._turn():
             try:
-                await self._read_first()
+                self.journal.identify(await self.control.identity())
+                self._unavailable = await catalogue.unavailable_settings(self.control, self.server)
+                self._workload.learn(await self.control.session_values())
+                await self._setter.read_all()
+                self._began = dict(self._setter.values)
             except SQLError as error:
                 if error.code not in UNSUPPORTED_CODES:
                     raise
@@ -409,13 +410,6 @@ class SettingsManager:
                 reason = f"the server does not report its settings: {error.message}"
                 self._unavailable = {setting.name: reason for setting in SETTINGS}
             return self.known
-
-    async def _read_first(self) -> None:
-        self.journal.identify(await self.control.identity())
-        self._unavailable = await catalogue.unavailable_settings(self.control, self.server)
-        self._workload.learn(await self.control.session_values())
-        await self._setter.read_all()
-        self._began = dict(self._setter.values)
 
     async def states(self) -> tuple[SettingState, ...]:
         """All settings as the server has them now."""
@@ -549,21 +543,18 @@ class SettingsManager:
 
     async def _change(self, setting: Setting, value: str) -> SettingState:
         if setting.scope is SettingScope.WORKLOAD:
-            await self._change_workload(setting, value)
+            # Tried on our own connection first, so that no connection of the load meets a refusal.
+            try:
+                await self.control.try_session(setting.name, value, self._workload.values[setting.name])
+            except ConnectionLostError:
+                raise
+            except SQLError as error:
+                raise explain_refusal(error, setting, value, self.server) from error
+            self._workload.set(setting.name, value)
             return self._state(setting)
         if await self._setter.set(setting, value):
             self._take_copies([setting.name])
         return self._state(setting)
-
-    async def _change_workload(self, setting: Setting, value: str) -> None:
-        """Tried on our own connection first, so that no connection of the load meets a refusal."""
-        try:
-            await self.control.try_session(setting.name, value, self._workload.values[setting.name])
-        except ConnectionLostError:
-            raise
-        except SQLError as error:
-            raise explain_refusal(error, setting, value, self.server) from error
-        self._workload.set(setting.name, value)
 
     def _take_copies(self, names: Iterable[str]) -> None:
         """The workload's connections follow where each has a copy of the server's value."""

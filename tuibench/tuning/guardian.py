@@ -113,7 +113,15 @@ def _spawn(request: GuardianRequest, pass_fds: tuple[int, ...]) -> Process:
     except OSError as error:
         raise _did_not_start(str(error.strerror)) from error
     try:
-        _send_request(process, request)
+        # Gives the order and waits for the answer.
+        stdin, stdout, stderr = cast("Pipes", (process.stdin, process.stdout, process.stderr))
+        with contextlib.suppress(BrokenPipeError):
+            stdin.write(msgspec.json.encode(request) + b"\n")
+        if _read(stdout.fileno(), len(READY), START_SECONDS) != READY:
+            process.kill()
+            words = stderr.read().decode(errors="replace").strip().splitlines()
+            why = words[-1] if words else f"no answer within {START_SECONDS:.0f} s"
+            raise _did_not_start(why)
     except BaseException:
         process.kill()
         _close(process)
@@ -121,18 +129,6 @@ def _spawn(request: GuardianRequest, pass_fds: tuple[int, ...]) -> Process:
         raise
     _close_outputs(process)
     return process
-
-
-def _send_request(process: Process, request: GuardianRequest) -> None:
-    """Gives the order and waits for the answer."""
-    stdin, stdout, stderr = cast("Pipes", (process.stdin, process.stdout, process.stderr))
-    with contextlib.suppress(BrokenPipeError):
-        stdin.write(msgspec.json.encode(request) + b"\n")
-    if _read(stdout.fileno(), len(READY), START_SECONDS) != READY:
-        process.kill()
-        words = stderr.read().decode(errors="replace").strip().splitlines()
-        why = words[-1] if words else f"no answer within {START_SECONDS:.0f} s"
-        raise _did_not_start(why)
 
 
 def _did_not_start(why: str) -> RunError:
@@ -185,8 +181,15 @@ def main() -> int:
     path, connect = Path(request.journal).absolute(), admin_connector(request.target)
     socket = socket_path(path.stem).absolute()
     os.write(_STDOUT, READY)
-    _detach()
-    _wait_for_end()
+    # Lets go of the session's pipes and terminal, and of its directory.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, _STDOUT)
+    os.dup2(null, _STDERR)
+    os.close(null)
+    with contextlib.suppress(OSError):
+        os.chdir("/")
+    while os.read(_STDIN, 4096):
+        pass
     try:
         return 0 if asyncio.run(restore_until_done(path, connect, SystemClock())) else 1
     except TuibenchError:
@@ -238,21 +241,6 @@ def _read_line() -> bytes:
             return b""
         line += more
     return line
-
-
-def _detach() -> None:
-    """Lets go of the session's pipes and terminal, and of its directory."""
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, _STDOUT)
-    os.dup2(null, _STDERR)
-    os.close(null)
-    with contextlib.suppress(OSError):
-        os.chdir("/")
-
-
-def _wait_for_end() -> None:
-    while os.read(_STDIN, 4096):
-        pass
 
 
 def _remove_socket(path: Path) -> None:

@@ -280,18 +280,14 @@ def _open(folder: Path, identity: str) -> int:
         except OSError as error:
             if error.errno not in journal.UNWRITABLE:
                 raise
-            return _readable(path)
+            # The lock that read-only users share for restoring settings, or else its parent folder.
+            place = path if path.exists() else path.parent.parent
+            return os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise JournalError(
             f"cannot use {path}: {error.strerror or error}",
             "without it no setting is changed; TUIBENCH_HOME sets another place",
         ) from error
-
-
-def _readable(path: Path) -> int:
-    """The lock that read-only users share for restoring settings, or else its parent folder."""
-    place = path if path.exists() else path.parent.parent
-    return os.open(place, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _locked(fd: int) -> bool:

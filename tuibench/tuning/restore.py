@@ -292,7 +292,11 @@ async def _restore_value(
 ) -> RestoreResult:
     failed = RestoreOutcome.UNREACHABLE if catalogue.is_slow(decision.setting) else RestoreOutcome.REFUSED
     try:
-        await _check_pair(control, decision)
+        # Raises UsageError if restoring it would change its partner, which another client has changed since.
+        partner = catalogue.paired_setting(decision.setting)
+        if partner:
+            other = (await control.values([partner])).get(partner)
+            catalogue.check_pair_limit(decision.setting, decision.original, other)
         value = await _set(control, clock, decision)
     except ConnectionLostError:
         raise
@@ -317,14 +321,6 @@ async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecis
     except JournalError as error:
         return ownership.journal_not_written(error)
     return ""
-
-
-async def _check_pair(control: AdminConnection, decision: RestoreDecision) -> None:
-    """Raises UsageError if restoring it would change its partner, which another client has changed since."""
-    partner = catalogue.paired_setting(decision.setting)
-    if partner:
-        other = (await control.values([partner])).get(partner)
-        catalogue.check_pair_limit(decision.setting, decision.original, other)
 
 
 async def _set(control: AdminConnection, clock: Clock, decision: RestoreDecision) -> str:

@@ -19,8 +19,8 @@ from tuibench.demo import process
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import DeniedError, ExitCode, UsageError
 from tuibench.load.tables import drop_tables, prepare_tables
-from tuibench.model.command import ChangeSetting, TrustServer
 from tuibench.model.findings import Finding
+from tuibench.model.message import ChangeSetting, TrustServer
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import connect

@@ -14,8 +14,8 @@ from tests.validation import check_valid
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import ChangeSetting, CrashServer, SetThreads, Stop
 from tuibench.model.event import CRASHED, EventKind
+from tuibench.model.message import ChangeSetting, CrashServer, SetThreads, Stop
 from tuibench.mysql.connection import connect
 
 FLUSH, TIMEOUT = "innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout"

@@ -11,8 +11,8 @@ from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError
 from tuibench.flame.profile import PROFILE, CpuProfile, load_profile, refusal
 from tuibench.flame.text import function_blocks
-from tuibench.model.command import RecordCpuProfile
 from tuibench.model.event import Event
+from tuibench.model.message import RecordCpuProfile
 from tuibench.model.tick import Sample
 from tuibench.session.load_run import LoadRun
 

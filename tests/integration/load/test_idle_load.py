@@ -12,12 +12,10 @@ from tests.integration.support.sbtest import connected
 from tests.ticks import figures, known
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
-from tuibench.model.command import SetThreads
-from tuibench.model.message import SessionMessage
+from tuibench.model.message import SessionMessage, SessionSpec, SetThreads
 from tuibench.model.plan import RunPlan
 from tuibench.model.tick import Sample
 from tuibench.session.load_run import LoadRun
-from tuibench.session.spec import SessionSpec
 
 DEADLINE_SECONDS = 120.0
 

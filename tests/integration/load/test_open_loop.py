@@ -14,11 +14,10 @@ from tests.integration.support.session_process import Watcher, session_spec, wat
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.metrics.figures import read
-from tuibench.model.command import SetRate, Stop
 from tuibench.model.event import EventKind
+from tuibench.model.message import SessionSpec, SetRate, Stop
 from tuibench.model.plan import Arrival
 from tuibench.model.summary import Summary
-from tuibench.session.spec import SessionSpec
 
 TABLES = ("--tables=2", "--table-size=500")
 RATE, SECONDS = 100, 2

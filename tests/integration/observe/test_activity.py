@@ -12,8 +12,8 @@ from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, se
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
-from tuibench.model.command import KillQuery, SetThreads, Stop, WatchActivity
 from tuibench.model.event import EventKind
+from tuibench.model.message import KillQuery, SetThreads, Stop, Watch
 from tuibench.model.server import Activity
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
@@ -50,7 +50,7 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
         await holder.query("BEGIN")
         await holder.query("UPDATE theirs SET v = 'secret' WHERE id = 1")
         waiting = asyncio.create_task(waiter.query("UPDATE theirs SET v = 'hidden' WHERE id = 1"))
-        await watcher.submit(WatchActivity())
+        await watcher.submit(Watch("activity"))
         await watcher.until(lambda: watcher.activity is not None and bool(watcher.activity.waits))
         activity = told(watcher)
         assert {session.id for session in activity.sessions} == {holder.thread_id, waiter.thread_id}
@@ -80,7 +80,7 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
         assert [event.text for event in watcher.told(EventKind.KILL)] == [answer.text]
 
         await watcher.submit(SetThreads(THREADS + 3))
-        await watcher.submit(WatchActivity())
+        await watcher.submit(Watch("activity"))
         await watcher.until(lambda: sum(own.count for own in told(watcher).own) >= THREADS + 6)
         await watcher.until(
             lambda: {s.id for s in told(watcher).sessions} == {holder.thread_id, waiter.thread_id}
@@ -97,7 +97,7 @@ async def test_watching_is_counted_as_our_own_sampling(tables: PrivateServer) ->
     async with watched(session_spec(tables.target, threads=2, delay_ms=FULL_SPEED_MS)) as watcher:
         await watcher.ticks()
         for _ in range(3):
-            await watcher.submit(WatchActivity())
+            await watcher.submit(Watch("activity"))
             await watcher.until(lambda: watcher.activity is not None)
             watcher.activity = None
             await watcher.ticks(2)

@@ -8,10 +8,10 @@ from tests.integration.support.sbtest import connected
 from tests.integration.support.shared import Starter
 from tuibench.clock import SystemClock
 from tuibench.demo.binaries import Binary
+from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Flavour
 from tuibench.model.tick import ReplicaSample
 from tuibench.replicas.monitor import Replicas
-from tuibench.session.spec import ReplicaChoice
 
 PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
 

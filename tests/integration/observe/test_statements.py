@@ -41,4 +41,4 @@ async def test_calls_of_both_kinds_are_counted(server: PrivateServer) -> None:
         assert after.totals == {}
         return
     assert calls(after, "? + ?") - calls(before, "? + ?") >= 2 * TIMES
-    assert info.flavour is not Flavour.MYSQL or after.distributions
+    assert info.flavour is not Flavour.MYSQL or any(each.distribution for each in after.totals.values())

@@ -12,8 +12,8 @@ from tests.integration.support.commands import eventually_asked, tuibench
 from tests.integration.support.session_process import Watcher, session_spec, watched
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import RunSql, Stop
 from tuibench.model.event import DURING, EventKind
+from tuibench.model.message import RunSql, Stop
 from tuibench.model.option import At
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect

@@ -21,7 +21,7 @@ from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.diagnosis import QUEUE_OUTSIDE
-from tuibench.model.command import ApplyPreset, StartProbe, Stop
+from tuibench.model.message import ApplyPreset, StartProbe, Stop
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult
 from tuibench.model.summary import Summary
 

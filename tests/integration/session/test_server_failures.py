@@ -18,8 +18,8 @@ from tests.ticks import known
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import ApplyPreset, SetThreads, Stop
 from tuibench.model.event import EventKind
+from tuibench.model.message import ApplyPreset, SetThreads, Stop
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.mysql.connection import connect

@@ -22,7 +22,8 @@ from tests.integration.support.session_process import (
 from tests.ticks import known
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.model.command import (
+from tuibench.model.event import EventKind
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
@@ -30,12 +31,11 @@ from tuibench.model.command import (
     Pause,
     ResetStats,
     Resume,
+    RunState,
     SetDelay,
     SetThreads,
     Stop,
 )
-from tuibench.model.event import EventKind
-from tuibench.model.message import RunState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import connect

@@ -29,9 +29,9 @@ from tests.integration.support.session_process import (
 )
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
+from tuibench.model.message import ApplyPreset, ServiceSpec, Stop
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, total_tick, with_fewer_digits
@@ -39,7 +39,6 @@ from tuibench.record.reader import load_run
 from tuibench.record.recorder import STATEMENT_BITS
 from tuibench.service.registry import launch
 from tuibench.session.replay import ReplayClient
-from tuibench.session.spec import ServiceSpec
 
 GUARDIAN = "tuibench.tuning.guardian"
 
@@ -156,7 +155,7 @@ def cut_short_but_readable(watcher: Watcher) -> None:
         total_tick(sample.tick for sample in run.measured).sums["completed"]
     )
     assert any(EventKind.SETTING is event.kind for event in run.events)
-    assert run.states[-1].status.settings
+    assert run.states[-1][1].settings
     replay = ReplayClient(run)
     replay.seek(1e9)
     assert replay.position_seconds >= run.samples[-1].elapsed_seconds

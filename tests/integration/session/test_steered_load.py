@@ -14,7 +14,8 @@ from tests.ticks import known
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.guard import LEVEL_SAMPLES
-from tuibench.model.command import (
+from tuibench.model.event import EventKind
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     ResumePlan,
@@ -26,11 +27,9 @@ from tuibench.model.command import (
     StartProbe,
     StartTune,
     Stop,
-    StopAbTest,
-    StopTune,
+    StopExperiment,
     Undo,
 )
-from tuibench.model.event import EventKind
 from tuibench.model.plan import WATCH
 from tuibench.model.schedule import PlanPhase, parse_schedule
 from tuibench.model.tick import Latency
@@ -122,7 +121,7 @@ async def test_an_ab_test_started_by_hand_leaves_everything_as_it_was(tables: Pr
         refused = await watcher.submit(StartProbe())
         assert "A/B test is running" in refused.text
         await watcher.until(lambda: watcher.status.ab is not None)
-        assert (await watcher.submit(StopAbTest())).ok
+        assert (await watcher.submit(StopExperiment("ab"))).ok
         await watcher.until(lambda: _value(watcher, "long_query_time").startswith("7"))
         await watcher.submit(Stop())
         summary = (await watcher.end()).summary
@@ -152,7 +151,7 @@ async def test_a_screening_started_by_hand_leaves_everything_as_it_was(
         test = StartAbTest(subject="long_query_time", a="2", b="3")
         assert "screening" in (await watcher.submit(test)).text
         await watcher.until(lambda: _value(watcher, "innodb_io_capacity") != before)
-        assert (await watcher.submit(StopTune())).ok
+        assert (await watcher.submit(StopExperiment("tune"))).ok
         await watcher.until(lambda: _value(watcher, "innodb_io_capacity") == before)
         await watcher.until(lambda: watcher.tune is not None and watcher.tune.is_over)
         assert (await watcher.submit(StartTune(parse_tune_words(["no_such_topic"])))).ok is False

@@ -12,8 +12,8 @@ from tests.integration.support.commands import Finished, ask, finished, started,
 from tests.integration.support.session_process import session_spec, watched
 from tuibench.demo.server import PrivateServer
 from tuibench.metrics.guard import LEVEL_SAMPLES
-from tuibench.model.command import StartAbTest, Stop
 from tuibench.model.event import EventKind
+from tuibench.model.message import StartAbTest, Stop
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")

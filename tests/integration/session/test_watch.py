@@ -28,11 +28,10 @@ from tests.unit.cli.plans import planned
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
-from tuibench.model.command import ApplyPreset, Mark, Pause, SetThreads, StartProbe, Stop
+from tuibench.model.message import ApplyPreset, Mark, Pause, SessionSpec, SetThreads, StartProbe, Stop
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
-from tuibench.session.spec import SessionSpec
 
 STATEMENTS = ("BEGIN", "UPDATE sbtest1 SET k=k+1 WHERE id=1", "SELECT k FROM sbtest1 WHERE id=1", "COMMIT")
 """The row is locked before it is read: MariaDB 11.8 reports a change in between as an error."""

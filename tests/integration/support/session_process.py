@@ -16,9 +16,17 @@ from tests.integration.support.processes import until
 from tests.ticks import known
 from tuibench import paths
 from tuibench.errors import RunError
-from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import CommandReply, SampleGap, SessionEnded, SessionUpdate, Status
+from tuibench.model.message import (
+    Command,
+    CommandReply,
+    SampleGap,
+    ServiceSpec,
+    SessionEnded,
+    SessionSpec,
+    SessionUpdate,
+    Status,
+)
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.probe import ProbeState
 from tuibench.model.server import Activity, Target
@@ -26,7 +34,6 @@ from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneProgress
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch
-from tuibench.session.spec import ServiceSpec, SessionSpec
 
 SERVICE = "tuibench.service.service"
 DURABILITY = "SELECT @@innodb_flush_log_at_trx_commit, @@sync_binlog"

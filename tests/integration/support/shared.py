@@ -13,7 +13,7 @@ from typing import Self
 import msgspec
 
 from tests.integration.support import sbtest
-from tuibench.demo import setup
+from tuibench.demo import instance
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import MIB, ServerSpec
 from tuibench.demo.process import DirectoryLayout, default_base
@@ -68,7 +68,7 @@ class Templates:
     def _make(self, binary: Binary) -> Path:
         layout = DirectoryLayout.create(self._folder)
         spec = ServerSpec(binary=binary, base="", user="", password="", database="", redo_log_bytes=8 * MIB)
-        setup.make_data_directory(spec, layout)
+        instance.make_data_directory(spec, layout)
         return layout.data
 
 

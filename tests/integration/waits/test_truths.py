@@ -30,14 +30,13 @@ from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.command import ApplyPreset
 from tuibench.model.effect import Effect
 from tuibench.model.event import Event
+from tuibench.model.message import ApplyPreset, SessionSpec
 from tuibench.model.server import Flavour, Target, TimeReport
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.mysql.connection import Connection
 from tuibench.session.load_run import LoadRun
-from tuibench.session.spec import SessionSpec
 from tuibench.waits.changes import because_text, time_changes
 from tuibench.waits.classes import BINARY_LOG_EVENT, REDO_EVENT, STATES, WaitClass
 from tuibench.waits.sampler import TimeSampler, account_sums

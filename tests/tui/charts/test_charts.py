@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
-from tuibench.model.command import Pause
+from tuibench.model.message import Pause
 from tuibench.tui.panels.time_chart import AXIS_WIDTH
 
 SAMPLES = script.samples(63)[-3:]

@@ -15,7 +15,7 @@ from tests.tui.keys import trials
 from tests.tui.keys.trials import OWN_KEYS, Keys, Trial
 from tests.tui.support.driving import viewer
 from tests.tui.test_replay import replayed
-from tuibench.model.command import SetThreads
+from tuibench.model.message import SetThreads
 from tuibench.tui import screens
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, KEY_WIDTH, REPLAY_ACTIONS, is_possible
 from tuibench.tui.screens.base import MainScreen

@@ -10,7 +10,7 @@ from textual.keys import key_to_character
 
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import DEADLINE_SECONDS, Viewer, viewer
-from tuibench.model.command import (
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,

@@ -6,13 +6,16 @@ from textual.widgets import Static
 from tests.tui.pictures.screenshots import CATALOGUE
 from tests.tui.support import script
 from tests.tui.support.driving import screen_text, viewer
-from tuibench.model.command import (
+from tuibench.model.effect import Verdict
+from tuibench.model.message import (
     ChangeSetting,
     Command,
+    CommandReply,
     Mark,
     Pause,
     Resume,
     ResumePlan,
+    RunState,
     SetRate,
     SetThreads,
     StartAbTest,
@@ -20,8 +23,6 @@ from tuibench.model.command import (
     StartTune,
     Stop,
 )
-from tuibench.model.effect import Verdict
-from tuibench.model.message import CommandReply, RunState
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.tune import parse_tune_words

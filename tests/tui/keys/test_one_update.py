@@ -8,9 +8,8 @@ from textual.app import App
 
 from tests.tui.support import script
 from tests.tui.support.driving import viewer
-from tuibench.model.command import Command, SetThreads
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import CommandReply
+from tuibench.model.message import Command, CommandReply, SetThreads
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.screens.base import MainScreen
 

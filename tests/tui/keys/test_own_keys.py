@@ -2,7 +2,7 @@
 
 from tests.tui.support import script
 from tests.tui.support.driving import viewer
-from tuibench.model.command import Pause, SetThreads
+from tuibench.model.message import Pause, SetThreads
 from tuibench.tui.screens import help
 from tuibench.tui.screens.help import help_sections
 from tuibench.tui.styled_app import DisplayOptions

@@ -4,8 +4,7 @@ import pytest
 
 from tests.examples import hello, sample
 from tests.tui.support.driving import viewer
-from tuibench.model.command import SetThreads, WatchActivity
-from tuibench.model.message import READ_ONLY_REFUSAL
+from tuibench.model.message import READ_ONLY_REFUSAL, SetThreads, Watch
 from tuibench.tui.actions import ACTIONS, is_possible
 from tuibench.tui.screens.base import MainScreen
 
@@ -32,7 +31,7 @@ async def test_what_steers_is_refused_in_words_and_looking_goes_on() -> None:
         await screen.hear(sample(1))
         await screen.press("l")
         assert screen.client.submitted
-        assert all(isinstance(command, WatchActivity) for command in screen.client.submitted)
+        assert all(isinstance(command, Watch) for command in screen.client.submitted)
 
 
 @pytest.mark.parametrize("key", ["q", "x", "ctrl+c"])

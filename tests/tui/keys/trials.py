@@ -16,7 +16,7 @@ from tests.tui.support import catalogue, script
 from tests.tui.support.probed import UNDER_WAY
 from tests.tui.support.sessions import ACTIVITY
 from tuibench.ab.dialog import AbTestDialog
-from tuibench.model.command import (
+from tuibench.model.message import (
     ApplyPreset,
     Command,
     CrashServer,
@@ -38,7 +38,7 @@ from tuibench.model.command import (
     StartTune,
     Stop,
     Undo,
-    WatchTime,
+    Watch,
 )
 from tuibench.model.schedule import ConstantStage
 from tuibench.model.tune import parse_tune_words
@@ -368,7 +368,7 @@ OWN_KEYS = (
         TimeScreen,
         scene("time"),
         {
-            "enter": submits(WatchTime()),
+            "enter": submits(Watch("time")),
             "down": Trial(lambda it: it.app.screen.chosen, WaitClass.ON_THE_WAY, WaitClass.MUTEX),
             "up": Trial(lambda it: it.app.screen.chosen, WaitClass.MUTEX, WaitClass.ON_THE_WAY),
         },

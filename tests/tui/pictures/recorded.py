@@ -39,10 +39,10 @@ async def recorded_story() -> list[Frame]:
 async def _frames(
     app: TuibenchApp, pilot: Pilot[Any], client: FakeClient, moments: Sequence[TimedMessage]
 ) -> AsyncIterator[Frame]:
-    changed = next(each.at_seconds for each in moments if _shows_change(each))
-    known = next(each for each in moments if _is_event(each, EventKind.EFFECT)).at_seconds
+    changed = next(at for at, each in moments if _shows_change(each))
+    known = next(at for at, each in moments if _is_event(each, EventKind.EFFECT))
     has_asked = False
-    for at_seconds, several in groupby(moments, lambda each: each.at_seconds):
+    for at_seconds, several in groupby(moments, lambda each: each[0]):
         if at_seconds > known + SECONDS_AFTER:
             break
         if at_seconds >= changed and not has_asked:
@@ -50,7 +50,7 @@ async def _frames(
             for keys in _dialog_keys(app):
                 yield await frame_after(app, pilot, ASK_SECONDS, *keys)
             await frame_after(app, pilot, 0.0, "y")
-        client.say(*(each.message for each in several))
+        client.say(*(message for _, message in several))
         frame = await frame_after(app, pilot, TICK_SECONDS)
         if at_seconds > changed - SECONDS_BEFORE:
             yield frame
@@ -58,15 +58,15 @@ async def _frames(
     yield await frame_after(app, pilot, CARD_SECONDS, "b")
 
 
-def _shows_change(moment: TimedMessage) -> bool:
+def _shows_change(message: object) -> bool:
     """Whether it is the first to tell the new values: their event, or a state just before it."""
-    if isinstance(moment.message, Status):
-        return any(setting.value != setting.original for setting in moment.message.settings)
-    return _is_event(moment, EventKind.SETTING)
+    if isinstance(message, Status):
+        return any(setting.value != setting.original for setting in message.settings)
+    return _is_event(message, EventKind.SETTING)
 
 
-def _is_event(moment: TimedMessage, kind: EventKind) -> bool:
-    return isinstance(moment.message, Event) and moment.message.kind is kind
+def _is_event(message: object, kind: EventKind) -> bool:
+    return isinstance(message, Event) and message.kind is kind
 
 
 def _dialog_keys(app: TuibenchApp) -> list[list[str]]:

@@ -6,9 +6,8 @@ from textual.widgets import Input
 from tests.tui.support import script
 from tests.tui.support.driving import screen_text, viewer
 from tuibench.ab.dialog import AbTestDialog
-from tuibench.model.command import StartAbTest, StopAbTest
 from tuibench.model.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
-from tuibench.model.message import Hello, RunState
+from tuibench.model.message import Hello, RunState, StartAbTest, StopExperiment
 
 
 def with_test(result: AbTestResult) -> Hello:
@@ -74,7 +73,7 @@ async def test_the_key_ends_a_test_under_way() -> None:
     async with viewer(with_test(script.AB_TEST)) as it:
         assert "A ends it" in it.shown("effect")
         await it.press("A")
-        assert it.client.submitted == [StopAbTest()]
+        assert it.client.submitted == [StopExperiment("ab")]
 
 
 async def test_the_test_of_the_run_is_not_ended_by_the_key() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import OVER, UNDER_WAY
-from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
+from tuibench.model.message import Command, NextStep, StartProbe, StopExperiment
 from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
 from tuibench.tui.screens.dialogs import InputDialog
@@ -63,7 +63,7 @@ async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_ag
         await it.hear(UNDER_WAY)
         await it.press("8", "P", "j")
         assert isinstance(it.app.screen, SaturationScreen)
-        assert it.client.submitted == [StopProbe(), NextStep()]
+        assert it.client.submitted == [StopExperiment("probe"), NextStep()]
         assert "32 threads (up)" in it.shown("probe")
         assert "waiting for a throughput known to ±3.0 %: now ±4.1 %" in it.shown("probe")
         assert it.shown("found").split()[0] == "16"

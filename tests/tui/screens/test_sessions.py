@@ -5,8 +5,7 @@ import msgspec
 from tests.tui.support import script
 from tests.tui.support.driving import Viewer, screen_text, viewer
 from tests.tui.support.sessions import ACTIVITY, session
-from tuibench.model.command import ApplyPreset, KillQuery, TrustServer, WatchActivity
-from tuibench.model.message import CommandReply
+from tuibench.model.message import ApplyPreset, CommandReply, KillQuery, TrustServer, Watch
 from tuibench.tui.screens.dialogs import ConfirmDialog
 from tuibench.tui.screens.lists import SessionsScreen
 from tuibench.tui.screens.monitor import LiveScreen
@@ -34,12 +33,12 @@ async def test_it_is_asked_for_while_it_is_open_and_no_longer() -> None:
         assert "reading the sessions" in listed(it)
         await it.hear(SAMPLES[1], ACTIVITY)
         await it.hear(SAMPLES[2])
-        assert it.client.submitted == [WatchActivity()] * 3
+        assert it.client.submitted == [Watch("activity")] * 3
         assert "report@bi2" in listed(it)
         await it.press("escape")
         assert isinstance(it.app.screen, LiveScreen)
         await it.hear(SAMPLES[3])
-        assert it.client.submitted == [WatchActivity()] * 3
+        assert it.client.submitted == [Watch("activity")] * 3
         assert it.shown("note") == ""
 
 

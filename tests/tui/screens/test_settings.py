@@ -4,7 +4,7 @@ import msgspec
 
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
-from tuibench.model.command import ChangeSetting, RestoreSettings, TrustServer
+from tuibench.model.message import ChangeSetting, RestoreSettings, TrustServer
 from tuibench.tui.screens.dialogs import ChangeDialog, ConfirmDialog
 from tuibench.tui.screens.lists import SettingsScreen
 from tuibench.tui.screens.monitor import LiveScreen

@@ -5,7 +5,7 @@ import pytest
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.statements import REPORT
-from tuibench.model.command import WatchStatements
+from tuibench.model.message import Watch
 from tuibench.model.server import StatementReport
 
 
@@ -13,7 +13,7 @@ from tuibench.model.server import StatementReport
 async def test_statements_by_time_with_the_span_before(size: tuple[int, int]) -> None:
     async with viewer(script.hello(20), size=size) as screen:
         await screen.press("s")
-        assert WatchStatements() in screen.client.submitted
+        assert Watch("statements") in screen.client.submitted
         assert "reading the statements" in screen.shown("statements")
         await screen.hear(REPORT)
         shown = screen.shown("statements")

@@ -9,7 +9,7 @@ from textual.strip import Strip
 from tests.tui.support import screened, script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import OVER
-from tuibench.model.command import Pause, SetThreads
+from tuibench.model.message import Pause, SetThreads
 from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.monitor import LiveScreen

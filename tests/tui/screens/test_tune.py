@@ -7,7 +7,7 @@ from textual.screen import ModalScreen
 from tests.tui.pictures.screenshots import CALM
 from tests.tui.support import screened
 from tests.tui.support.driving import viewer
-from tuibench.model.command import StopTune
+from tuibench.model.message import StopExperiment
 
 TUNED = msgspec.structs.replace(CALM, tune=screened.progress())
 OVER = msgspec.structs.replace(CALM, tune=screened.progress(is_over=True))
@@ -39,7 +39,7 @@ async def test_without_a_result_its_key_opens_the_form(screen: str, key: str) ->
 async def test_the_key_ends_a_screening_under_way() -> None:
     async with viewer(TUNED) as it:
         await it.press("U")
-        assert it.client.submitted == [StopTune()]
+        assert it.client.submitted == [StopExperiment("tune")]
 
 
 async def test_the_winner_is_copied_for_the_option_file() -> None:

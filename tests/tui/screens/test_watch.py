@@ -7,8 +7,7 @@ import pytest
 from tests.examples import hello, sample, status
 from tests.ticks import traffic_tick
 from tests.tui.support.driving import LARGE, SMALL, viewer
-from tuibench.model.command import Mark, SetThreads
-from tuibench.model.message import NO_LOAD_REFUSAL, Hello
+from tuibench.model.message import NO_LOAD_REFUSAL, Hello, Mark, SetThreads
 from tuibench.model.plan import WATCH, RunPlan
 from tuibench.model.tick import Histogram, Sample, Tick
 from tuibench.tui.actions import ACTIONS, is_offered

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from tuibench.model.command import Command
-from tuibench.model.message import CommandReply, Hello
+from tuibench.model.message import Command, CommandReply, Hello
 from tuibench.tui.view import ViewMessage
 
 

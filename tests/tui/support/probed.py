@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from tests.unit.session.simulated_probe import Curve, Noise, probe
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
-from tuibench.probe.result import result_of
+from tuibench.probe.experiment import result_of
 from tuibench.probe.text import probe_lines
 
 LAW = Curve()

@@ -6,7 +6,7 @@ from textual.widgets import Input, OptionList
 from tests.tui.pictures.screenshots import CATALOGUE
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
-from tuibench.model.command import ApplyPreset, SetThreads
+from tuibench.model.message import ApplyPreset, SetThreads
 from tuibench.tui.app import NEEDS_ROOM
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.monitor import LiveScreen

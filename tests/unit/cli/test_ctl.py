@@ -16,8 +16,8 @@ from tuibench import paths
 from tuibench.cli import sessions
 from tuibench.cli.sessions import session_status, status_text
 from tuibench.errors import ExitCode, UsageError
-from tuibench.model import command as model
-from tuibench.model.command import (
+from tuibench.model import message as model
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
@@ -42,12 +42,10 @@ from tuibench.model.command import (
     StartProbe,
     StartTune,
     Stop,
-    StopAbTest,
-    StopProbe,
-    StopTune,
+    StopExperiment,
     TrustServer,
     Undo,
-    WatchActivity,
+    Watch,
 )
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import PlanPhase, Quantity, parse_schedule
@@ -258,17 +256,17 @@ LINES: dict[str, Command] = {
     "probe p95<20ms": StartProbe(ProbeOrder(slo=("p95<20ms",))),
     "probe rate": StartProbe(ProbeOrder(by=Quantity.RATE)),
     "probe next": NextStep(),
-    "probe stop": StopProbe(),
+    "probe stop": StopExperiment("probe"),
     "ab sync_binlog=1,0": StartAbTest(subject="sync_binlog", a="1", b="0"),
     "ab preset=durable,unsafe ±5% 2m": StartAbTest(
         subject="preset", a="durable", b="unsafe", tolerance_percent=5, max_seconds=120
     ),
-    "ab stop": StopAbTest(),
+    "ab stop": StopExperiment("ab"),
     "tune": StartTune(),
     "tune flushing 5m ±3% allow-risk": StartTune(
         TunePlan(budget_seconds=300.0, only=("flushing",), tolerance_percent=3.0, allow_risk=True)
     ),
-    "tune stop": StopTune(),
+    "tune stop": StopExperiment("tune"),
     "set sync_binlog=0": ChangeSetting("sync_binlog", "0"),
     "set sync_binlog 0": ChangeSetting("sync_binlog", "0"),
     "set innodb_buffer_pool_size=256M": ChangeSetting("innodb_buffer_pool_size", "256M"),
@@ -290,7 +288,7 @@ LINES: dict[str, Command] = {
     "reset": ResetStats(),
     "stop": Stop(),
 }
-UNSPOKEN = {WatchActivity, model.WatchStatements, model.WatchTime}
+UNSPOKEN = {Watch}
 """Only a screen that shows the activity asks for it."""
 
 

@@ -16,7 +16,7 @@ from tuibench import paths
 from tuibench.cli import sessions
 from tuibench.cli.click_command import parse_plan_words
 from tuibench.errors import ExitCode, RunError, UsageError
-from tuibench.model.command import NextStep, StartProbe, StopProbe
+from tuibench.model.message import NextStep, StartProbe, StopExperiment
 from tuibench.model.probe import ProbeEnd, ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.sweep import Sweep
@@ -346,7 +346,7 @@ def test_a_mistake_is_wrong_usage(tuibench: Program) -> None:
         (("p95<20ms",), StartProbe(ProbeOrder(slo=("p95<20ms",)))),
         (("rate", "p95<20ms"), StartProbe(ProbeOrder(by=Quantity.RATE, slo=("p95<20ms",)))),
         (("next",), NextStep()),
-        (("stop",), StopProbe()),
+        (("stop",), StopExperiment("probe")),
     ],
 )
 def test_ctl_probe(words: tuple[str, ...], command: object) -> None:

@@ -283,7 +283,6 @@ MODULES = {
 """Where messages come from that several commands print."""
 
 ELSEWHERE = {
-    "demo/setup.py": "options of the server program",
     "demo/instance.py": "options of the server program",
     "demo/binaries.py": "options of the server program, and of apt-get",
     "demo/limits.py": "options of systemd-run",

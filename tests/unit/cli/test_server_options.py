@@ -30,9 +30,9 @@ from tuibench.cli.server_options import ServerOptions, replica_choice
 from tuibench.credentials import PASSWORD_PIPE
 from tuibench.demo.binaries import Binary
 from tuibench.errors import RunError, UsageError
+from tuibench.model.message import Address
 from tuibench.model.schedule import parse_max_lag, parse_size
 from tuibench.model.server import Flavour, ServerLimits, Target, server_words
-from tuibench.session.spec import Address
 
 # Where the server is: options, then the environment, then option files.
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.unit.demo.conftest import Hierarchy, make_spec
 from tuibench.clock import SystemClock
-from tuibench.demo import instance, process, setup
+from tuibench.demo import instance, process
 from tuibench.demo.instance import ServerInstance, start_seconds
 from tuibench.demo.limits import Confinement
 from tuibench.demo.process import DirectoryLayout, ServerEnd, find_end, reserve_end, write_end
@@ -39,9 +39,9 @@ class Stage:
         self.is_ready = True
         confined = Confinement(self.group, words="1 GiB", root=self.group.parent)
         monkeypatch.setattr(instance, "confine", lambda *_arguments: confined)
-        monkeypatch.setattr(setup, "make_data_directory", lambda *_arguments: None)
-        monkeypatch.setattr(setup, "write_files", lambda *_arguments: None)
-        monkeypatch.setattr(setup, "server_command", lambda *_arguments: ["/bin/sh", "-c", command])
+        monkeypatch.setattr(instance, "make_data_directory", lambda *_arguments: None)
+        monkeypatch.setattr(instance, "write_files", lambda *_arguments: None)
+        monkeypatch.setattr(instance, "server_command", lambda *_arguments: ["/bin/sh", "-c", command])
         monkeypatch.setattr(process, "wait_ready", lambda *_arguments: self.is_ready)
         spec = replace(make_spec(base=str(tmp_path)), limits=LIMITS)
         self.server = ServerInstance(spec, SystemClock())
@@ -146,7 +146,7 @@ def test_how_a_process_ended(code: int, words: str) -> None:
 def share(root: Path, folder: str, prefix: str) -> Path:
     made = root / folder
     made.mkdir(parents=True)
-    for number, name in enumerate(setup.SCRIPTS):
+    for number, name in enumerate(instance.SCRIPTS):
         (made / f"{prefix}_{name}").write_text(f"select {number};")
     return made
 
@@ -162,8 +162,8 @@ def share(root: Path, folder: str, prefix: str) -> Path:
 )
 def test_sql_files_beside_the_program(tmp_path: Path, folder: str, prefix: str) -> None:
     made = share(tmp_path, folder, prefix)
-    assert setup.share_directory(str(tmp_path / "sbin" / "mariadbd")) == made
-    sql = setup.bootstrap_sql(made).decode()
+    assert instance.share_directory(str(tmp_path / "sbin" / "mariadbd")) == made
+    sql = instance.bootstrap_sql(made).decode()
     assert sql.startswith("create database mysql;\nuse mysql;\nselect 0;\nselect 1;\nselect 2;\n")
 
 
@@ -173,17 +173,17 @@ def test_sql_files_of_a_program_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "cellar" / "bin" / "mariadbd").touch()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "mariadbd").symlink_to(tmp_path / "cellar" / "bin" / "mariadbd")
-    assert setup.share_directory(str(tmp_path / "bin" / "mariadbd")) == made
+    assert instance.share_directory(str(tmp_path / "bin" / "mariadbd")) == made
 
 
 def test_missing_sql_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "SHARE_NAMES", ("nowhere",))
+    monkeypatch.setattr(instance, "SHARE_NAMES", ("nowhere",))
     with pytest.raises(ServerUnavailableError, match=r"missing.*reinstall"):
-        setup.share_directory(str(tmp_path / "sbin" / "mariadbd"))
+        instance.share_directory(str(tmp_path / "sbin" / "mariadbd"))
 
 
 def test_no_account_of_the_bootstrap_files_remains(tmp_path: Path) -> None:
-    last = setup.bootstrap_sql(share(tmp_path, "share", "mariadb")).decode().splitlines()[-2:]
+    last = instance.bootstrap_sql(share(tmp_path, "share", "mariadb")).decode().splitlines()[-2:]
     assert last == ["DELETE FROM global_priv WHERE User <> 'mariadb.sys';", "DELETE FROM proxies_priv;"]
 
 
@@ -194,7 +194,7 @@ def test_a_template_is_copied_but_for_its_identity(tmp_path: Path, layout: Direc
     (template / "mysql" / "user").write_text("tables")
     (template / "auto.cnf").write_text("[auto]\nserver-uuid=1\n")
     spec = msgspec.structs.replace(make_spec(Flavour.MYSQL), template=str(template))
-    setup.make_data_directory(spec, layout)
+    instance.make_data_directory(spec, layout)
     assert sorted(path.name for path in layout.data.rglob("*")) == ["mysql", "user"]
     assert layout.data.stat().st_mode & 0o777 == 0o700
     assert (template / "auto.cnf").exists()
@@ -202,7 +202,7 @@ def test_a_template_is_copied_but_for_its_identity(tmp_path: Path, layout: Direc
 
 @pytest.mark.parametrize("flavour", list(Flavour))
 def test_accounts(flavour: Flavour) -> None:
-    lines = setup.accounts_sql(make_spec(flavour)).splitlines()
+    lines = instance.accounts_sql(make_spec(flavour)).splitlines()
     created = [line for line in lines if line.startswith("CREATE USER")]
     assert [line.split()[2] for line in created] == ["'tuibench'@'localhost'", "'tuibench'@'127.0.0.1'"]
     assert all("'s3cret'" in line for line in created)
@@ -211,7 +211,7 @@ def test_accounts(flavour: Flavour) -> None:
 
 
 def test_client_options() -> None:
-    text = setup.client_options(make_spec(), DirectoryLayout(Path("/b/d")), 3307)
+    text = instance.client_options(make_spec(), DirectoryLayout(Path("/b/d")), 3307)
     assert text == (
         "[client]\nuser=tuibench\npassword=s3cret\nsocket=/b/d/mysql.sock\nport=3307\n\n[tuibench]\ndatabase=sbtest\n"
     )

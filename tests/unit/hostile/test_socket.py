@@ -15,7 +15,7 @@ from tests.unit.hostile.mutations import broken, with_odd_values
 from tests.unit.load.driving import until
 from tests.unit.session.conftest import serve  # noqa: F401
 from tests.unit.session.serving import Serve, Served, next_of
-from tuibench.model.command import Mark
+from tuibench.model.message import Mark
 from tuibench.service.client import SessionClient
 from tuibench.service.service import MAX_CONNECTIONS, ConnectionLimit, Viewer
 

@@ -22,6 +22,7 @@ from tuibench.ab.analysis import (
     PHI,
     Lateness,
     Pair,
+    Progress,
     Response,
     Rival,
     WindowDifference,
@@ -43,7 +44,7 @@ from tuibench.ab.windows import TOO_FEW, TrialWindows, settling_slots
 from tuibench.metrics.inference import Interval, verdict_text
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, Verdict
 from tuibench.model.tick import Tick
-from tuibench.tune.evaluation import FIRST_PAIRS, Look, next_candidates, screen
+from tuibench.tune.evaluation import FIRST_PAIRS, next_candidates, screen
 
 # Which value is due when, and which slots of its window count.
 
@@ -529,13 +530,13 @@ def test_the_level_follows_from_how_many_have_a_verdict() -> None:
 def test_candidates_without_pairs_have_no_verdict() -> None:
     looks = screen({1: [], 2: pairs(0.5, 1)}, rate=RATE, tolerance=TOLERANCE)
     assert {look.verdict for look in looks.values()} == {Verdict.CANNOT_TELL}
-    assert [look.needed for look in looks.values()] == [None, None]
+    assert [look.pairs_needed for look in looks.values()] == [None, None]
 
 
 def look(
     pairs_seen: int, needed: int | None, high: float = 0.5, verdict: Verdict = Verdict.CANNOT_TELL
-) -> Look:
-    return Look(Interval(0.0, -0.5, high), verdict, pairs_seen, 0.05, needed)
+) -> Progress:
+    return Progress(Interval(0.0, -0.5, high), verdict, pairs_seen, needed, 0.05)
 
 
 def test_all_are_measured_a_few_times_first() -> None:

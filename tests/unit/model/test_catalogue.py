@@ -28,7 +28,7 @@ from tuibench.model.settings import (
     SettingTopic,
 )
 from tuibench.model.tune import OPERATORS_BUDGET, TunePlan, parse_tune_text
-from tuibench.record.reader import StatusAt, load_run
+from tuibench.record.reader import load_run
 from tuibench.report.run_report import run_markdown
 from tuibench.tui.panels.server import durability_panel, durability_panel_height
 from tuibench.tui.screens.load_dialogs import durability_choices
@@ -205,7 +205,7 @@ def test_reports_list_it(tmp_path: Path) -> None:
     run = load_run(steady(tmp_path, "a"))
     assert run.environment is not None
     environment = replace(run.environment, variables={**run.environment.variables, THIRD.name: OFF})
-    states = (StatusAt(elapsed_seconds=0.0, status=with_third()),)
+    states = ((0.0, with_third()),)
     run = replace(run, environment=environment, states=states)
     assert f"| {THIRD.name} | OFF |" in run_markdown(run).partition("## Environment")[2]
 

@@ -10,6 +10,7 @@ from tests.unit.observe.fakes import TARGET
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import Clock
 from tuibench.errors import RunError, SQLError
+from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import AccessDeniedError
@@ -24,7 +25,6 @@ from tuibench.replicas.monitor import (
     found_replicas,
     parse_status,
 )
-from tuibench.session.spec import ReplicaChoice
 
 # What a source knows of its replicas.
 

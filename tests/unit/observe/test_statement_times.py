@@ -13,7 +13,6 @@ from tuibench.metrics.series import CounterInterval
 from tuibench.model.counters import Counter
 from tuibench.model.tick import Histogram
 from tuibench.mysql.connection import Connection
-from tuibench.observe.digest_reader import DigestCount, read_digests
 from tuibench.observe.statement_times import (
     AverageSource,
     HistogramSource,
@@ -28,6 +27,7 @@ from tuibench.observe.statement_times import (
     times_between,
     traffic_in,
 )
+from tuibench.observe.statements import read_digests
 from tuibench.observe.status import GROUP_SQL, StatusSampler
 
 # Statement times: which source a server has, and what is left when our own statements are subtracted.
@@ -170,7 +170,7 @@ class Server:
 def test_executions_that_mariadb_keeps_no_digests_of_are_counted() -> None:
     async def scenario(clock: VirtualClock) -> None:
         found = await read_digests(cast(Connection, Server("", [40, 100])), "shop", 5.0, clock)
-        assert found.digests == (DigestCount("SELECT ?", 9),)
+        assert found.digests == {"SELECT ?": 9}
         assert (found.seconds, found.unseen) == (5.0, 60)
 
     in_no_time(scenario)
@@ -179,7 +179,7 @@ def test_executions_that_mariadb_keeps_no_digests_of_are_counted() -> None:
 def test_mysql_has_digests_of_them() -> None:
     async def scenario(clock: VirtualClock) -> None:
         found = await read_digests(cast(Connection, Server("EXECUTE ", [])), "shop", 0.0, clock)
-        assert found.digests == (DigestCount("SELECT ?", 1),)
+        assert found.digests == {"SELECT ?": 1}
         assert found.unseen == 0
 
     in_no_time(scenario)

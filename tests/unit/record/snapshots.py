@@ -8,8 +8,8 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import SettingState
-from tuibench.model.tick import Histogram
-from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, exported_counters
+from tuibench.model.tick import Histogram, Tick
+from tuibench.record.prometheus_metrics import MetricsSnapshot, exported_counters
 
 SERVER_PART = server_tick(
     uptime_seconds=3600,
@@ -31,18 +31,24 @@ HOST_PART = host_tick(
 SETTING = SettingState(
     name="sync_binlog", value="0", original="1", meaning="the binary log is never flushed", at_risk=True
 )
-TOTALS = RunTotals(
-    completed=300,
-    failed=2,
-    abandoned=1,
-    retries=7,
-    reconnects=4,
-    reads=4200,
-    writes=1200,
-    others=600,
-    errors={1213: 5, 99999: 1},
-    response={"payment": Histogram.of([900, 20_000, 20_000]), "new_order": Histogram.of([])},
-    service=Histogram.of([800]),
+TOTALS = Tick(
+    sums={
+        "completed": 300,
+        "failed": 2,
+        "abandoned": 1,
+        "retries": 7,
+        "reconnects": 4,
+        "reads": 4200,
+        "writes": 1200,
+        "others": 600,
+        "error.99999": 1,
+        "error.1213": 5,
+    },
+    hists={
+        "trx.payment": Histogram.of([900, 20_000, 20_000]),
+        "trx.new_order": Histogram.of([]),
+        "service": Histogram.of([800]),
+    },
 )
 SAMPLE = examples.sample(server=SERVER_PART, host=HOST_PART)
 MOMENT = MetricsSnapshot(
@@ -57,4 +63,4 @@ MOMENT = MetricsSnapshot(
     sample=SAMPLE,
     events={EventKind.SETTING: 2},
 )
-BEFORE_THE_FIRST_SAMPLE = replace(MOMENT, sample=None, totals=RunTotals(), events={})
+BEFORE_THE_FIRST_SAMPLE = replace(MOMENT, sample=None, totals=Tick(), events={})

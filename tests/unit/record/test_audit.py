@@ -15,7 +15,7 @@ from tuibench.compare.comparison import compare_runs, comparison_text
 from tuibench.model.server import DiskFacts, Environment, Flavour, HostConditions, HostFacts
 from tuibench.model.summary import SetupDifference
 from tuibench.model.sweep import Sweep, SweepEnvironment
-from tuibench.observe.in_effect import plain_definition
+from tuibench.observe.host_facts import plain_definition
 from tuibench.record.reader import load_run
 from tuibench.sweep.formats import versions_text
 from tuibench.sweep.tables import version_comparisons

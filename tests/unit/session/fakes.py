@@ -9,9 +9,17 @@ from typing import Any, cast
 from tests import examples
 from tests.fakes import FakeClock
 from tuibench.errors import ExitCode, TuibenchError
-from tuibench.model.command import Command, LoadCommand, Stop
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import Hello, RunState, SessionMessage
+from tuibench.model.message import (
+    Command,
+    Hello,
+    LoadCommand,
+    RunState,
+    ServiceSpec,
+    SessionMessage,
+    SessionSpec,
+    Stop,
+)
 from tuibench.model.schedule import Quantity, Schedule, format_schedule
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingState
@@ -24,7 +32,6 @@ from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.spec import ServiceSpec, SessionSpec
 from tuibench.session.timeline import PlanRunner
 from tuibench.tuning.changer import ProductionError, SettingsManager
 from tuibench.tuning.restore import RestoreOutcome, RestoreResult

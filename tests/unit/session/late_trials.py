@@ -12,8 +12,8 @@ from tests.examples import SAMPLE
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
 from tuibench.ab.experiment import AbTest
-from tuibench.model.command import ChangeSetting
 from tuibench.model.effect import DEFAULT_MAX_SECONDS, AbTestPlan, AbTestResult, Verdict
+from tuibench.model.message import ChangeSetting
 from tuibench.session.laboratory import Change
 
 A, B = "1", "10"

@@ -14,6 +14,7 @@ from tuibench.load.fleet import Loss
 from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen, choose_before_login
 from tuibench.model.cluster import LoadHost
+from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.summary import Summary
@@ -22,7 +23,6 @@ from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
 from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.spec import SessionSpec
 from tuibench.workload.program import Program
 
 Play = Callable[["PlayedFleet"], Sequence[WorkerReport]]

@@ -12,8 +12,8 @@ from tests.unit.session.fakes import FakeLoad
 from tuibench.ab.analysis import random_orders
 from tuibench.ab.experiment import LOOKS, AbTest, Resolution, command_for, ordered_test, present_values
 from tuibench.errors import RunError, TuibenchError, UsageError
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.effect import AbTestPlan, Verdict
+from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.settings import SettingState
 from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
 

@@ -13,7 +13,8 @@ from tests.examples import SERVER
 from tests.fakes import FakeClock
 from tests.unit.session.fakes import FakeControllable
 from tuibench.errors import SQLError, TuibenchError, UsageError
-from tuibench.model.command import (
+from tuibench.model.event import EventKind
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
@@ -25,6 +26,7 @@ from tuibench.model.command import (
     RestoreSettings,
     Resume,
     ResumePlan,
+    RunState,
     SetDelay,
     SetPlan,
     SetRate,
@@ -32,10 +34,8 @@ from tuibench.model.command import (
     SetWeights,
     Stop,
     TrustServer,
-    WatchActivity,
+    Watch,
 )
-from tuibench.model.event import EventKind
-from tuibench.model.message import RunState
 from tuibench.model.schedule import (
     MAX_RATE,
     MAX_THREADS,
@@ -115,7 +115,7 @@ CHANGE = ChangeSetting("sync_binlog", "0")
             [(EventKind.RESET, "figures of the run are reset")],
         ),
         (KillQuery(7), "killed 7", ["kill 7"], [(EventKind.KILL, "killed 7")]),
-        (WatchActivity(), "watching", ["renew"], []),
+        (Watch("activity"), "watching", ["renew"], []),
         (Stop(), "stopping", [], []),
     ],
 )

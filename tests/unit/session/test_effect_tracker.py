@@ -19,11 +19,10 @@ from tests.unit.session.test_ab_tests import trial as a_trial
 from tuibench.ab.experiment import AbTest
 from tuibench.effects.tracker import MEASURED_AGAIN, EffectTracker, SteadinessLog
 from tuibench.metrics.figures import figure_named
-from tuibench.model.command import Command
 from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Stall
-from tuibench.model.message import SessionMessage
+from tuibench.model.message import Command, SessionMessage
 from tuibench.model.settings import COMMIT_ROLES, PresetState, SettingState
 from tuibench.model.tick import Tick
 from tuibench.session.events import EventLog

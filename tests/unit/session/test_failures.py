@@ -20,19 +20,17 @@ from tests.unit.session.worker_reports import report
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.errors import ExitCode, RunError
 from tuibench.load.messages import Counters, WorkerReport
-from tuibench.model.command import StartProbe
-from tuibench.model.message import RunState
+from tuibench.model.message import RunState, SessionSpec, StartProbe
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeOrder, UslFit
 from tuibench.model.schedule import parse_schedule
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.probe import experiment
+from tuibench.probe.experiment import usl_of
 from tuibench.probe.plan import ProbeProgress
-from tuibench.probe.result import usl_of
 from tuibench.record.recorder import SUMMARY
 from tuibench.session.load_run import LoadRun
-from tuibench.session.spec import SessionSpec
 
 PLAN = RunPlan(profile="oltp_point_select", threads=4, seconds=8)
 

@@ -16,9 +16,9 @@ from tests.unit.session.tune_examples import candidate
 from tuibench.ab.experiment import AbTest
 from tuibench.errors import UsageError
 from tuibench.metrics.guard import LEVEL_SAMPLES, OF_TRAFFIC, Guard, parse_guard
-from tuibench.model.command import ChangeSetting
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import EventKind
+from tuibench.model.message import ChangeSetting
 from tuibench.model.tick import Tick
 from tuibench.model.tune import TuneLogHead, TunePlan, TuneVerdict
 from tuibench.session.laboratory import NO_ANSWER, Experiment

@@ -15,13 +15,12 @@ from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.errors import RunError
 from tuibench.load.messages import Counters, WorkerReport
-from tuibench.model.command import ResetStats
 from tuibench.model.event import EventKind
-from tuibench.model.message import RunState
+from tuibench.model.message import Address, ResetStats, RunState
 from tuibench.model.plan import RunPlan
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import Histogram, Tick
 from tuibench.record.prometheus import render_page
-from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals
+from tuibench.record.prometheus_metrics import MetricsSnapshot
 from tuibench.service import http as module
 from tuibench.service.http import (
     LONGEST_REQUEST_BYTES,
@@ -32,7 +31,6 @@ from tuibench.service.http import (
     serve_metrics,
 )
 from tuibench.session.load_run import LoadRun
-from tuibench.session.spec import Address
 
 # The small web server: what it answers, whom it turns away, and what it says when it cannot listen.
 
@@ -214,10 +212,10 @@ class Scraper:
         )
 
     def series(self, *names: str) -> list[Any]:
-        return [tuple(getattr(totals(each), name) for name in names) for each in self.seen]
+        return [tuple(totals(each).sums.get(name, 0) for name in names) for each in self.seen]
 
 
-def totals(snapshot: MetricsSnapshot) -> RunTotals:
+def totals(snapshot: MetricsSnapshot) -> Tick:
     """Those of a load."""
     assert snapshot.totals is not None
     return snapshot.totals
@@ -234,8 +232,8 @@ def seen(tmp_path: Path) -> Scraper:
 def test_nothing_counts_in_the_warm_up(seen: Scraper) -> None:
     warming = [each for each in seen.seen if each.status.state is RunState.WARMING]
     assert warming
-    assert {totals(each).completed for each in warming} == {0}
-    assert {tuple(totals(each).response) for each in seen.seen} == {("point_select",)}
+    assert {totals(each).sums["completed"] for each in warming} == {0}
+    assert {tuple(totals(each).named("trx.")) for each in seen.seen} == {("point_select",)}
     assert render_page(warming[-1])[0]
 
 
@@ -244,20 +242,20 @@ def test_counters_only_grow_even_after_a_reset(seen: Scraper) -> None:
         series = [total for (total,) in seen.series(name)]
         assert series == sorted(series)
         assert series[-1] == 80
-    errors = [errors.get(1213, 0) for (errors,) in seen.series("errors")]
+    errors = [times for (times,) in seen.series("error.1213")]
     assert errors == sorted(errors)
     assert errors[-1] > 8
 
 
 def test_so_do_the_buckets_of_the_histogram(seen: Scraper) -> None:
-    whole = [totals(each).response["point_select"] for each in seen.seen]
+    whole = [totals(each).hist("trx.point_select") for each in seen.seen]
     counts = [histogram.count for histogram in whole]
     assert counts == sorted(counts)
     assert whole[-1] == Histogram.of([2000] * 80)
 
 
 def test_what_is_taken_down_does_not_change_any_more(seen: Scraper) -> None:
-    assert len({totals(each).response["point_select"].count for each in seen.seen}) > 5
+    assert len({totals(each).hist("trx.point_select").count for each in seen.seen}) > 5
 
 
 def test_events_are_counted_by_their_kind(seen: Scraper) -> None:
@@ -273,7 +271,7 @@ async def test_a_session_without_an_address_serves_nothing(tmp_path: Path) -> No
 
 
 async def test_before_the_load_runs_scrapers_get_service_unavailable(tmp_path: Path) -> None:
-    from tuibench.session.spec import Address
+    from tuibench.model.message import Address
 
     session = a_session(tmp_path)
     session.spec = replace(session.spec, metrics_at=Address("127.0.0.1", 0))
@@ -286,7 +284,7 @@ async def test_before_the_load_runs_scrapers_get_service_unavailable(tmp_path: P
 
 
 def a_session(folder: Path) -> LoadRun:
+    from tuibench.model.message import SessionSpec
     from tuibench.model.server import Target
-    from tuibench.session.spec import SessionSpec
 
     return LoadRun(SessionSpec(session="s1", plan=PLAN, target=Target(), run_directory=str(folder)))

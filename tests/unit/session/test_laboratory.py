@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any, cast, get_args, get_type_hints
 
 import pytest
 
 from tests.examples import PLAN, SAMPLE
 from tests.ticks import measured_tick
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.model.command import (
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
@@ -17,8 +18,8 @@ from tuibench.model.command import (
     NextStep,
     RestoreSettings,
     SetThreads,
+    StopExperiment,
 )
-from tuibench.model.event import Event, EventKind
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
@@ -308,10 +309,11 @@ async def test_the_end_of_the_planned_one_ends_the_run() -> None:
 
 
 def test_each_command_starts_or_stops_one_kind_of_experiment() -> None:
-    of_kinds = [command for kind in EXPERIMENTS for command in (kind.starts, kind.stops)]
-    of_kinds = [command for command in of_kinds if command is not None]
+    of_kinds = [kind.starts for kind in EXPERIMENTS if kind.starts is not None]
     assert len(of_kinds) == len(set(of_kinds))
-    assert set(of_kinds) == set(get_args(ExperimentCommand)) - {NextStep}
+    assert set(of_kinds) == set(get_args(ExperimentCommand)) - {NextStep, StopExperiment}
+    stopped = [kind.kind for kind in EXPERIMENTS if kind.kind]
+    assert sorted(stopped) == sorted(get_args(get_type_hints(StopExperiment)["kind"]))
 
 
 async def test_a_run_is_one_experiment() -> None:

@@ -21,10 +21,18 @@ from tuibench.load.fleet import FILES_OF_A_WORKER, Fleet, Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.figures import read
 from tuibench.model.cluster import ClusterPlan, LoadHost
-from tuibench.model.command import Command, Pause, ResetStats, SetWeights
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
-from tuibench.model.message import Status
+from tuibench.model.message import (
+    Command,
+    Launched,
+    Pause,
+    ResetStats,
+    ServiceSpec,
+    SessionSpec,
+    SetWeights,
+    Status,
+)
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import Target
 from tuibench.model.tick import Histogram, Sample, Tick, total_tick
@@ -38,7 +46,6 @@ from tuibench.session.load import POLL_SECONDS, LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import required_open_files
 from tuibench.session.sampling import HostsObservation, TickObservation
-from tuibench.session.spec import Launched, ServiceSpec, SessionSpec
 from tuibench.tuning.preflight import load_requirements
 from tuibench.workload import library
 

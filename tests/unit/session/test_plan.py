@@ -16,8 +16,8 @@ from tests.unit.session.simulated_session import simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.errors import UsageError
 from tuibench.load.messages import Counters
-from tuibench.model.command import HoldPlan, Pause, Resume, ResumePlan, SetPlan, SetRate, SetThreads
 from tuibench.model.event import Event, EventKind
+from tuibench.model.message import HoldPlan, Pause, Resume, ResumePlan, SetPlan, SetRate, SetThreads
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import (
     PlanPhase,

@@ -27,8 +27,8 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
+from tuibench.probe.experiment import deciding_sweep, formal_run_commands, result_of, usl_of, usl_steps
 from tuibench.probe.plan import FEWEST_TICKS, ProbeProgress, end_of_climb, next_level, recommended_level
-from tuibench.probe.result import deciding_sweep, formal_run_commands, result_of, usl_of, usl_steps
 from tuibench.probe.text import probe_lines, probe_text
 
 # The plan of a probe: which levels it asks for, when a step is over, and how it ends.

@@ -17,7 +17,8 @@ from tests.unit.session.worker_reports import report
 from tuibench.errors import TuibenchError
 from tuibench.load.messages import Counters, WorkerReport
 from tuibench.metrics.diagnosis import CLIENT_LIMITED
-from tuibench.model.command import (
+from tuibench.model.event import Event, EventKind, bands
+from tuibench.model.message import (
     Command,
     HoldPlan,
     NextStep,
@@ -28,16 +29,15 @@ from tuibench.model.command import (
     SetThreads,
     StartAbTest,
     StartProbe,
-    StopProbe,
+    StopExperiment,
 )
-from tuibench.model.event import Event, EventKind, bands
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
 from tuibench.model.schedule import Quantity, parse_schedule
 from tuibench.model.summary import Summary
 from tuibench.probe import experiment
+from tuibench.probe.experiment import result_of, usl_of
 from tuibench.probe.plan import FARTHEST, ProbeProgress, objective_edge
-from tuibench.probe.result import result_of, usl_of
 from tuibench.session.load_run import LoadRun
 from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
 
@@ -186,7 +186,7 @@ def test_in_a_live_run_the_load_goes_back(tmp_path: Path) -> None:
 
 
 def test_stopped_it_keeps_what_it_has(tmp_path: Path) -> None:
-    summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, StopProbe()))
+    summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, StopExperiment("probe")))
     assert script.answers[1] == "the probe is stopped"
     assert summary.probe is not None
     assert summary.probe.end is ProbeEnd.ABORTED
@@ -342,7 +342,7 @@ class RatedWorkers:
 @pytest.mark.parametrize(
     ("commands", "words"),
     [
-        (((2.2, StopProbe()),), "no probe is running"),
+        (((2.2, StopExperiment("probe")),), "no probe is running"),
         (((2.2, NextStep()),), "no probe is running"),
         (((2.2, StartProbe(ProbeOrder(slo=("quick",)))),), "'quick' is not a threshold"),
         (((2.2, Pause()), (3.2, StartProbe(ORDER))), "the load is not running: paused"),

@@ -15,11 +15,10 @@ from tests.unit.record.written import setting_changed, written
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import NS_PER_SECOND
 from tuibench.metrics.figures import read
-from tuibench.model.command import SetThreads
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCosts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
+from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, SetThreads, Status
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
 from tuibench.session.events import EventLog, SampleHistory, Steps
@@ -76,7 +75,7 @@ def test_it_begins_as_a_viewer_would_have(run: Run) -> None:
     hello, _ = heard(run)
     assert (hello.plan, hello.server, hello.samples) == (run.plan.plan, run.plan.server, ())
     assert hello.events == (EVENT,)
-    assert hello.status == run.states[0].status
+    assert hello.status == run.states[0][1]
 
 
 def test_everything_comes_at_its_time(run: Run) -> None:
@@ -84,7 +83,7 @@ def test_everything_comes_at_its_time(run: Run) -> None:
     assert samples(said) == [(float(number), number) for number in range(1, 7)]
     events = [(at, message) for at, message in said if isinstance(message, Event)]
     assert events == [(2.5, setting_changed(2.5))]
-    assert [message for _, message in said if isinstance(message, Status)] == [run.states[1].status]
+    assert [message for _, message in said if isinstance(message, Status)] == [run.states[1][1]]
     costs = [message for _, message in said if isinstance(message, CommitCosts)]
     assert costs[-1].costs == run.costs[-1]
 
@@ -130,9 +129,9 @@ def test_after_a_jump_the_history_up_to_that_position_is_sent(run: Run) -> None:
     _, said = heard(run, play)
     on, back = [(at, message) for at, message in said if isinstance(message, Hello)]
     assert (on[0], [sample.number for sample in on[1].samples]) == (0.5, [1, 2, 3, 4])
-    assert (on[1].status, on[1].events) == (run.states[1].status, (EVENT, setting_changed(2.5)))
+    assert (on[1].status, on[1].events) == (run.states[1][1], (EVENT, setting_changed(2.5)))
     assert (back[0], [sample.number for sample in back[1].samples]) == (1.5, [1])
-    assert (back[1].status, back[1].events) == (run.states[0].status, (EVENT,))
+    assert (back[1].status, back[1].events) == (run.states[0][1], (EVENT,))
     assert samples(said)[:2] == [(1.0, 5), (2.0, 2)]
 
 

@@ -15,9 +15,9 @@ from tests.ticks import server_tick
 from tuibench.ab.experiment import LOOKS, Resolution, ordered_resolution
 from tuibench.effects.tracker import EffectTracker
 from tuibench.metrics.inference import ab_order
-from tuibench.model.command import ChangeSetting, Command, Mark, SetThreads
 from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import EventKind
+from tuibench.model.message import ChangeSetting, Command, Mark, SetThreads
 from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import Tick

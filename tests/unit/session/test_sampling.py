@@ -12,14 +12,16 @@ from tests.unit.observe.fakes import TARGET, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
+from tuibench.metrics.series import StatementSums
 from tuibench.model.event import Event, EventKind
+from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, StatementReport
 from tuibench.model.tick import Histogram, Tick
 from tuibench.mysql.rows import Row
 from tuibench.observe.host import HostSampler
 from tuibench.observe.remote_host import NamedSample, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
-from tuibench.observe.statements import DIGEST, PS_PER_US, StatementReading, StatementSampler, StatementTotals
+from tuibench.observe.statements import DIGEST, StatementReading, StatementSampler
 from tuibench.observe.status import StatusSampler
 from tuibench.replicas.monitor import Replicas
 from tuibench.session.sampling import (
@@ -34,7 +36,6 @@ from tuibench.session.sampling import (
     StatementMonitor,
     kill_error,
 )
-from tuibench.session.spec import ReplicaChoice
 
 # The session's eyes on a scripted server: what is noticed, and what stays for the reconciliation.
 
@@ -265,9 +266,7 @@ class PlayedSampler:
 
     async def read(self, wanted: Sequence[str]) -> StatementReading:
         self.reads += 1
-        totals = StatementTotals(
-            text="SELECT ?", source=DIGEST, calls=self.calls, time_ps=self.time_us * PS_PER_US
-        )
+        totals = StatementSums("SELECT ?", DIGEST, self.calls, self.time_us)
         return StatementReading(totals={"db a": totals}, gaps=("a gap",))
 
     async def close(self) -> None:

@@ -19,17 +19,20 @@ from tests.unit.load.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
 from tests.unit.session.serving import Serve, next_of, stranger
 from tuibench.errors import RunError, SessionUnreachableError, UsageError
-from tuibench.model.command import Mark, SetThreads, Stop, WatchActivity
 from tuibench.model.event import Event
 from tuibench.model.message import (
     PROTOCOL_VERSION,
     READ_ONLY_REFUSAL,
     CommandReply,
+    Mark,
     RunState,
     SampleGap,
     SessionEnded,
     SessionMessage,
+    SetThreads,
     Status,
+    Stop,
+    Watch,
 )
 from tuibench.model.tick import Sample
 from tuibench.service import service
@@ -64,8 +67,8 @@ async def test_a_viewer_that_may_only_look_is_refused_what_steers(serve: Serve) 
         for command in (Mark(), SetThreads(99), Stop()):
             answer = await viewer.submit(command)
             assert (answer.ok, answer.text) == (False, READ_ONLY_REFUSAL)
-        assert (await viewer.submit(WatchActivity())).ok
-        assert served.session.submitted == [WatchActivity()]
+        assert (await viewer.submit(Watch("activity"))).ok
+        assert served.session.submitted == [Watch("activity")]
         await viewer.close()
 
 

@@ -15,9 +15,9 @@ from tests.fakes import FakeClock
 from tests.tables import for_each
 from tests.ticks import host_tick, server_tick
 from tuibench.errors import DeniedError, RunError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.event import EventKind
 from tuibench.model.findings import HeadlineTotals
+from tuibench.model.message import ApplyPreset, ChangeSetting
 from tuibench.model.plan import OptionValue
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant

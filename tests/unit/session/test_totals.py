@@ -18,12 +18,12 @@ from tuibench.load.native_engine import Chosen
 from tuibench.metrics.figures import read
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
+from tuibench.model.message import SessionSpec
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 from tuibench.session.run_summary import ServerReading, build_summary, counter_deltas, reconcile
-from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import QUIET_TICKS, Alarms, LoadTotals
 
 # Reports of several workers into samples and totals: nothing is lost, nothing counted twice.

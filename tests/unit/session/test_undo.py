@@ -6,19 +6,20 @@ from msgspec.structs import replace
 from tests.fakes import FakeClock
 from tuibench.clock import NS_PER_SECOND
 from tuibench.errors import UsageError
-from tuibench.model.command import (
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
     Mark,
+    RunState,
     SetDelay,
     SetRate,
     SetThreads,
     SetWeights,
+    Status,
 )
-from tuibench.model.message import RunState, Status
 from tuibench.model.settings import PresetState, SettingState
-from tuibench.session.undo import UndoStack
+from tuibench.session.commands import UndoStack
 
 
 def setting(name: str, value: str) -> SettingState:

@@ -21,10 +21,9 @@ from tuibench import paths
 from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
 from tuibench.metrics.figures import read
-from tuibench.model.command import ChangeSetting, Mark, SetThreads, StartProbe
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import RunState
+from tuibench.model.message import ChangeSetting, Mark, RunState, SessionSpec, SetThreads, StartProbe
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Sample
@@ -37,7 +36,6 @@ from tuibench.session import events
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module
 from tuibench.session.run import SERVER_ENDED, Watcher, WatchRun
-from tuibench.session.spec import SessionSpec
 from tuibench.tuning.guardian import Guardian
 
 # A watcher by itself, on a scripted server: samples, record, commands, and settings that are restored.

@@ -14,9 +14,17 @@ from tests.tui.support.driving import SMALL
 from tests.unit.tui.views import text
 from tuibench.effects.panel import comparison_card
 from tuibench.errors import UsageError
-from tuibench.model.command import ApplyPreset, ChangeSetting, Mark, Pause, SetRate, SetThreads
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import ReplayState, RunState
+from tuibench.model.message import (
+    ApplyPreset,
+    ChangeSetting,
+    Mark,
+    Pause,
+    ReplayState,
+    RunState,
+    SetRate,
+    SetThreads,
+)
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.tui import styled_app
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, is_possible

@@ -9,7 +9,9 @@ from tests.tables import for_each
 from tests.tui.support import script
 from tuibench.cli.demo import SceneOptions
 from tuibench.errors import UsageError
-from tuibench.model.command import (
+from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
+from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
+from tuibench.model.message import (
     ApplyPreset,
     CrashServer,
     RestoreSettings,
@@ -17,8 +19,6 @@ from tuibench.model.command import (
     SetWeights,
     StartProbe,
 )
-from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
-from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
 from tuibench.model.probe import ProbeState
 from tuibench.scenes.scene import (
     REVEALED,

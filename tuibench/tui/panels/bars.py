@@ -35,7 +35,7 @@ from tuibench.tui.text import (
     shorten_start,
     wrap_text,
 )
-from tuibench.tui.view import Caption, MessageLine, View
+from tuibench.tui.view import Caption, View
 from tuibench.units import DASH, count, duration, hms, percent
 
 MOST_LINES = 4
@@ -278,17 +278,13 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
     elif view.note is None:
         line = coach_line(view)
     else:
-        line = _note_line(view.note, width)
+        # The reply with a glyph: done, refused, or a hint.
+        if view.note.is_hint:
+            glyph, role, text_role = "→ ", "server", ""
+        else:
+            glyph, role, text_role = ("✓ ", "ok", "") if view.note.ok else ("✗ ", "risk", "risk")
+        line = (TextSpan(glyph, role), TextSpan(shorten(view.note.text, width - 2), text_role))
     return [pad_line(line, width)][:height]
-
-
-def _note_line(note: MessageLine, width: int) -> TextLine:
-    """The reply with a glyph: done, refused, or a hint."""
-    if note.is_hint:
-        glyph, role, text_role = "→ ", "server", ""
-    else:
-        glyph, role, text_role = ("✓ ", "ok", "") if note.ok else ("✗ ", "risk", "risk")
-    return (TextSpan(glyph, role), TextSpan(shorten(note.text, width - 2), text_role))
 
 
 def footer(view: View, width: int, height: int) -> list[TextLine]:

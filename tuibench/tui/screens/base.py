@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tuibench.model.command import Command
+from tuibench.model.message import Command
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.bars import (
     caption_height,
@@ -151,18 +151,15 @@ class MainScreen(Screen[None]):
         with self.app.batch_update():
             self.set_class(has_message(view), "-noted")
             self.set_class(bool(verdicts(view)), "-judged")
-            self._size_caption(view)
+            # Set the height of a scene's caption to that of its text; hide it without a scene.
+            lines = caption_height(view, self.size.width - 2)
+            for caption in self.query("#caption"):
+                caption.display = lines > 0
+                caption.styles.height = lines
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
         self._tell_size(self.app.size)
-
-    def _size_caption(self, view: View) -> None:
-        """Set the height of a scene's caption to that of its text; hide it without a scene."""
-        lines = caption_height(view, self.size.width - 2)
-        for caption in self.query("#caption"):
-            caption.display = lines > 0
-            caption.styles.height = lines
 
     def _tell_size(self, size: Size) -> None:
         """Update the notice of a terminal that is too small."""

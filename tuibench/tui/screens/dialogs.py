@@ -17,7 +17,7 @@ from textual.widgets import Input, OptionList, Static
 
 from tuibench import sanitize
 from tuibench.errors import UsageError
-from tuibench.model.command import ChangeSetting, Command
+from tuibench.model.message import ChangeSetting, Command
 from tuibench.model.settings import SettingState, consequence
 from tuibench.tui.panels.settings import SCOPE_TEXT
 from tuibench.tui.screens.base import MainScreen, ScreenFrame

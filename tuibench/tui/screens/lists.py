@@ -5,8 +5,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tuibench.model.command import KillQuery, RestoreSettings, WatchActivity
 from tuibench.model.event import Event
+from tuibench.model.message import KillQuery, RestoreSettings, Watch
 from tuibench.model.server import ServerSession
 from tuibench.model.settings import SettingState
 from tuibench.tui.panels import lists as lists_panel
@@ -125,7 +125,7 @@ class SessionsScreen(SearchScreen):
     """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
 
     KEYS = (("↑ ↓", "choose"), ("/", "filter"), ("k", "end its query"), ("esc", "back"))
-    poll_command = WatchActivity()
+    poll_command = Watch("activity")
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("k,enter", "kill", "End its query", show=False),

@@ -15,7 +15,7 @@ from tuibench import sanitize
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.thresholds import parse_probe_text
-from tuibench.model.command import (
+from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,

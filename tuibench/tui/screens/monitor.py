@@ -19,7 +19,7 @@ from textual.geometry import Size
 
 from tuibench.cluster.panel import load_hosts, load_hosts_height
 from tuibench.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
-from tuibench.model.command import Command, NextStep, WatchStatements, WatchTime
+from tuibench.model.message import Command, NextStep, Watch
 from tuibench.probe import panel as panel_panel
 from tuibench.tui.figures import CHARTED_FIGURES, LEFT_TABLES, RIGHT_TABLES, figure_key, figure_number
 from tuibench.tui.panels.bars import verdicts
@@ -149,7 +149,11 @@ class LiveScreen(MainScreen):
     def prepare(self, view: View) -> None:
         self.set_class(commits_matter(view) and FSYNCS.name not in view.chart_state.slots, "-commits")
         self.set_class(is_untimed(view) and slot_measure(LAST_SLOT, view).name == "p95", "-untimed")
-        self._arrange_pinned(view)
+        # Lay out the charts of figures added by the operator: low, so that the others keep their room.
+        charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
+        shown = charts if is_full else min(charts, MOST_COMPACT_PINNED)
+        rows = PINNED_ROWS if is_full else 1
+        self.query_one(FigureStack).set_charts(shown, 2 * rows if self.has_class("-tall") else rows)
         durability = self.query_one("#durability")
         durability.set_class(view.at_risk, "-at-risk")
         durability.styles.height = durability_panel_height(view)
@@ -158,13 +162,6 @@ class LiveScreen(MainScreen):
         changes.set_class(has_effect_card(view) or is_spans, "-compared")
         is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
         changes.set_class(is_compared or is_effect_news(view), "-measured")
-
-    def _arrange_pinned(self, view: View) -> None:
-        """Lay out the charts of figures added by the operator: low, so that the others keep their room."""
-        charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
-        shown = charts if is_full else min(charts, MOST_COMPACT_PINNED)
-        rows = PINNED_ROWS if is_full else 1
-        self.query_one(FigureStack).set_charts(shown, 2 * rows if self.has_class("-tall") else rows)
 
     def _band(self, place: int, role: str) -> ComposeResult:
         plain = self.frame.ascii_only
@@ -317,7 +314,7 @@ class TimeScreen(MainScreen):
     @property
     def poll_command(self) -> Command | None:  # type: ignore[override]
         """The server's list has statements only while they are shown."""
-        return WatchTime() if self._is_detailed and self.view.replay is None else None
+        return Watch("time") if self._is_detailed and self.view.replay is None else None
 
     @property
     def chosen(self) -> WaitClass | None:
@@ -376,7 +373,7 @@ class StatementsScreen(MainScreen):
 
     KEYS = (("esc", "back"),)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "app.go('live')", "Back", show=False)]
-    poll_command = WatchStatements()
+    poll_command = Watch("statements")
 
     def body(self) -> ComposeResult:
         yield self.panel(statements_panel, id="statements")

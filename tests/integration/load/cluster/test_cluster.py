@@ -28,10 +28,9 @@ from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAF
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.cluster import ClusterPlan, HostState, OnHostLoss
-from tuibench.model.command import ApplyPreset, SetThreads
+from tuibench.model.message import ApplyPreset, SessionSpec, SetThreads
 from tuibench.model.summary import Summary
 from tuibench.record.hdr_log import decode_histogram
-from tuibench.session.spec import SessionSpec
 
 AGENT = f"{shlex.quote(sys.executable)} -m tuibench"
 HOSTS = ("--cluster=ssh:east,west", f"--cluster-program={AGENT}", "--cluster-lease=60")
