@@ -302,7 +302,7 @@ PollCommand = Watch
 """Read-only commands: read-only viewers may send them, and their replies are not shown."""
 
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 
 class RunState(StrEnum):
