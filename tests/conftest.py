@@ -13,8 +13,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 FOREIGN_VARIABLES = (
-    "MYSQL_PWD", "MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "NO_COLOR", "COLUMNS", "LINES",
-)  # fmt: skip
+    "MYSQL_PWD",
+    "MYSQL_HOST",
+    "MYSQL_TCP_PORT",
+    "MYSQL_UNIX_PORT",
+    "NO_COLOR",
+    "COLUMNS",
+    "LINES",
+)
 KEPT_VARIABLES = ("TUIBENCH_TEST_MYSQLD",)
 ENDING = (signal.SIGINT, signal.SIGHUP)
 

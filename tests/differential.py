@@ -178,9 +178,34 @@ def random_program(random: Random) -> Program:
 
 UTF8, BYTES = 45, 63
 KINDS = (
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 245, 246, 247, 248, 249, 250, 252, 253,
-    254, 255,
-)  # fmt: skip
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    245,
+    246,
+    247,
+    248,
+    249,
+    250,
+    252,
+    253,
+    254,
+    255,
+)
 TEXTS = (
     b"", b"0", b"-1", b"+5", b"12", b"1.50", b"-0.00", b".5", b"5.", b"1e3", b"1E-7", b"1e400",
     b"1e2000000000", b"1e-2000000000", b"1e9999999999999", b"nan", b"inf", b"-Infinity", b"1_0", b" 7",
@@ -195,9 +220,21 @@ TEXTS = (
     b"\xf0\x9f\x98\x80",
 )  # fmt: skip
 FLOATS = (
-    0.0, -0.0, 1.5, 0.1, 1e22, 1e35, 1e34, -1e-30, 1e-31, 1e300, 5e-324, float("inf"), float("nan"),
+    0.0,
+    -0.0,
+    1.5,
+    0.1,
+    1e22,
+    1e35,
+    1e34,
+    -1e-30,
+    1e-31,
+    1e300,
+    5e-324,
+    float("inf"),
+    float("nan"),
     123456.789,
-)  # fmt: skip
+)
 
 
 @dataclass
@@ -429,9 +466,15 @@ def begin_of(program: Program, limit: int, on_error: OnError, **options: Any) ->
         }
     )
     return StartLoad(
-        worker=0, workers=1, target=ScriptedServer().target, program=program, seed=1,
-        execution=execution, arrival=Arrival.POISSON, limit=limit,
-    )  # fmt: skip
+        worker=0,
+        workers=1,
+        target=ScriptedServer().target,
+        program=program,
+        seed=1,
+        execution=execution,
+        arrival=Arrival.POISSON,
+        limit=limit,
+    )
 
 
 async def outcome(kind: EngineKind, begin: StartLoad, server: "FuzzServer", users: int = 0) -> Outcome:

@@ -23,18 +23,33 @@ from tuibench.model.tick import Latency, Sample, Tick
 
 PLAN = RunPlan(profile="oltp_read_write", threads=8)
 SERVER = ServerInfo(
-    flavour=Flavour.MARIADB, version="10.11.19", version_text="10.11.19-MariaDB",
-    where="socket /run/s.sock", identity="box:3306:/data/", datadir="/data/", pid_file="/data/box.pid",
-    socket="/run/s.sock", port=3306, is_local=True, uptime_seconds=100,
-)  # fmt: skip
+    flavour=Flavour.MARIADB,
+    version="10.11.19",
+    version_text="10.11.19-MariaDB",
+    where="socket /run/s.sock",
+    identity="box:3306:/data/",
+    datadir="/data/",
+    pid_file="/data/box.pid",
+    socket="/run/s.sock",
+    port=3306,
+    is_local=True,
+    uptime_seconds=100,
+)
 LATENCY = Latency(count=158, min=3.55, avg=153.08, p50=120.0, p95=590.56, p99=700.0, p999=789.0, max=789.19)
 EVENT = Event(at=1_700_000_000.0, elapsed_seconds=0.0, kind=EventKind.START, text="oltp_read_write")
 
 _LOAD: dict[str, Any] = {
-    "threads": 8, "connections": 8, "transactions_per_second": 100.0, "queries_per_second": 2000.0,
-    "reads_per_second": 1400.0, "writes_per_second": 400.0, "others_per_second": 200.0,
-    "latency": LATENCY, "worker_cpu": 0.2, "lag_p99_ms": 0.1,
-}  # fmt: skip
+    "threads": 8,
+    "connections": 8,
+    "transactions_per_second": 100.0,
+    "queries_per_second": 2000.0,
+    "reads_per_second": 1400.0,
+    "writes_per_second": 400.0,
+    "others_per_second": 200.0,
+    "latency": LATENCY,
+    "worker_cpu": 0.2,
+    "lag_p99_ms": 0.1,
+}
 _SUMMARY = Summary(
     session="20260101-120000-oltp_read_write",
     profile="oltp_read_write",

@@ -28,10 +28,14 @@ An *operand* is an integer or an expression of options, lists and variables.
 """
 
 TABLES: dict[type[msgspec.Struct], str] = {
-    language.Profile: "The file", ProfileOption: "Option", language.HeadlineText: "Headline",
-    language.TransactionText: "Transaction", language.StepText: "Step",
-    language.StatementText: "Statement", language.PartText: "Part",
-}  # fmt: skip
+    language.Profile: "The file",
+    ProfileOption: "Option",
+    language.HeadlineText: "Headline",
+    language.TransactionText: "Transaction",
+    language.StepText: "Step",
+    language.StatementText: "Statement",
+    language.PartText: "Part",
+}
 
 NAMES: dict[Any, str] = {
     int: "integer",

@@ -62,14 +62,29 @@ def record(plan: SweepPlan = PLAN, **server: Any) -> SweepRecord:
 
 def result(cell: Cell, tps: float = 100.0, **changes: Any) -> CellResult:
     figures = CellFigures(
-        headline=tps, tps=tps, qps=6 * tps, avg_ms=1.5, p95_ms=3.25, errors=1, slow_queries=2,
-        open_tables=25, questions_per_second=6 * tps + 3, cpu_server=40.0, cpu_tuibench=10.0,
-        cpu_total=60.0, memory_server_bytes=256 * 2**20,
-    )  # fmt: skip
+        headline=tps,
+        tps=tps,
+        qps=6 * tps,
+        avg_ms=1.5,
+        p95_ms=3.25,
+        errors=1,
+        slow_queries=2,
+        open_tables=25,
+        questions_per_second=6 * tps + 3,
+        cpu_server=40.0,
+        cpu_tuibench=10.0,
+        cpu_total=60.0,
+        memory_server_bytes=256 * 2**20,
+    )
     done = CellResult(
-        cell=cell, outcome="done", figures=figures, seconds=8.0, run=f"cells/{cell.number:03d}",
-        cores=2, memory_total_bytes=8 * 2**30,
-    )  # fmt: skip
+        cell=cell,
+        outcome="done",
+        figures=figures,
+        seconds=8.0,
+        run=f"cells/{cell.number:03d}",
+        cores=2,
+        memory_total_bytes=8 * 2**30,
+    )
     return msgspec.structs.replace(done, **changes)
 
 

@@ -33,10 +33,15 @@ from tuibench.model.tick import (
 
 LEVELS = ("threads", "connections", "rate", "backlog", "in_flight", "client_delay_ms")
 RATES = {
-    "transactions_per_second": "completed", "queries_per_second": "queries",
-    "reads_per_second": "reads", "writes_per_second": "writes", "others_per_second": "others",
-    "reconnects_per_second": "reconnects", "rollbacks_per_second": "rollbacks", "headline": "headline",
-}  # fmt: skip
+    "transactions_per_second": "completed",
+    "queries_per_second": "queries",
+    "reads_per_second": "reads",
+    "writes_per_second": "writes",
+    "others_per_second": "others",
+    "reconnects_per_second": "reconnects",
+    "rollbacks_per_second": "rollbacks",
+    "headline": "headline",
+}
 """Rates, and the sums that they are made from."""
 
 GAUGE_NAMES = frozenset(str(counter) for counter in Counter if counter.facts.recording is Recording.GAUGE)
@@ -292,10 +297,15 @@ def host_tick(
         **{f"core.{core}": seconds * share / 100 for core, share in enumerate(cpu_by_core)},
     }
     levels = {
-        "cores": cores, "memory_used": memory_used_bytes, "memory_total": memory_total_bytes,
-        "memory_server": memory_server_bytes, "swap_used": swap_used_bytes,
-        "swap_total": swap_total_bytes, "cpu_limit": cpu_limit, "memory_limit": memory_limit_bytes,
-    }  # fmt: skip
+        "cores": cores,
+        "memory_used": memory_used_bytes,
+        "memory_total": memory_total_bytes,
+        "memory_server": memory_server_bytes,
+        "swap_used": swap_used_bytes,
+        "swap_total": swap_total_bytes,
+        "cpu_limit": cpu_limit,
+        "memory_limit": memory_limit_bytes,
+    }
     return Tick(
         sums={name: value for name, value in sums.items() if value is not None},
         levels={name: value for name, value in levels.items() if value is not None},

@@ -10,9 +10,14 @@ from typing import Any
 from tests.schemas import FOLDER
 
 TYPES: dict[str, tuple[type, ...]] = {
-    "null": (type(None),), "boolean": (bool,), "integer": (int,), "number": (int, float),
-    "string": (str,), "array": (list,), "object": (dict,),
-}  # fmt: skip
+    "null": (type(None),),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+    "array": (list,),
+    "object": (dict,),
+}
 WORDS = frozenset(
     (
         *("$ref", "anyOf", "enum", "type", "properties", "required", "additionalProperties"),

@@ -31,10 +31,23 @@ from tests.integration.conftest import (
 )
 
 __all__ = [
-    "any_binary", "any_restartable", "any_server", "any_tables", "base", "binary", "mariadb_binary",
-    "restartable", "restartable_servers", "server", "server_binaries", "shared_servers", "start",
-    "tables", "templates", "visits",
-]  # fmt: skip
+    "any_binary",
+    "any_restartable",
+    "any_server",
+    "any_tables",
+    "base",
+    "binary",
+    "mariadb_binary",
+    "restartable",
+    "restartable_servers",
+    "server",
+    "server_binaries",
+    "shared_servers",
+    "start",
+    "tables",
+    "templates",
+    "visits",
+]
 
 HERE = Path(__file__).parent
 RECOVERY = "recovery"

@@ -17,9 +17,15 @@ from tuibench.service import registry
 from tuibench.service.client import SessionClient
 
 OPTIONS = (
-    "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--on-error=continue",
-    f"--interval={INTERVAL_SECONDS}", f"--threads={THREADS}", f"--client-delay={DELAY_MS:g}ms",
-)  # fmt: skip
+    "oltp_read_write",
+    "--tables=2",
+    "--table-size=500",
+    "--time=0",
+    "--on-error=continue",
+    f"--interval={INTERVAL_SECONDS}",
+    f"--threads={THREADS}",
+    f"--client-delay={DELAY_MS:g}ms",
+)
 
 
 @contextlib.asynccontextmanager
@@ -28,9 +34,16 @@ async def detached(
 ) -> AsyncIterator[FaultLoad]:
     """The load, settled, with a viewer here. What has not been stopped in the end is killed."""
     command = [
-        *prefix, sys.executable, "-m", "tuibench", "run", "--detach", *OPTIONS, *options,
+        *prefix,
+        sys.executable,
+        "-m",
+        "tuibench",
+        "run",
+        "--detach",
+        *OPTIONS,
+        *options,
         *reach(target),
-    ]  # fmt: skip
+    ]
     environ = {**os.environ, "MYSQL_PWD": target.password, **(env or {})}
     done = await asyncio.to_thread(
         subprocess.run, command, env=environ, capture_output=True, text=True, check=False

@@ -114,9 +114,14 @@ async def test_a_home_that_is_read_only_from_the_start(any_tables: PrivateServer
     disk.set_read_only(True)
     try:
         done = await asyncio.to_thread(
-            tuibench, "run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=1",
+            tuibench,
+            "run",
+            "oltp_read_write",
+            "--tables=2",
+            "--table-size=500",
+            "--time=1",
             target=any_tables.target,
-        )  # fmt: skip
+        )
     finally:
         disk.set_read_only(False)
     assert done.code != 0

@@ -34,9 +34,14 @@ def proxy(any_tables: PrivateServer) -> Proxy:
 
 def behind(proxy: Proxy, host: str, port: int) -> Target:
     return msgspec.structs.replace(
-        proxy.target, host=host, port=port, socket="", ssl_mode="disabled", get_server_public_key=True,
+        proxy.target,
+        host=host,
+        port=port,
+        socket="",
+        ssl_mode="disabled",
+        get_server_public_key=True,
         net_timeout=NET_TIMEOUT_SECONDS,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.whole

@@ -24,9 +24,13 @@ OPTIONS = (*FRUGAL, "--skip-log-bin")
 async def test_disk_full(binary: Binary, templates: Templates, engine: str, report: Report) -> None:
     with small_disk(DISK_MIB[binary.flavour]) as disk:
         started = PrivateServer.start(
-            binary, base=disk.path, options=OPTIONS, template=templates.of(binary),
-            buffer_pool_bytes=32 * MIB, redo_log_bytes=16 * MIB,
-        )  # fmt: skip
+            binary,
+            base=disk.path,
+            options=OPTIONS,
+            template=templates.of(binary),
+            buffer_pool_bytes=32 * MIB,
+            redo_log_bytes=16 * MIB,
+        )
         async with await started as server:
             await prepare_tables(server.target, sbtest.program("oltp_insert", table_size=500))
             async with loaded(fault_spec(server.target, engine, profile="oltp_insert")) as load:

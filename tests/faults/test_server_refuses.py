@@ -172,9 +172,16 @@ async def refused_logins(admin: Connection) -> AsyncIterator[None]:
 
 
 FAULTS: tuple[Fault, ...] = (
-    connections_killed_singly, all_connections_killed, connections_taken_by_others, read_only,
-    super_read_only, privilege_revoked, tables_dropped, tables_locked, password_changed,
-)  # fmt: skip
+    connections_killed_singly,
+    all_connections_killed,
+    connections_taken_by_others,
+    read_only,
+    super_read_only,
+    privilege_revoked,
+    tables_dropped,
+    tables_locked,
+    password_changed,
+)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -108,9 +108,13 @@ def test_a_private_file_is_its_owners_also_if_it_was_not(tmp_path: Path) -> None
 
 
 ALL = (
-    paths.data_dir, paths.state_dir, paths.config_dir, paths.runtime_dir, paths.runs_dir,
+    paths.data_dir,
+    paths.state_dir,
+    paths.config_dir,
+    paths.runtime_dir,
+    paths.runs_dir,
     paths.journal_dir,
-)  # fmt: skip
+)
 
 
 def test_a_private_folder_is_made_and_later_left_alone(

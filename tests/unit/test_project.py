@@ -50,13 +50,26 @@ def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() 
     loaded = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.tui.viewer")
     assert {"textual", "tuibench.service.client"} <= loaded
     rooms = (
-        "load", "mysql", "observe", "tuning", "demo", "session.load_run", "session.watcher",
-        "session.replay", "record.reader",
-    )  # fmt: skip
+        "load",
+        "mysql",
+        "observe",
+        "tuning",
+        "demo",
+        "session.load_run",
+        "session.watcher",
+        "session.replay",
+        "record.reader",
+    )
     assert not loaded & {f"tuibench.{room}" for room in rooms}
     assert not loaded & {
-        "asyncmy", "cryptography", "hdrh", "prometheus_client", "psutil", "pydantic", "uvloop",
-    }  # fmt: skip
+        "asyncmy",
+        "cryptography",
+        "hdrh",
+        "prometheus_client",
+        "psutil",
+        "pydantic",
+        "uvloop",
+    }
 
 
 def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:

@@ -60,9 +60,14 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 SIZES = [
-    (512, "512 B"), (1023, "1023 B"), (999 * 2**10, "999 KiB"), (1010 * 2**10, "0.986 MiB"),
-    (1023.9 * 2**20, "1 GiB"), (9.1 * 2**30, "9.1 GiB"), (None, "–"),
-]  # fmt: skip
+    (512, "512 B"),
+    (1023, "1023 B"),
+    (999 * 2**10, "999 KiB"),
+    (1010 * 2**10, "0.986 MiB"),
+    (1023.9 * 2**20, "1 GiB"),
+    (9.1 * 2**30, "9.1 GiB"),
+    (None, "–"),
+]
 
 
 @pytest.mark.parametrize(("size", "text"), SIZES)

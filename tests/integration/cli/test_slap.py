@@ -90,8 +90,13 @@ async def test_own_statements_with_files_and_hooks(any_server: PrivateServer, tm
         assert code == 0, err
         assert re.fullmatch(r",mixed,[\d.]+,[\d.]+,[\d.]+,2,2\n", out)
         assert await ask(any_server.target, "SELECT * FROM mysqlslap.a ORDER BY b") == [
-            (0,), (1,), (1,), (2,), (2,), (5,),
-        ]  # fmt: skip
+            (0,),
+            (1,),
+            (1,),
+            (2,),
+            (2,),
+            (5,),
+        ]
         assert seen.read_text() == "x\nx\n"
         again = slap(any_server.target, *words)
         assert again[0] == 1

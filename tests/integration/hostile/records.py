@@ -21,8 +21,17 @@ LONG_SECONDS = 10_000
 """The stranger works for as long as it is looked at."""
 
 POISONED = (
-    "text", "profile", "version_text", "where", "user", "os", "name", "cpu_model", "change", "data_set",
-)  # fmt: skip
+    "text",
+    "profile",
+    "version_text",
+    "where",
+    "user",
+    "os",
+    "name",
+    "cpu_model",
+    "change",
+    "data_set",
+)
 
 
 @asynccontextmanager

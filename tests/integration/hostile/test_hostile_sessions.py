@@ -24,9 +24,14 @@ from tuibench.start.setup import RecentStart
 
 HOSTILE_VERSION = f"--version=10.11.99-MariaDB-\x1b]0;{SIGN}\x07\x9b2J"
 LOAD = (
-    "oltp_read_write", "--tables=1", "--table-size=100", "--threads=1", "--time=0", "--interval=0.5",
+    "oltp_read_write",
+    "--tables=1",
+    "--table-size=100",
+    "--threads=1",
+    "--time=0",
+    "--interval=0.5",
     "--client-delay=2ms",
-)  # fmt: skip
+)
 SESSION_ID = re.compile(r"\d{8}-\d{6}-[\w.-]+")
 DOWN, ENTER = "\x1b[B", "\r"
 
@@ -88,9 +93,13 @@ async def test_a_running_session(session: str, victim: Target) -> None:
         assert_harmless(shown)
         assert shown.text.strip(), words
     steps = [
-        (b"TPS", "3"), (b"COMMANDS", "6"), (b"SLEEP", "7"), (SIGN.encode(), "?"),
-        (b"esc goes back", "?"), (b"Events", "x"),
-    ]  # fmt: skip
+        (b"TPS", "3"),
+        (b"COMMANDS", "6"),
+        (b"SLEEP", "7"),
+        (SIGN.encode(), "?"),
+        (b"esc goes back", "?"),
+        (b"Events", "x"),
+    ]
     assert_screen_is_harmless(await terminal("attach", session, "--read-only", steps=steps))
 
 
@@ -192,9 +201,14 @@ async def test_a_demo_whose_server_has_a_hostile_version(mariadb_binary: Binary,
     )
     program.chmod(0o755)
     words = (
-        "demo", "--headless", "--time=1", "--threads=1", "--table-size=100", "--tables=1",
+        "demo",
+        "--headless",
+        "--time=1",
+        "--threads=1",
+        "--table-size=100",
+        "--tables=1",
         f"--server={program}",
-    )  # fmt: skip
+    )
     shown = await terminal(*words)
     assert harmful(shown.data, draws=True) == [], shown.text
     assert shown.code == 0, shown.text

@@ -42,9 +42,13 @@ class RefusingProxy:
         try:
             port = server.sockets[0].getsockname()[1]
             yield Target(
-                host="127.0.0.1", port=port, user=self._target.user, password=self._target.password,
-                database=self._target.database, ssl_mode="disabled",
-            )  # fmt: skip
+                host="127.0.0.1",
+                port=port,
+                user=self._target.user,
+                password=self._target.password,
+                database=self._target.database,
+                ssl_mode="disabled",
+            )
         finally:
             server.close()
             for task in self._tasks:

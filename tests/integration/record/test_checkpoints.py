@@ -15,9 +15,13 @@ pytestmark = [
 ]
 
 OPTIONS = (
-    "--tables=2", "--table-size=500", "--threads=1", "--time=3", "--report-checkpoints=2,1",
+    "--tables=2",
+    "--table-size=500",
+    "--threads=1",
+    "--time=3",
+    "--report-checkpoints=2,1",
     "--report-interval=0",
-)  # fmt: skip
+)
 TRANSACTIONS = re.compile(r"^ +transactions: +(\d+)", re.MULTILINE)
 
 

@@ -26,9 +26,17 @@ def test_a_report_is_what_the_run_printed(
     any_tables: PrivateServer, tmp_path: Path, how: tuple[str, ...]
 ) -> None:
     ended = tuibench(
-        "run", "oltp_read_write", "--tables=2", "--table-size=500", "--threads=3", "--time=2",
-        f"--csv={tmp_path}/run.csv", f"--json={tmp_path}/run.json", *how, target=any_tables.target,
-    )  # fmt: skip
+        "run",
+        "oltp_read_write",
+        "--tables=2",
+        "--table-size=500",
+        "--threads=3",
+        "--time=2",
+        f"--csv={tmp_path}/run.csv",
+        f"--json={tmp_path}/run.json",
+        *how,
+        target=any_tables.target,
+    )
     assert ended.code == 0, ended.err
     report = reported(tmp_path)
     assert report.out == ended.out

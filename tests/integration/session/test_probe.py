@@ -26,9 +26,13 @@ from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult
 from tuibench.model.summary import Summary
 
 QUICK = (
-    "--tables=2", "--table-size=500", "--interval=0.2", "--warmup-time=0.2", "--max-step-time=2",
+    "--tables=2",
+    "--table-size=500",
+    "--interval=0.2",
+    "--warmup-time=0.2",
+    "--max-step-time=2",
     "--max-time=20",
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -41,9 +45,15 @@ def test_a_lost_objective_ends_it_with_its_answer(
 ) -> None:
     written = tmp_path / "summary.json"
     done = tuibench(
-        "probe", "oltp_read_write", *QUICK, "--slo=p95<1us", "--format=json", f"--json={written}",
-        target=any_tables.target, env={"TUIBENCH_HOME": str(home)},
-    )  # fmt: skip
+        "probe",
+        "oltp_read_write",
+        *QUICK,
+        "--slo=p95<1us",
+        "--format=json",
+        f"--json={written}",
+        target=any_tables.target,
+        env={"TUIBENCH_HOME": str(home)},
+    )
     assert done.code == 0, done.err
     check_valid("probe", done.out)
     found = msgspec.json.decode(done.out, type=ProbeResult)
@@ -140,10 +150,19 @@ async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
         target = sbtest.over_tcp(tables.target, port=port)
         with busy_host(hogs):
             done = await asyncio.to_thread(
-                tuibench, "probe", "oltp_point_select", *QUICK, *levels, f"--by={by}",
-                f"--engine={engine}", "--ssl-mode=disabled", "--get-server-public-key", "--format=json",
-                target=target, env={"TUIBENCH_HOME": str(home)},
-            )  # fmt: skip
+                tuibench,
+                "probe",
+                "oltp_point_select",
+                *QUICK,
+                *levels,
+                f"--by={by}",
+                f"--engine={engine}",
+                "--ssl-mode=disabled",
+                "--get-server-public-key",
+                "--format=json",
+                target=target,
+                env={"TUIBENCH_HOME": str(home)},
+            )
     assert done.code == 0, done.err
     found = msgspec.json.decode(done.out, type=ProbeResult)
     if found.bottleneck is not None or found.knee is not None:

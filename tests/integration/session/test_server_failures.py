@@ -123,9 +123,14 @@ async def works_again(watcher: Watcher, restarts: int) -> None:
 async def test_a_run_without_a_screen_survives_a_restart(any_restartable: PrivateServer) -> None:
     await make_tables(any_restartable.target)
     options = (
-        "--tables=2", "--table-size=500", "--threads=4", "--client-delay=2ms", "--time=0",
-        "--interval=0.5", "--report-interval=0.5",
-    )  # fmt: skip
+        "--tables=2",
+        "--table-size=500",
+        "--threads=4",
+        "--client-delay=2ms",
+        "--time=0",
+        "--interval=0.5",
+        "--report-interval=0.5",
+    )
     with started("run", "oltp_read_write", *options, target=any_restartable.target) as process:
         await asyncio.to_thread(shows, process, WORK)
         await any_restartable.restart()
@@ -148,9 +153,14 @@ def shows(process: Running, figure: re.Pattern[str]) -> None:
 async def test_a_run_ends_in_order_on_a_server_that_stays_away(any_restartable: PrivateServer) -> None:
     await make_tables(any_restartable.target)
     options = (
-        "--tables=2", "--table-size=500", "--threads=4", "--client-delay=2ms", "--time=2",
-        "--interval=0.5", "--report-interval=0.5",
-    )  # fmt: skip
+        "--tables=2",
+        "--table-size=500",
+        "--threads=4",
+        "--client-delay=2ms",
+        "--time=2",
+        "--interval=0.5",
+        "--report-interval=0.5",
+    )
     with started("run", "oltp_read_write", *options, target=any_restartable.target) as process:
         await asyncio.to_thread(shows, process, WORK)
         await any_restartable.kill()

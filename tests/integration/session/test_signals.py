@@ -208,9 +208,14 @@ def test_a_signal_ends_a_run_early_with_its_summary(
     any_tables: PrivateServer, tuibench_home: Path, number: signal.Signals
 ) -> None:
     command = (
-        "run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2",
+        "run",
+        "oltp_read_write",
+        "--tables=2",
+        "--table-size=500",
+        "--time=0",
+        "--interval=0.2",
         "--client-delay=2ms",
-    )  # fmt: skip
+    )
     with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
         first = first_interval_line(process.stdout)
@@ -229,9 +234,14 @@ def test_a_signal_ends_a_run_early_with_its_summary(
 
 def test_a_killed_run_leaves_no_process(any_tables: PrivateServer, tuibench_home: Path) -> None:
     command = (
-        "run", "oltp_read_write", "--tables=2", "--table-size=500", "--time=0", "--interval=0.2",
+        "run",
+        "oltp_read_write",
+        "--tables=2",
+        "--table-size=500",
+        "--time=0",
+        "--interval=0.2",
         "--client-delay=2ms",
-    )  # fmt: skip
+    )
     with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
         assert first_interval_line(process.stdout).startswith("[ 0s ] "), finished(process)

@@ -88,9 +88,13 @@ class Starter:
         limits: ServerLimits | None = None,
     ) -> PrivateServer:
         return await PrivateServer.start(
-            binary, options=(*FRUGAL, *options), keep=keep, base=self._base,
-            template=self._templates.of(binary), limits=limits,
-        )  # fmt: skip
+            binary,
+            options=(*FRUGAL, *options),
+            keep=keep,
+            base=self._base,
+            template=self._templates.of(binary),
+            limits=limits,
+        )
 
     def places(self, binary: Binary) -> list[Path]:
         """For another process to start from: the folder for servers, and the template if there is one."""

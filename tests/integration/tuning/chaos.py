@@ -165,11 +165,18 @@ class Chaos:
 
     async def _step(self) -> None:
         mishaps = {
-            self._start: 3, self._change: 8, self._die_in_a_change: 5, self._lose_replies: 3,
-            self._kill_session: 2, self._kill_guardian: 2, self._kill_both_and_restore: 2,
-            self._end_one: 2, self._stranger: 2, self._restart: 1,
+            self._start: 3,
+            self._change: 8,
+            self._die_in_a_change: 5,
+            self._lose_replies: 3,
+            self._kill_session: 2,
+            self._kill_guardian: 2,
+            self._kill_both_and_restore: 2,
+            self._end_one: 2,
+            self._stranger: 2,
+            self._restart: 1,
             self._die_while_the_server_is_away: 1,
-        }  # fmt: skip
+        }
         (mishap,) = self._draw.choices(list(mishaps), list(mishaps.values()))
         await mishap()
 

@@ -100,9 +100,13 @@ def test_every_key_of_every_screen_is_tried() -> None:
 
 
 SHOWN = {
-    "↑ ↓": {"up", "down"}, "bksp": {"backspace"}, "← →": {"left", "right"}, "/": {"slash"},
-    ".": {"full_stop"}, "esc": {"escape"},
-}  # fmt: skip
+    "↑ ↓": {"up", "down"},
+    "bksp": {"backspace"},
+    "← →": {"left", "right"},
+    "/": {"slash"},
+    ".": {"full_stop"},
+    "esc": {"escape"},
+}
 
 
 def test_a_screen_names_keys_that_it_has() -> None:

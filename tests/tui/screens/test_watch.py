@@ -16,10 +16,15 @@ from tuibench.tui.actions import ACTIONS, is_offered
 def traffic(**changes: Any) -> Tick:
     """Half a second of a server's traffic."""
     figures: dict[str, Any] = {
-        "seconds": 0.5, "transactions_per_second": 42.0, "rollbacks_per_second": 4.0,
-        "queries_per_second": 840.0, "reads_per_second": 588.0, "writes_per_second": 168.0,
-        "others_per_second": 84.0, "latency_note": "performance_schema is OFF",
-    }  # fmt: skip
+        "seconds": 0.5,
+        "transactions_per_second": 42.0,
+        "rollbacks_per_second": 4.0,
+        "queries_per_second": 840.0,
+        "reads_per_second": 588.0,
+        "writes_per_second": 168.0,
+        "others_per_second": 84.0,
+        "latency_note": "performance_schema is OFF",
+    }
     return traffic_tick(**(figures | changes))
 
 

@@ -8,14 +8,25 @@ from tuibench.model.settings import SettingState
 from tuibench.tuning import catalogue
 
 VALUES = {
-    "innodb_doublewrite": "ON", "innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0",
-    "innodb_flush_log_at_timeout": "1", "sql_log_bin": "ON", "innodb_buffer_pool_size": "268435456",
-    "innodb_io_capacity": "200", "innodb_io_capacity_max": "2000", "table_open_cache": "2000",
-    "thread_cache_size": "151", "max_connections": "500", "long_query_time": "10.000000",
-    "slow_query_log": "OFF", "innodb_log_file_size": "134217728", "innodb_adaptive_hash_index": "OFF",
-    "innodb_flush_neighbors": "1", "innodb_lock_wait_timeout": "50",
+    "innodb_doublewrite": "ON",
+    "innodb_flush_log_at_trx_commit": "0",
+    "sync_binlog": "0",
+    "innodb_flush_log_at_timeout": "1",
+    "sql_log_bin": "ON",
+    "innodb_buffer_pool_size": "268435456",
+    "innodb_io_capacity": "200",
+    "innodb_io_capacity_max": "2000",
+    "table_open_cache": "2000",
+    "thread_cache_size": "151",
+    "max_connections": "500",
+    "long_query_time": "10.000000",
+    "slow_query_log": "OFF",
+    "innodb_log_file_size": "134217728",
+    "innodb_adaptive_hash_index": "OFF",
+    "innodb_flush_neighbors": "1",
+    "innodb_lock_wait_timeout": "50",
     "transaction_isolation": "REPEATABLE-READ",
-}  # fmt: skip
+}
 OURS = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
 OTHERS = {"max_connections": "151"}
 DENIED = {

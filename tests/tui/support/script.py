@@ -62,9 +62,13 @@ PRESETS = (
 
 
 PLAN = PlanProgress(
-    stages=parse_schedule("16:24s,32:9s,64:2m"), phase=PlanPhase.RUNNING, stage=2,
-    following="64 threads", due_seconds=33.0, left_seconds=41.0,
-)  # fmt: skip
+    stages=parse_schedule("16:24s,32:9s,64:2m"),
+    phase=PlanPhase.RUNNING,
+    stage=2,
+    following="64 threads",
+    due_seconds=33.0,
+    left_seconds=41.0,
+)
 """A plan in its second stage, as the session told it some time ago."""
 
 
@@ -113,11 +117,18 @@ def status(
 
 
 SERVER = ServerInfo(
-    flavour=Flavour.MARIADB, version="10.11.19", version_text="10.11.19-MariaDB-log",
-    where="socket /run/mysqld/mysqld.sock", identity="db1:3306:/var/lib/mysql/",
-    datadir="/var/lib/mysql/", pid_file="/run/mysqld/mysqld.pid", socket="/run/mysqld/mysqld.sock",
-    port=3306, is_local=True, uptime_seconds=11_000,
-)  # fmt: skip
+    flavour=Flavour.MARIADB,
+    version="10.11.19",
+    version_text="10.11.19-MariaDB-log",
+    where="socket /run/mysqld/mysqld.sock",
+    identity="db1:3306:/var/lib/mysql/",
+    datadir="/var/lib/mysql/",
+    pid_file="/run/mysqld/mysqld.pid",
+    socket="/run/mysqld/mysqld.sock",
+    port=3306,
+    is_local=True,
+    uptime_seconds=11_000,
+)
 EFFECT = Effect(
     markers=(3,),
     change="preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
@@ -224,9 +235,15 @@ def threads_at(elapsed: float) -> int:
 
 def latency(p95: float, count: int = 2000) -> Latency:
     return Latency(
-        count=count, min=p95 * 0.11, avg=p95 * 0.48, p50=p95 * 0.43, p95=p95, p99=p95 * 1.62,
-        p999=p95 * 2.3, max=p95 * 2.9,
-    )  # fmt: skip
+        count=count,
+        min=p95 * 0.11,
+        avg=p95 * 0.48,
+        p50=p95 * 0.43,
+        p95=p95,
+        p99=p95 * 1.62,
+        p999=p95 * 2.3,
+        max=p95 * 2.9,
+    )
 
 
 def slowest(p95: float) -> tuple[SlowTransaction, ...]:
@@ -478,14 +495,30 @@ def hello_from_hosts(length: int = LENGTH) -> Hello:
     """The story as three hosts drive it: one is lost, one is busy with other programs."""
     told = hello(length)
     near = LoadHost(
-        name="load1", connections=32, transactions_per_second=741.3, p95_ms=28.9, workers=8,
-        worker_cpu=0.42, lag_p99_ms=0.21, cores=8, cpu_total=61.0, cpu_others=2.0, cpu_steal=0.0,
-        clock_offset_ms=-1.8, clock_error_ms=0.3, round_trip_ms=0.61,
-    )  # fmt: skip
+        name="load1",
+        connections=32,
+        transactions_per_second=741.3,
+        p95_ms=28.9,
+        workers=8,
+        worker_cpu=0.42,
+        lag_p99_ms=0.21,
+        cores=8,
+        cpu_total=61.0,
+        cpu_others=2.0,
+        cpu_steal=0.0,
+        clock_offset_ms=-1.8,
+        clock_error_ms=0.3,
+        round_trip_ms=0.61,
+    )
     busy = msgspec.structs.replace(
-        near, name="load2", cpu_total=97.0, cpu_others=38.0, worker_cpu=0.88, lag_p99_ms=2.9,
+        near,
+        name="load2",
+        cpu_total=97.0,
+        cpu_others=38.0,
+        worker_cpu=0.88,
+        lag_p99_ms=2.9,
         clock_offset_ms=12.4,
-    )  # fmt: skip
+    )
     hosts = (near, busy, LoadHost(name="load3", state=HostState.LOST, cores=8))
     samples = tuple(msgspec.structs.replace(sample, hosts=hosts) for sample in told.samples)
     return msgspec.structs.replace(told, samples=samples)

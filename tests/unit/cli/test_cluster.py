@@ -22,9 +22,16 @@ from tuibench.model.plan import part_options
 AGENT = f"exec:{shlex.quote(sys.executable)} -m tuibench agent"
 HERE = ("--cluster-lease=60", "--hosts-only")
 GOOD = HostCheck(
-    name="east", version="1.2.3", python="3.12.1", cores=16, descriptors=1_048_576,
-    clock_offset_ms=-3.25, clock_error_ms=0.3, round_trip_ms=0.6, server_ms=4.2,
-)  # fmt: skip
+    name="east",
+    version="1.2.3",
+    python="3.12.1",
+    cores=16,
+    descriptors=1_048_576,
+    clock_offset_ms=-3.25,
+    clock_error_ms=0.3,
+    round_trip_ms=0.6,
+    server_ms=4.2,
+)
 
 
 def test_a_good_host(tuibench: Program) -> None:

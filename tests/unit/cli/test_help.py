@@ -173,13 +173,24 @@ WITHOUT_SERVER = {
     "workload/benchmarks.py": "the part of a line that prepare_line and cleanup_line complete",
 }
 WORDS = (
-    "see tuibench cleanup", "see tuibench run", "tuibench run with the same options",
-    "--create-database of tuibench prepare", "use tuibench run", "tuibench run --help",
-    "create tables with tuibench prepare", "tuibench check PROFILE", "tuibench sweep --",
-    "tuibench sweep takes", "tuibench sweep --resume", "tuibench probe finds",
-    "As --engine of tuibench run", "tuibench run PROFILE --cluster", "tuibench run … records one",
-    "it is not a run of tuibench tune", "start one with tuibench live",
-)  # fmt: skip
+    "see tuibench cleanup",
+    "see tuibench run",
+    "tuibench run with the same options",
+    "--create-database of tuibench prepare",
+    "use tuibench run",
+    "tuibench run --help",
+    "create tables with tuibench prepare",
+    "tuibench check PROFILE",
+    "tuibench sweep --",
+    "tuibench sweep takes",
+    "tuibench sweep --resume",
+    "tuibench probe finds",
+    "As --engine of tuibench run",
+    "tuibench run PROFILE --cluster",
+    "tuibench run … records one",
+    "it is not a run of tuibench tune",
+    "start one with tuibench live",
+)
 """Names of commands in a sentence, which are no line to paste."""
 
 SERVER = Target(host="db1", port=3307, user="app", database="my shop", ssl_mode="required", login=("-p",))

@@ -217,15 +217,31 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     heavy = {
-        "textual", "rich", "msgspec", "asyncio", "asyncmy", "psutil", "hdrh", "platformdirs",
-        "cryptography", "tuibench.cli.completion",
-    }  # fmt: skip
+        "textual",
+        "rich",
+        "msgspec",
+        "asyncio",
+        "asyncmy",
+        "psutil",
+        "hdrh",
+        "platformdirs",
+        "cryptography",
+        "tuibench.cli.completion",
+    }
     assert not loaded & heavy
     assert {name for name in loaded if name.startswith("tuibench.")} - {"tuibench._version"} == {
-        "tuibench.cli", "tuibench.cli.main", "tuibench.cli.output", "tuibench.cli.arguments",
-        "tuibench.cli.sysbench_syntax", "tuibench.errors", "tuibench.files", "tuibench.model",
-        "tuibench.model.sysbench", "tuibench.sanitize", "tuibench.units",
-    }  # fmt: skip
+        "tuibench.cli",
+        "tuibench.cli.main",
+        "tuibench.cli.output",
+        "tuibench.cli.arguments",
+        "tuibench.cli.sysbench_syntax",
+        "tuibench.errors",
+        "tuibench.files",
+        "tuibench.model",
+        "tuibench.model.sysbench",
+        "tuibench.sanitize",
+        "tuibench.units",
+    }
 
 
 def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -> None:
@@ -243,14 +259,35 @@ def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -
 
 
 SUBJECTS = (
-    "tuibench.config", "tuibench.demo", "tuibench.load", "tuibench.metrics", "tuibench.mysql",
-    "tuibench.observe", "tuibench.record", "tuibench.report", "tuibench.service", "tuibench.session",
-    "tuibench.tui", "tuibench.tuning", "tuibench.workload",
-)  # fmt: skip
+    "tuibench.config",
+    "tuibench.demo",
+    "tuibench.load",
+    "tuibench.metrics",
+    "tuibench.mysql",
+    "tuibench.observe",
+    "tuibench.record",
+    "tuibench.report",
+    "tuibench.service",
+    "tuibench.session",
+    "tuibench.tui",
+    "tuibench.tuning",
+    "tuibench.workload",
+)
 LIBRARIES = {
-    "asyncio", "asyncmy", "cryptography", "hdrh", "platformdirs", "prometheus_client", "psutil", "rich",
-    "socket", "subprocess", "textual", "tomllib", "uvloop",
-}  # fmt: skip
+    "asyncio",
+    "asyncmy",
+    "cryptography",
+    "hdrh",
+    "platformdirs",
+    "prometheus_client",
+    "psutil",
+    "rich",
+    "socket",
+    "subprocess",
+    "textual",
+    "tomllib",
+    "uvloop",
+}
 
 
 HELPED = ("run", "live", "probe", "sweep", "tune", "crash", "prepare", "cleanup", "doctor", "attach")

@@ -37,9 +37,15 @@ from tuibench.workload import library
 def test_the_defaults_are_sysbenchs() -> None:
     made = planned("--rand-seed=5", "--tables=4")
     assert made == RunPlan(
-        profile="oltp_read_write", options={"tables": "4"}, threads=1, seconds=10, percentiles=(95.0,),
-        seed=5, ignored_errors=IGNORED_ERRORS, workers=None,
-    )  # fmt: skip
+        profile="oltp_read_write",
+        options={"tables": "4"},
+        threads=1,
+        seconds=10,
+        percentiles=(95.0,),
+        seed=5,
+        ignored_errors=IGNORED_ERRORS,
+        workers=None,
+    )
 
 
 def test_zeros_mean_no_limit_and_a_choice_of_ours() -> None:

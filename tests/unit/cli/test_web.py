@@ -193,9 +193,13 @@ def test_a_summary_is_the_end_of_a_session(watched: WatchedSession) -> None:
 
 def header() -> JournalHeader:
     return JournalHeader(
-        session="s1", pid=4711, started=0.0, target=Target(host="db1"),
-        identity="db1:3306:/var/lib/mysql/", flavour=Flavour.MARIADB,
-    )  # fmt: skip
+        session="s1",
+        pid=4711,
+        started=0.0,
+        target=Target(host="db1"),
+        identity="db1:3306:/var/lib/mysql/",
+        flavour=Flavour.MARIADB,
+    )
 
 
 def test_the_page_of_a_lost_session_says_what_is_recorded(watched: WatchedSession) -> None:

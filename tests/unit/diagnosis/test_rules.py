@@ -38,9 +38,14 @@ UNKNOWN = "unknown"
 PROBE_PAGE = Path(__file__).parents[3] / "docs" / "probe.md"
 BUSY: dict[str, Any] = {"cpu_total": 97.0, "cpu_server": 90.0, "cpu_tuibench": 4.0, "cpu_others": 3.0}
 QUEUED: dict[str, Any] = {
-    "cpu_total": 100.0, "cpu_server": 4.0, "cpu_tuibench": 6.0, "cpu_others": 90.0,
-    "threads_running": 1.2, "in_flight": 42.5, "outside_ms": 37.0,
-}  # fmt: skip
+    "cpu_total": 100.0,
+    "cpu_server": 4.0,
+    "cpu_tuibench": 6.0,
+    "cpu_others": 90.0,
+    "threads_running": 1.2,
+    "in_flight": 42.5,
+    "outside_ms": 37.0,
+}
 IDLE: dict[str, Any] = {"cpu_total": 40.0, "cpu_server": 30.0, "cpu_tuibench": 6.0, "cpu_others": 4.0}
 
 
@@ -184,9 +189,13 @@ def test_a_saturated_worker_comes_before_others_unless_they_use_most_of_the_host
 
 def test_a_client_delayed_by_others_shows_nothing_of_the_server() -> None:
     taken = Evidence(
-        client_limited_share=0.9, worker_cpu=0.3, cpu_total=99, cpu_server=50, cpu_tuibench=9,
+        client_limited_share=0.9,
+        worker_cpu=0.3,
+        cpu_total=99,
+        cpu_server=50,
+        cpu_tuibench=9,
         cpu_others=40,
-    )  # fmt: skip
+    )
     assert is_client_limited(taken)
     assert diagnose(taken).id == HOST_CPU_OTHERS
     assert not is_client_limited(Evidence(client_limited_share=0.9, worker_cpu=0.5, **BUSY))

@@ -52,9 +52,14 @@ def sawtooth(rng: random.Random, count: int, size: float) -> list[float]:
 
 
 NOISES: dict[str, Noise] = {
-    "white": white, "AR 0.6": autoregressive(0.6), "AR 0.9": autoregressive(0.9),
-    "random walk": random_walk, "drift": drift, "step": step, "sawtooth": sawtooth,
-}  # fmt: skip
+    "white": white,
+    "AR 0.6": autoregressive(0.6),
+    "AR 0.9": autoregressive(0.9),
+    "random walk": random_walk,
+    "drift": drift,
+    "step": step,
+    "sawtooth": sawtooth,
+}
 
 
 def random_walk_of(share: float) -> Noise:
@@ -132,10 +137,17 @@ SHARED: dict[str, Noise] = {**NOISES, "swing": swinging, "others take half": oth
 """What a host does to all statements of a load."""
 
 HELD_OUT: dict[str, Noise] = {
-    "heavy tails": heavy_tails, "AR 0.35": autoregressive(0.35), "AR 0.8": autoregressive(0.8),
-    "AR 0.97": autoregressive(0.97), "random walk, slow": random_walk_of(0.1),
-    "random walk, fast": random_walk_of(0.5), "drift +0.15 %/s": drift_of(0.0015),
-    "drift -1 %/s": drift_of(-0.01), "steps": steps, "sawtooth, short": sawtooth_of(4, 15, 3),
-    "sawtooth, high": sawtooth_of(20, 150, 10), "bursts": bursts,
-}  # fmt: skip
+    "heavy tails": heavy_tails,
+    "AR 0.35": autoregressive(0.35),
+    "AR 0.8": autoregressive(0.8),
+    "AR 0.97": autoregressive(0.97),
+    "random walk, slow": random_walk_of(0.1),
+    "random walk, fast": random_walk_of(0.5),
+    "drift +0.15 %/s": drift_of(0.0015),
+    "drift -1 %/s": drift_of(-0.01),
+    "steps": steps,
+    "sawtooth, short": sawtooth_of(4, 15, 3),
+    "sawtooth, high": sawtooth_of(20, 150, 10),
+    "bursts": bursts,
+}
 """Noises by which nothing was tuned."""

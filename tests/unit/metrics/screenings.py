@@ -96,9 +96,15 @@ def _effect(
 
 def _candidate(number: int) -> Candidate:
     return Candidate(
-        number=number, setting=f"setting_{number}", topic="", value="1", original="0", change="",
-        meaning="", risk="",
-    )  # fmt: skip
+        number=number,
+        setting=f"setting_{number}",
+        topic="",
+        value="1",
+        original="0",
+        change="",
+        meaning="",
+        risk="",
+    )
 
 
 def is_false(verdict: Verdict, effect: float) -> bool:

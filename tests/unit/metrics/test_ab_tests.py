@@ -224,8 +224,14 @@ def test_it_is_least_squares_over_all_neighbours() -> None:
 def test_neighbours_of_the_same_value_count_where_they_are_neighbours() -> None:
     pairs = run(4, 1.5, drift=0.1)
     assert [step.x for step in window_differences(pairs, "tps", math.log)] == [
-        1, 0, -1, 0, 1, 0, -1,
-    ]  # fmt: skip
+        1,
+        0,
+        -1,
+        0,
+        1,
+        0,
+        -1,
+    ]
     assert [step.x for step in window_differences([*pairs[:1], *pairs[2:]], "tps", math.log)] == [
         1,
         1,
@@ -546,9 +552,13 @@ def test_all_are_measured_a_few_times_first() -> None:
 
 def test_then_those_that_are_nearest_to_a_verdict_and_one_that_was_measured_least() -> None:
     looks = {
-        1: look(9, 30), 2: look(9, 3), 3: look(9, 0, verdict=Verdict.HIGHER), 4: look(12, 5),
-        5: look(5, None), 6: look(9, 1, high=0.01),
-    }  # fmt: skip
+        1: look(9, 30),
+        2: look(9, 3),
+        3: look(9, 0, verdict=Verdict.HIGHER),
+        4: look(12, 5),
+        5: look(5, None),
+        6: look(9, 1, high=0.01),
+    }
     assert next_candidates(looks, 3, tolerance=TOLERANCE) == [2, 4, 5]
     only_losers = {6: looks[6], 3: looks[3]}
     assert next_candidates(only_losers, 3, tolerance=TOLERANCE) == [6]
@@ -677,9 +687,18 @@ def test_until_the_first_value_acts_the_one_before_the_test_does(noise: Noise) -
 
 def compared(low: float, high: float, verdict: Verdict = Verdict.CANNOT_TELL) -> Comparison:
     return Comparison(
-        figure="tps", before=1.0, after=1.0, delta=0.0, low=0.0, high=0.0, percent=(low + high) / 2,
-        percent_low=low, percent_high=high, verdict=verdict, tolerance_percent=2.0,
-    )  # fmt: skip
+        figure="tps",
+        before=1.0,
+        after=1.0,
+        delta=0.0,
+        low=0.0,
+        high=0.0,
+        percent=(low + high) / 2,
+        percent_low=low,
+        percent_high=high,
+        verdict=verdict,
+        tolerance_percent=2.0,
+    )
 
 
 def test_an_interval_has_to_contain_what_a_late_response_gives() -> None:

@@ -147,7 +147,11 @@ def test_a_size_is_right_where_the_change_fills_the_processors(crowded: float, r
 
 def test_settings_that_act_at_commit_are_settings_of_the_logs() -> None:
     assert {one.name for one in SETTINGS if one.at_commit} == {
-        "innodb_flush_log_at_trx_commit", "sync_binlog", "binlog_order_commits",
-        "binlog_group_commit_sync_delay", "binlog_group_commit_sync_no_delay_count",
-        "binlog_commit_wait_count", "binlog_commit_wait_usec",
-    }  # fmt: skip
+        "innodb_flush_log_at_trx_commit",
+        "sync_binlog",
+        "binlog_order_commits",
+        "binlog_group_commit_sync_delay",
+        "binlog_group_commit_sync_no_delay_count",
+        "binlog_commit_wait_count",
+        "binlog_commit_wait_usec",
+    }

@@ -355,9 +355,17 @@ def compared(
         dict(zip(("percent", "percent_low", "percent_high"), percents, strict=True)) if percents else {}
     )
     return Comparison(
-        figure="p95_ms", verdict=verdict, before=10.0, after=12.0, delta=known[0], low=known[1],
-        high=known[2], tolerance_percent=5.0, movement=movement, **relative,
-    )  # fmt: skip
+        figure="p95_ms",
+        verdict=verdict,
+        before=10.0,
+        after=12.0,
+        delta=known[0],
+        low=known[1],
+        high=known[2],
+        tolerance_percent=5.0,
+        movement=movement,
+        **relative,
+    )
 
 
 BUSY = LevelMovement(kind=MovementKind.HOST, percent=23.0)
@@ -413,9 +421,14 @@ def test_an_interval_without_zero_is_never_noise(
 def test_a_reason_is_told_once() -> None:
     both = [compared(Verdict.NOT_ONLY, (-53, -71, -25), BUSY), compared(Verdict.NOT_ONLY, (42, 29, 58), BUSY)]
     effect = Effect(
-        markers=(1,), change="sync_binlog 1 → 0", at_seconds=60.0, window_seconds=12.0,
-        settling_seconds=1.0, settled=True, comparisons=(both[0], both[1]),
-    )  # fmt: skip
+        markers=(1,),
+        change="sync_binlog 1 → 0",
+        at_seconds=60.0,
+        window_seconds=12.0,
+        settling_seconds=1.0,
+        settled=True,
+        comparisons=(both[0], both[1]),
+    )
     assert effect_text(effect) == (
         "p95 −53 % (−71..−25 %), and other programs took 23 % more CPU; p95 +42 % (29..58 %), likewise; "
         "an A/B test (--ab) alternates the values and decides"

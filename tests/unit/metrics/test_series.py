@@ -60,9 +60,14 @@ TICKS = (0.5, 1.0, 3.0, 1.0)
 def setting(name: str, value: str) -> SettingState:
     roles = COMMIT_ROLES if name in (FLUSH_LOG, SYNC_BINLOG) else ()
     return SettingState(
-        name=name, value=value, original=value, meaning="", at_risk=False,
-        group=SettingGroup.DURABILITY, roles=roles,
-    )  # fmt: skip
+        name=name,
+        value=value,
+        original=value,
+        meaning="",
+        at_risk=False,
+        group=SettingGroup.DURABILITY,
+        roles=roles,
+    )
 
 
 class Server:
@@ -197,10 +202,15 @@ def test_without_commits_there_is_no_cost() -> None:
 
 
 BUSY: dict[str, Any] = {
-    "seconds": 2.0, "cores": 2, "cpu_server": 25.0, "cpu_tuibench": 5.0,
-    "server_voluntary_switches": 800, "server_involuntary_switches": 40, "server_read_bytes": 0,
+    "seconds": 2.0,
+    "cores": 2,
+    "cpu_server": 25.0,
+    "cpu_tuibench": 5.0,
+    "server_voluntary_switches": 800,
+    "server_involuntary_switches": 40,
+    "server_read_bytes": 0,
     "server_written_bytes": 81_920,
-}  # fmt: skip
+}
 GROWTH = {"Questions": 2000, "Bytes_received": 1000, "Bytes_sent": 4000, "Innodb_os_log_fsyncs": 50}
 
 
@@ -270,9 +280,14 @@ def test_costs_before_and_after_a_change_are_in_the_effect() -> None:
     assert cost == operation_cost(use)
     assert window_cost([Tick(end=2.0)]) is None
     effect = Effect(
-        markers=(1,), change="x", at_seconds=0.0, window_seconds=1.0, settling_seconds=0.0,
-        settled=True, comparisons=(),
-    )  # fmt: skip
+        markers=(1,),
+        change="x",
+        at_seconds=0.0,
+        window_seconds=1.0,
+        settling_seconds=0.0,
+        settled=True,
+        comparisons=(),
+    )
     assert effect_cost_lines(effect) == []
     told = replace(effect, cost_before=cost, cost_after=cost)
     assert "log fsyncs 0.50 → 0.50" in effect_cost_lines(told)[0]

@@ -13,15 +13,27 @@ from tuibench.observe.status import ServerObservation
 TARGET = Target(user="ann")
 
 STATUS = {
-    "Uptime": 1000, "Uptime_since_flush_status": 1000, "Threads_running": 3, "Threads_connected": 9,
-    "Open_tables": 20, "Questions": 5000, "Slow_queries": 2, "Com_commit": 700,
-    "Innodb_os_log_fsyncs": 400, "Innodb_buffer_pool_reads": 10,
-    "Innodb_buffer_pool_read_requests": 9000, "Innodb_row_lock_waits": 4,
-}  # fmt: skip
+    "Uptime": 1000,
+    "Uptime_since_flush_status": 1000,
+    "Threads_running": 3,
+    "Threads_connected": 9,
+    "Open_tables": 20,
+    "Questions": 5000,
+    "Slow_queries": 2,
+    "Com_commit": 700,
+    "Innodb_os_log_fsyncs": 400,
+    "Innodb_buffer_pool_reads": 10,
+    "Innodb_buffer_pool_read_requests": 9000,
+    "Innodb_row_lock_waits": 4,
+}
 VARIABLES = {
-    "hostname": "db", "port": "3306", "datadir": "/data/", "version": "9.7.4", "max_connections": "151",
+    "hostname": "db",
+    "port": "3306",
+    "datadir": "/data/",
+    "version": "9.7.4",
+    "max_connections": "151",
     "table_open_cache": "2000",
-}  # fmt: skip
+}
 
 
 class FakeServer:

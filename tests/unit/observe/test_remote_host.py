@@ -141,10 +141,18 @@ async def test_closing_ends_a_reading_under_way() -> None:
 
 
 SERVER = ServerInfo(
-    flavour=Flavour.MYSQL, version="9.7.1", version_text="9.7.1", where="db1:3306", identity="db1",
-    datadir="/srv/mysql/data/", pid_file="/srv/mysql/server.pid", socket="", port=3306, is_local=False,
+    flavour=Flavour.MYSQL,
+    version="9.7.1",
+    version_text="9.7.1",
+    where="db1:3306",
+    identity="db1",
+    datadir="/srv/mysql/data/",
+    pid_file="/srv/mysql/server.pid",
+    socket="",
+    port=3306,
+    is_local=False,
     uptime_seconds=15,
-)  # fmt: skip
+)
 
 
 def facts_with(*changes: tuple[str, str], uptime: int = 15) -> RemoteFacts:

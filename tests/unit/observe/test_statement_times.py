@@ -229,9 +229,16 @@ async def test_a_refusal_is_taken_once(server: FakeServer) -> None:
 
 
 DELTAS = {
-    "Questions": 103, "Com_select": 61, "Qcache_hits": 5, "Com_update": 20, "Com_insert": 5,
-    "Com_replace_select": 1, "Com_commit": 7, "Com_xa_commit": 1, "Com_rollback": 2,
-}  # fmt: skip
+    "Questions": 103,
+    "Com_select": 61,
+    "Qcache_hits": 5,
+    "Com_update": 20,
+    "Com_insert": 5,
+    "Com_replace_select": 1,
+    "Com_commit": 7,
+    "Com_xa_commit": 1,
+    "Com_rollback": 2,
+}
 NO_TIMES = TimedInterval(None, None, "performance_schema is OFF")
 
 

@@ -77,9 +77,16 @@ async def test_the_first_sample_has_totals_and_no_rates(bench: Bench) -> None:
 async def test_rates_are_over_the_measured_interval(bench: Bench) -> None:
     await bench.sampler.sample(transactions_total=100)
     pass_time(
-        bench, 2, Questions=3000, Slow_queries=1, Com_commit=100, Innodb_os_log_fsyncs=150,
-        Innodb_buffer_pool_reads=5, Innodb_buffer_pool_read_requests=1000, Innodb_row_lock_waits=8,
-    )  # fmt: skip
+        bench,
+        2,
+        Questions=3000,
+        Slow_queries=1,
+        Com_commit=100,
+        Innodb_os_log_fsyncs=150,
+        Innodb_buffer_pool_reads=5,
+        Innodb_buffer_pool_read_requests=1000,
+        Innodb_row_lock_waits=8,
+    )
     sample = server_of(await bench.sampler.sample(transactions_total=200))
     assert sample is not None
     assert read("questions", sample) == 1500.0
@@ -285,9 +292,15 @@ async def test_an_uptime_that_is_not_reported_is_unknown(bench: Bench) -> None:
 
 
 BASE = StatusReading(
-    at_ns=0, connection=1, identity="db:3306:/data/", status=STATUS, max_connections=151,
-    table_open_cache=2000, own_statements=2, transactions=None,
-)  # fmt: skip
+    at_ns=0,
+    connection=1,
+    identity="db:3306:/data/",
+    status=STATUS,
+    max_connections=151,
+    table_open_cache=2000,
+    own_statements=2,
+    transactions=None,
+)
 
 
 def later(

@@ -96,10 +96,17 @@ class Busy:
             for name, value in self._gauges.items()
         }
         return server_tick(
-            seconds=1 + self._random.random() / 100, threads_running=self._random.randrange(34),
-            threads_connected=34, max_connections=4_000, open_tables=131, table_open_cache=2_000,
-            completed=self._per_second, counters=self._counters, gauges=self._gauges, growth=growth,
-        )  # fmt: skip
+            seconds=1 + self._random.random() / 100,
+            threads_running=self._random.randrange(34),
+            threads_connected=34,
+            max_connections=4_000,
+            open_tables=131,
+            table_open_cache=2_000,
+            completed=self._per_second,
+            counters=self._counters,
+            gauges=self._gauges,
+            growth=growth,
+        )
 
     def _host(self) -> Tick:
         return host_tick(

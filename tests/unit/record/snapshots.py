@@ -24,10 +24,17 @@ SERVER_PART = server_tick(
     counters={counter: 1000 + place for place, (counter, _) in enumerate(exported_counters())},
 )
 HOST_PART = host_tick(
-    cores=2, cpu_total=90.0, cpu_server=60.0, cpu_tuibench=25.0, memory_used_bytes=2**30,
-    memory_total_bytes=2**32, disk_read_bytes_per_second=0.0, disk_write_bytes_per_second=2.5e6,
-    net_received_bytes_per_second=10.0, net_sent_bytes_per_second=20.0,
-)  # fmt: skip
+    cores=2,
+    cpu_total=90.0,
+    cpu_server=60.0,
+    cpu_tuibench=25.0,
+    memory_used_bytes=2**30,
+    memory_total_bytes=2**32,
+    disk_read_bytes_per_second=0.0,
+    disk_write_bytes_per_second=2.5e6,
+    net_received_bytes_per_second=10.0,
+    net_sent_bytes_per_second=20.0,
+)
 SETTING = SettingState(
     name="sync_binlog", value="0", original="1", meaning="the binary log is never flushed", at_risk=True
 )

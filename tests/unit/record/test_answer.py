@@ -11,9 +11,17 @@ from tuibench.model.message import SessionEnded
 from tuibench.report.answer import EXIT_LINES, answer_sentence, answer_table, exit_summary
 
 SURE = Comparison(
-    figure="tps", verdict=Verdict.HIGHER, before=1376.0, after=2024.0, delta=648.0, low=400.0,
-    high=800.0, percent=47.1, percent_low=29.1, percent_high=58.1,
-)  # fmt: skip
+    figure="tps",
+    verdict=Verdict.HIGHER,
+    before=1376.0,
+    after=2024.0,
+    delta=648.0,
+    low=400.0,
+    high=800.0,
+    percent=47.1,
+    percent_low=29.1,
+    percent_high=58.1,
+)
 NOT_ONLY = replace(
     SURE,
     verdict=Verdict.NOT_ONLY,
@@ -27,9 +35,14 @@ P95 = replace(NOT_ONLY, figure="p95_ms", percent=69.0, percent_low=35.0, percent
 
 def effect(marker: int, change: str, *comparisons: Comparison) -> Effect:
     return Effect(
-        markers=(marker,), change=change, at_seconds=10.0 * marker, window_seconds=6.0,
-        settling_seconds=2.0, settled=True, comparisons=comparisons,
-    )  # fmt: skip
+        markers=(marker,),
+        change=change,
+        at_seconds=10.0 * marker,
+        window_seconds=6.0,
+        settling_seconds=2.0,
+        settled=True,
+        comparisons=comparisons,
+    )
 
 
 THREADS = effect(1, "threads 8 → 16", NOT_ONLY, replace(P95, movement=replace(P95.movement, percent=43.9)))  # type: ignore[type-var]

@@ -22,15 +22,27 @@ from tuibench.sweep.tables import version_comparisons
 
 MIB = 2**20
 VARIABLES = {
-    "binlog_format": "MIXED", "binlog_row_image": "FULL", "innodb_adaptive_hash_index": "OFF",
-    "innodb_buffer_pool_size": str(256 * MIB), "innodb_doublewrite": "ON",
-    "innodb_flush_log_at_trx_commit": "1", "innodb_flush_method": "O_DIRECT",
-    "innodb_log_file_size": str(96 * MIB), "innodb_page_size": "16384", "innodb_use_native_aio": "ON",
-    "large_pages": "OFF", "log_bin": "ON", "performance_schema": "ON", "query_cache_size": str(MIB),
-    "query_cache_type": "OFF", "sync_binlog": "1", "tx_isolation": "REPEATABLE-READ",
-    "version_comment": "Debian 12", "version_compile_machine": "x86_64",
+    "binlog_format": "MIXED",
+    "binlog_row_image": "FULL",
+    "innodb_adaptive_hash_index": "OFF",
+    "innodb_buffer_pool_size": str(256 * MIB),
+    "innodb_doublewrite": "ON",
+    "innodb_flush_log_at_trx_commit": "1",
+    "innodb_flush_method": "O_DIRECT",
+    "innodb_log_file_size": str(96 * MIB),
+    "innodb_page_size": "16384",
+    "innodb_use_native_aio": "ON",
+    "large_pages": "OFF",
+    "log_bin": "ON",
+    "performance_schema": "ON",
+    "query_cache_size": str(MIB),
+    "query_cache_type": "OFF",
+    "sync_binlog": "1",
+    "tx_isolation": "REPEATABLE-READ",
+    "version_comment": "Debian 12",
+    "version_compile_machine": "x86_64",
     "version_malloc_library": "system",
-}  # fmt: skip
+}
 IN_EFFECT = {
     "connection_collation": "utf8mb4_general_ci",
     "consumers": "events_statements_current, global_instrumentation, statements_digest",

@@ -22,9 +22,14 @@ from tuibench.record.reader import load_run
 from tuibench.record.recorder import PlanRecord
 
 SECRETS = (
-    "plantedhost", "planteduser", "planted-dir", "plantedlogin", "10.1.2.3", "planted-laptop",
+    "plantedhost",
+    "planteduser",
+    "planted-dir",
+    "plantedlogin",
+    "10.1.2.3",
+    "planted-laptop",
     "bystander",
-)  # fmt: skip
+)
 
 
 def recorded(folder: Path) -> Path:

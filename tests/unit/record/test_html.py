@@ -104,9 +104,17 @@ def run(tmp_path: Path) -> Run:
     """A run of twelve seconds in which a setting was changed."""
     change = Event(at=1.0, elapsed_seconds=4.0, kind=EventKind.SETTING, text="sync_binlog 1 → 0", marker=1)
     compared = Comparison(
-        figure="tps", before=50.0, after=75.0, delta=25.0, low=20.0, high=30.0, percent=50.0,
-        percent_low=40.0, percent_high=60.0, verdict=Verdict.HIGHER,
-    )  # fmt: skip
+        figure="tps",
+        before=50.0,
+        after=75.0,
+        delta=25.0,
+        low=20.0,
+        high=30.0,
+        percent=50.0,
+        percent_low=40.0,
+        percent_high=60.0,
+        verdict=Verdict.HIGHER,
+    )
     effect = Effect(
         markers=(1,),
         change=change.text,
@@ -129,9 +137,15 @@ def run(tmp_path: Path) -> Run:
 def test_the_report_is_well_formed_and_complete(run: Run) -> None:
     reader = read(html_report(run))
     assert reader.headings == [
-        "Changes", "Over time", "Result", "Latency distribution", "Analysis", "Environment", "Method",
+        "Changes",
+        "Over time",
+        "Result",
+        "Latency distribution",
+        "Analysis",
+        "Environment",
+        "Method",
         "Commands",
-    ]  # fmt: skip
+    ]
     assert len(reader.ids) == len(set(reader.ids))
     assert all(link.removeprefix("#") in reader.ids for link in reader.links)
 
@@ -171,9 +185,14 @@ def test_the_answer_is_whole_before_the_first_section(run: Run) -> None:
     """A sentence, a chart with its markers, a table of before and after, the conditions, the warnings."""
     lead = html_report(run).partition("<section")[0]
     parts = (
-        'class="answer"', 'id="tps"', 'class="mark"', ">before<", ">verdict<", ">server<",
+        'class="answer"',
+        'id="tps"',
+        'class="mark"',
+        ">before<",
+        ">verdict<",
+        ">server<",
         "simulated: 20 ms",
-    )  # fmt: skip
+    )
     places = [lead.index(part) for part in parts]
     assert places == sorted(places)
     assert lead.count("<svg") == lead.count('class="wide"') == 1
@@ -531,9 +550,17 @@ def test_lines_have_the_colours_of_the_legend(page: str, tmp_path: Path) -> None
 
 def step(level: float, tps: float, purpose: StepPurpose = StepPurpose.UP, **changes: object) -> ProbeStep:
     made = ProbeStep(
-        level=level, purpose=purpose, at_seconds=level, seconds=5.0, settling_seconds=1.0, tps=tps,
-        half_width=0.02, is_stable=True, qps=20 * tps, p95_ms=level * 1.5,
-    )  # fmt: skip
+        level=level,
+        purpose=purpose,
+        at_seconds=level,
+        seconds=5.0,
+        settling_seconds=1.0,
+        tps=tps,
+        half_width=0.02,
+        is_stable=True,
+        qps=20 * tps,
+        p95_ms=level * 1.5,
+    )
     return replace(made, **changes)
 
 

@@ -135,9 +135,15 @@ def test_what_was_not_measured_is_absent() -> None:
     blind = values(families(replace(MOMENT, sample=changed(SAMPLE, server=None, host=None))))
     assert not [name for name, _ in blind if name.startswith(("server_", "host_"))]
     bare = server_tick(
-        uptime_seconds=1, threads_running=1, threads_connected=1, max_connections=1, open_tables=1,
-        table_open_cache=1, questions_total=None, slow_queries_total=None,
-    )  # fmt: skip
+        uptime_seconds=1,
+        threads_running=1,
+        threads_connected=1,
+        max_connections=1,
+        open_tables=1,
+        table_open_cache=1,
+        questions_total=None,
+        slow_queries_total=None,
+    )
     known = values(families(replace(MOMENT, sample=changed(SAMPLE, server=bare))))
     assert ("server_buffer_pool_hit_ratio", ()) not in known
     assert ("server_questions_total", ()) not in known

@@ -222,11 +222,21 @@ SLOW = SlowTransaction(
     at_seconds=1.0,
 )
 HOST = host_tick(
-    seconds=0.5, cores=2, cpu_total=50.5, cpu_server=None, cpu_tuibench=3.0, memory_used_bytes=1,
-    memory_total_bytes=2, disk_read_bytes_per_second=None, disk_write_bytes_per_second=0.0,
-    net_received_bytes_per_second=0.5, net_sent_bytes_per_second=0.5, note="no pid file",
-    cpu_by_core=(50.0, 51.0), disk_write_ms=0.25,
-)  # fmt: skip
+    seconds=0.5,
+    cores=2,
+    cpu_total=50.5,
+    cpu_server=None,
+    cpu_tuibench=3.0,
+    memory_used_bytes=1,
+    memory_total_bytes=2,
+    disk_read_bytes_per_second=None,
+    disk_write_bytes_per_second=0.0,
+    net_received_bytes_per_second=0.5,
+    net_sent_bytes_per_second=0.5,
+    note="no pid file",
+    cpu_by_core=(50.0, 51.0),
+    disk_write_ms=0.25,
+)
 ONE = Latency(count=1, min=0.5, avg=0.5, p50=0.5, p95=0.5, p99=0.5, p999=0.5, max=0.5)
 FEW = replace(ONE, count=9, min=0.1, avg=0.25, p50=0.2)
 HISTOGRAMS = st.lists(st.integers(0, 3_600_000_000), max_size=50).map(Histogram.of)
@@ -240,10 +250,17 @@ def through_json(made: Sample) -> Sample:
 @pytest.mark.parametrize("latency", [FEW, None])
 def test_the_traffic_of_a_server_survives_a_round_trip(note: str, latency: Latency | None) -> None:
     traffic = traffic_tick(
-        seconds=3.0, transactions_per_second=5.0, rollbacks_per_second=1.0, queries_per_second=50.0,
-        reads_per_second=30.0, writes_per_second=10.0, others_per_second=10.0, latency=latency,
-        latency_avg_ms=0.25, latency_note=note,
-    )  # fmt: skip
+        seconds=3.0,
+        transactions_per_second=5.0,
+        rollbacks_per_second=1.0,
+        queries_per_second=50.0,
+        reads_per_second=30.0,
+        writes_per_second=10.0,
+        others_per_second=10.0,
+        latency=latency,
+        latency_avg_ms=0.25,
+        latency_note=note,
+    )
     made = sample(load=None, traffic=traffic)
     assert through_json(made) == made
     assert made.traffic is not None

@@ -209,9 +209,16 @@ def test_lists_in_words(parts: list[str], text: str) -> None:
 
 def comparison(figure: str = "tps", **changes: Any) -> Comparison:
     values: dict[str, Any] = {
-        "before": 1000.0, "after": 1430.0, "delta": 430.0, "low": 380.0, "high": 490.0, "percent": 43.0,
-        "percent_low": 38.0, "percent_high": 49.0, "verdict": Verdict.HIGHER,
-    }  # fmt: skip
+        "before": 1000.0,
+        "after": 1430.0,
+        "delta": 430.0,
+        "low": 380.0,
+        "high": 490.0,
+        "percent": 43.0,
+        "percent_low": 38.0,
+        "percent_high": 49.0,
+        "verdict": Verdict.HIGHER,
+    }
     return Comparison(figure=figure, **(values | changes))
 
 

@@ -248,12 +248,29 @@ def test_the_rest_tells_more() -> None:
         hists={"response": Histogram.of([500, 1_000, 9_000])},
     )
     assert columns(interval_csv_row(tick, 50)) == {
-        "time": "2.5", "threads": "8", "tps": "1.50", "qps": "10.00", "reads": "5.00", "writes": "2.00",
-        "other": "3.00", "latency_pct": "1.00", "errors": "0.50", "reconnects": "1.50",
-        "seconds": "2.000", "transactions": "3", "rate": "50.5", "backlog": "7", "concurrency": "2",
-        "latency_min": "0.500", "latency_avg": "3.500", "latency_p50": "1.000", "latency_p95": "9.000",
-        "latency_p99": "9.000", "latency_p999": "9.000", "latency_max": "9.000",
-    }  # fmt: skip
+        "time": "2.5",
+        "threads": "8",
+        "tps": "1.50",
+        "qps": "10.00",
+        "reads": "5.00",
+        "writes": "2.00",
+        "other": "3.00",
+        "latency_pct": "1.00",
+        "errors": "0.50",
+        "reconnects": "1.50",
+        "seconds": "2.000",
+        "transactions": "3",
+        "rate": "50.5",
+        "backlog": "7",
+        "concurrency": "2",
+        "latency_min": "0.500",
+        "latency_avg": "3.500",
+        "latency_p50": "1.000",
+        "latency_p95": "9.000",
+        "latency_p99": "9.000",
+        "latency_p999": "9.000",
+        "latency_max": "9.000",
+    }
 
 
 def test_an_interval_without_a_transaction_has_no_latencies() -> None:

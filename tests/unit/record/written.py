@@ -16,9 +16,14 @@ from tuibench.record.recorder import STATEMENT_BITS, PlanRecord, RunRecorder
 
 ENVIRONMENT = Environment(tuibench="1.2.3", location="local", host=HostFacts(name="box"))
 SYNC = SettingState(
-    name="sync_binlog", value="1", original="1", meaning="every commit", at_risk=False,
-    group=SettingGroup.DURABILITY, roles=COMMIT_ROLES,
-)  # fmt: skip
+    name="sync_binlog",
+    value="1",
+    original="1",
+    meaning="every commit",
+    at_risk=False,
+    group=SettingGroup.DURABILITY,
+    roles=COMMIT_ROLES,
+)
 FLUSH = SettingState(
     name="innodb_flush_log_at_trx_commit", value="1", original="1", meaning="every commit", at_risk=False
 )

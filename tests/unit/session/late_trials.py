@@ -63,9 +63,15 @@ def plan(window: float, *, until: bool, seed: int, cycles: int = 5) -> AbTestPla
             subject="long_query_time", a=A, b=B, cycles=cycles, window_seconds=window, seed=seed
         )
     return AbTestPlan.until_decided(
-        "long_query_time", A, B, tolerance_percent=2.0, max_seconds=DEFAULT_MAX_SECONDS,
-        window_seconds=window, seed=seed, primary="tps",
-    )  # fmt: skip
+        "long_query_time",
+        A,
+        B,
+        tolerance_percent=2.0,
+        max_seconds=DEFAULT_MAX_SECONDS,
+        window_seconds=window,
+        seed=seed,
+        primary="tps",
+    )
 
 
 def late_trial(

@@ -191,10 +191,23 @@ async def test_a_session_without_load_refuses_what_would_change_it() -> None:
 
 
 COMMANDS: list[Command] = [
-    SetThreads(4), SetRate(50), SetWeights({"new": 1}), SetDelay(20), SetPlan(PLAN), HoldPlan(),
-    ResumePlan(), CHANGE, ApplyPreset("unsafe"), RestoreSettings(), TrustServer(), Pause(), Resume(),
-    Mark("x"), ResetStats(), KillQuery(7),
-]  # fmt: skip
+    SetThreads(4),
+    SetRate(50),
+    SetWeights({"new": 1}),
+    SetDelay(20),
+    SetPlan(PLAN),
+    HoldPlan(),
+    ResumePlan(),
+    CHANGE,
+    ApplyPreset("unsafe"),
+    RestoreSettings(),
+    TrustServer(),
+    Pause(),
+    Resume(),
+    Mark("x"),
+    ResetStats(),
+    KillQuery(7),
+]
 
 
 @pytest.mark.parametrize("threads", [0, -1, MAX_THREADS + 1, 10**9])
@@ -462,9 +475,13 @@ class FakeTuner:
 def settings() -> Settings:
     nobody: Any = None
     return Settings(
-        cast(SettingsManager, FakeTuner()), cast(Guardian, nobody), cast(WorkloadSettings, nobody),
-        cast(ProductionGuard, nobody), FakeClock(), lambda kind, text: None,
-    )  # fmt: skip
+        cast(SettingsManager, FakeTuner()),
+        cast(Guardian, nobody),
+        cast(WorkloadSettings, nobody),
+        cast(ProductionGuard, nobody),
+        FakeClock(),
+        lambda kind, text: None,
+    )
 
 
 async def test_what_was_never_changed_is_not_ours() -> None:

@@ -556,9 +556,13 @@ def test_what_acts_at_once_on_one_figure_stands_although_another_may_act_late(
     fsyncs: tuple[float, float],
 ) -> None:
     found = late_trial(
-        plan(10, until=False, seed=6), white, random.Random(2), effect=DOWN, response=(20.0, 0.0),
+        plan(10, until=False, seed=6),
+        white,
+        random.Random(2),
+        effect=DOWN,
+        response=(20.0, 0.0),
         fsyncs=fsyncs,
-    ).result  # fmt: skip
+    ).result
     assert found.verdict is Verdict.CANNOT_TELL
     (stands,) = found.comparisons
     assert stands.figure == "fsyncs_per_transaction"
@@ -570,18 +574,26 @@ def test_what_acts_at_once_on_one_figure_stands_although_another_may_act_late(
 def test_a_figure_that_may_act_late_itself_has_no_verdict_either() -> None:
     """Without a difference of the fsyncs, it is not known when they would change."""
     found = late_trial(
-        plan(10, until=False, seed=6), white, random.Random(2), effect=DOWN, response=(20.0, 0.0),
+        plan(10, until=False, seed=6),
+        white,
+        random.Random(2),
+        effect=DOWN,
+        response=(20.0, 0.0),
         fsyncs=(1.0, 1.0),
-    )  # fmt: skip
+    )
     assert found.result.comparisons == ()
 
 
 @pytest.mark.parametrize("interval", [0.5, 1.0, 2.5])
 def test_half_a_window_is_enough_for_a_delay_that_is_left_out(interval: float) -> None:
     found = late_trial(
-        plan(10, until=False, seed=7), white, random.Random(3), effect=UP, response=(5.0, 0.0),
+        plan(10, until=False, seed=7),
+        white,
+        random.Random(3),
+        effect=UP,
+        response=(5.0, 0.0),
         interval=interval,
-    )  # fmt: skip
+    )
     assert found.covers
     assert found.result.acts_after_seconds == pytest.approx(5.0)
 

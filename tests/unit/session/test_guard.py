@@ -317,9 +317,13 @@ def test_a_guard_is_read() -> None:
     of = [(one.condition.figure, one.condition.limit, one.is_of_level) for one in parse_guard(
         ("p95<50ms", "tps > 80%", "errors<1%", "cpu_idle>5%", "lag<2s", "p99.5 <= 250 %"))]  # fmt: skip
     assert of == [
-        ("p95", 50.0, False), ("tps", 0.8, True), ("errors_percent", 1.0, False),
-        ("cpu_idle", 5.0, False), ("lag", 2.0, False), ("p99.5", 2.5, True),
-    ]  # fmt: skip
+        ("p95", 50.0, False),
+        ("tps", 0.8, True),
+        ("errors_percent", 1.0, False),
+        ("cpu_idle", 5.0, False),
+        ("lag", 2.0, False),
+        ("p99.5", 2.5, True),
+    ]
     assert parse_guard(()) == parse_guard(("off",), is_traffic=True) == ()
     assert tuple(one.condition.text for one in parse_guard((), is_traffic=True)) == OF_TRAFFIC
 

@@ -229,9 +229,15 @@ TRAFFIC = Tick(
 )
 REMAINDER = replace(TRAFFIC, seconds=0.5, sums={name: count / 2 for name, count in TRAFFIC.sums.items()})
 SERVER_PART = server_tick(
-    uptime_seconds=100, threads_running=3, threads_connected=9, max_connections=151, open_tables=20,
-    table_open_cache=2000, questions_total=5000, slow_queries_total=0,
-)  # fmt: skip
+    uptime_seconds=100,
+    threads_running=3,
+    threads_connected=9,
+    max_connections=151,
+    open_tables=20,
+    table_open_cache=2000,
+    questions_total=5000,
+    slow_queries_total=0,
+)
 
 
 def test_a_load_that_never_had_a_thread_ends_with_the_summary_of_the_traffic(tmp_path: Path) -> None:

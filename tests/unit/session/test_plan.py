@@ -164,9 +164,14 @@ def test_the_state_tells_stage_and_reason() -> None:
     made.due(40)
     made.hold(40, "the threads were set manually")
     assert made.state(99) == PlanProgress(
-        stages=made.stages, phase=PlanPhase.HELD, stage=2, following="64 threads", due_seconds=None,
-        left_seconds=20, held="the threads were set manually",
-    )  # fmt: skip
+        stages=made.stages,
+        phase=PlanPhase.HELD,
+        stage=2,
+        following="64 threads",
+        due_seconds=None,
+        left_seconds=20,
+        held="the threads were set manually",
+    )
     assert course().state(120).phase is PlanPhase.OVER
 
 

@@ -191,9 +191,16 @@ def test_a_rate_is_stepped_up_until_it_is_not_kept_up_with() -> None:
 
 def rate_step(rate: float, tps: float, purpose: StepPurpose = StepPurpose.UP) -> ProbeStep:
     return ProbeStep(
-        level=rate, purpose=purpose, at_seconds=0, seconds=4, settling_seconds=1, tps=tps,
-        half_width=0.01, is_stable=True, evidence=Evidence(connections=64),
-    )  # fmt: skip
+        level=rate,
+        purpose=purpose,
+        at_seconds=0,
+        seconds=4,
+        settling_seconds=1,
+        tps=tps,
+        half_width=0.01,
+        is_stable=True,
+        evidence=Evidence(connections=64),
+    )
 
 
 def test_a_growing_backlog_is_not_kept_up_with() -> None:
@@ -324,9 +331,13 @@ def test_a_queue_in_front_of_the_server_is_seen_where_it_is_longest() -> None:
     """At the knee the wait for a processor is as long as the queue; it does not grow with the level."""
     busy: dict[str, Any] = {"cpu_total": 100.0, "cpu_server": 3.0, "cpu_tuibench": 6.0, "cpu_others": 91.0}
     near = Evidence(
-        client_limited_share=0.9, usual_lag_ms=9.0, threads_running=1.1, in_flight=4.0, outside_ms=14.0,
+        client_limited_share=0.9,
+        usual_lag_ms=9.0,
+        threads_running=1.1,
+        in_flight=4.0,
+        outside_ms=14.0,
         **busy,
-    )  # fmt: skip
+    )
     far = replace(near, in_flight=64.0, outside_ms=210.0)
     progress = with_evidence(probed(), near)
     assert answered(progress).client_limited
@@ -562,9 +573,18 @@ def test_a_level_that_gives_more_later_is_explained_by_what_was_measured(
 
 
 QUEUE = Evidence(
-    threads=64.0, client_limited_share=0.8, worker_cpu=0.1, lag_ms=9.0, cpu_total=100.0, cpu_server=3.0,
-    cpu_tuibench=5.0, cpu_others=92.0, threads_running=0.3, in_flight=63.9, outside_ms=106.0,
-)  # fmt: skip
+    threads=64.0,
+    client_limited_share=0.8,
+    worker_cpu=0.1,
+    lag_ms=9.0,
+    cpu_total=100.0,
+    cpu_server=3.0,
+    cpu_tuibench=5.0,
+    cpu_others=92.0,
+    threads_running=0.3,
+    in_flight=63.9,
+    outside_ms=106.0,
+)
 
 
 def rate_steps(*steps: tuple[float, float, float, Evidence]) -> ProbeProgress:

@@ -59,9 +59,13 @@ def test_a_known_effect_is_found() -> None:
 
 
 VARIABLES = {
-    "log_bin": "ON", "innodb_flush_method": "O_DIRECT", "innodb_doublewrite": "ON",
-    "innodb_log_buffer_size": "16777216", "sync_binlog": "1", "version": "of no importance",
-}  # fmt: skip
+    "log_bin": "ON",
+    "innodb_flush_method": "O_DIRECT",
+    "innodb_doublewrite": "ON",
+    "innodb_log_buffer_size": "16777216",
+    "sync_binlog": "1",
+    "version": "of no importance",
+}
 
 
 RISKY = TunePlan(allow_risk=True)

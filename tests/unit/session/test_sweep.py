@@ -193,8 +193,15 @@ def test_on_private_servers_the_cells_of_a_start_stay_together() -> None:
     assert [variant.name for variant in variants] == ["a, 0", "a, 1", "b, 0", "b, 1"]
     cells = cells_by_start(plan(CellOrder.GIVEN, variants=variants, threads=(4,), repeats=2))
     assert [f"{build_of(cell)}{cell.repeat}" for cell in cells] == [
-        "a1", "a1", "b1", "b1", "b2", "b2", "a2", "a2",
-    ]  # fmt: skip
+        "a1",
+        "a1",
+        "b1",
+        "b1",
+        "b2",
+        "b2",
+        "a2",
+        "a2",
+    ]
 
 
 def test_a_single_private_server_gives_its_name_to_a_variant_without_one() -> None:

@@ -45,12 +45,20 @@ from tuibench.tuning import catalogue
 GIB = 2**30
 ROOM = Room(memory_bytes=16 * GIB, disk_bytes=100 * GIB, connections=8)
 VALUES = {
-    "innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1", "innodb_io_capacity": "200",
-    "innodb_io_capacity_max": "2000", "innodb_buffer_pool_size": str(256 * 2**20),
-    "innodb_log_file_size": str(16 * 2**20), "sort_buffer_size": str(256 * 2**10),
-    "table_open_cache": "10", "slow_query_log": "ON", "general_log": "OFF",
-    "thread_pool_oversubscribe": "3", "innodb_deadlock_detect": "ON", "max_connections": "151",
-}  # fmt: skip
+    "innodb_flush_log_at_trx_commit": "1",
+    "sync_binlog": "1",
+    "innodb_io_capacity": "200",
+    "innodb_io_capacity_max": "2000",
+    "innodb_buffer_pool_size": str(256 * 2**20),
+    "innodb_log_file_size": str(16 * 2**20),
+    "sort_buffer_size": str(256 * 2**10),
+    "table_open_cache": "10",
+    "slow_query_log": "ON",
+    "general_log": "OFF",
+    "thread_pool_oversubscribe": "3",
+    "innodb_deadlock_detect": "ON",
+    "max_connections": "151",
+}
 VARIABLES = {"log_bin": "ON", "thread_handling": "one-thread-per-connection"}
 
 

@@ -82,10 +82,16 @@ def test_a_program_that_is_not_there() -> None:
 def test_the_suite_has_nine_tests_on_the_same_tables() -> None:
     cases = suite_cases({}, 4)
     assert [case.name for case in cases] == [
-        "oltp_point_select", "oltp_read_only, range_size=10", "oltp_read_only, range_size=10000",
-        "oltp_read_write, range_size=100", "oltp_read_write, range_size=10000", "oltp_update_index",
-        "oltp_update_non_index", "oltp_write_only", "oltp_insert",
-    ]  # fmt: skip
+        "oltp_point_select",
+        "oltp_read_only, range_size=10",
+        "oltp_read_only, range_size=10000",
+        "oltp_read_write, range_size=100",
+        "oltp_read_write, range_size=10000",
+        "oltp_update_index",
+        "oltp_update_non_index",
+        "oltp_write_only",
+        "oltp_insert",
+    ]
     assert len({case.data for case in cases}) == 1
 
 
@@ -104,9 +110,13 @@ def test_options_of_the_suite_go_to_the_tests_that_know_them() -> None:
 def test_starts_alternate_and_all_tests_of_a_start_stand_together() -> None:
     cells = cells_by_start(versions.PLAN)
     assert [(cell.variant.name, cell.repeat, cell.case.name) for cell in cells[:6]] == [
-        ("old", 1, "oltp_read_only"), ("old", 1, "oltp_insert"), ("new", 1, "oltp_read_only"),
-        ("new", 1, "oltp_insert"), ("new", 2, "oltp_read_only"), ("new", 2, "oltp_insert"),
-    ]  # fmt: skip
+        ("old", 1, "oltp_read_only"),
+        ("old", 1, "oltp_insert"),
+        ("new", 1, "oltp_read_only"),
+        ("new", 1, "oltp_insert"),
+        ("new", 2, "oltp_read_only"),
+        ("new", 2, "oltp_insert"),
+    ]
     assert sorted(cell.number for cell in cells) == list(range(1, 13))
 
 

@@ -20,10 +20,14 @@ def report(
     hists |= {STATEMENT + name: each for name, each in (statements or {}).items()}
     hists |= {TRANSACTION + name: each for name, each in (by_transaction or {}).items()}
     fields: dict[str, Any] = {
-        "seconds": 1.0, "cpu_seconds": 0.25, "lag_p99_ms": 0.5, "connections": 4,
-        "counters": Counters(), "events_per_connection": FairnessStats(),
+        "seconds": 1.0,
+        "cpu_seconds": 0.25,
+        "lag_p99_ms": 0.5,
+        "connections": 4,
+        "counters": Counters(),
+        "events_per_connection": FairnessStats(),
         "seconds_per_connection": FairnessStats(),
-    }  # fmt: skip
+    }
     return WorkerReport(
         worker=worker, hists={name: each for name, each in hists.items() if each.count}, **(fields | changes)
     )

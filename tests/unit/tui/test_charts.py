@@ -61,9 +61,15 @@ def tick(
     slot: int, tps: float | None = 1.0, p95: float | None = 1.0, counts: tuple[int, ...] = ()
 ) -> ChartPoint:
     return ChartPoint(
-        float(slot), tps, tps, p95, latency=latency_of(p95), slot=slot,
-        seconds=0.0 if tps is None else 1.0, counts=counts,
-    )  # fmt: skip
+        float(slot),
+        tps,
+        tps,
+        p95,
+        latency=latency_of(p95),
+        slot=slot,
+        seconds=0.0 if tps is None else 1.0,
+        counts=counts,
+    )
 
 
 @st.composite

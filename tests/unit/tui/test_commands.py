@@ -126,8 +126,14 @@ def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
     view = initial_view(script.hello(10, script.status(RunState.STOPPING)))
     view_changes = {action.name for action in ACTIONS if action.view_change}
     assert {action.name for action in ACTIONS if is_possible(action, view)} == {
-        "copy", "save", "figures", "help", "menu", "leave", "stop",
-    } | view_changes  # fmt: skip
+        "copy",
+        "save",
+        "figures",
+        "help",
+        "menu",
+        "leave",
+        "stop",
+    } | view_changes
     assert is_possible(ACTIONS_BY_NAME["more"], initial_view(script.hello(10)))
 
 

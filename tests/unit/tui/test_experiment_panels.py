@@ -214,9 +214,15 @@ def test_a_session_without_load_lists_the_effects_on_queries_and_fsyncs_per_seco
 
 def test_a_large_difference_is_a_factor_that_fits() -> None:
     large = msgspec.structs.replace(
-        script.EFFECT.comparisons[2], before=0.008, after=0.55, delta=0.6, verdict=Verdict.HIGHER,
-        percent=8343.0, percent_low=3616.0, percent_high=25_000.0,
-    )  # fmt: skip
+        script.EFFECT.comparisons[2],
+        before=0.008,
+        after=0.55,
+        delta=0.6,
+        verdict=Verdict.HIGHER,
+        percent=8343.0,
+        percent_low=3616.0,
+        percent_high=25_000.0,
+    )
     row = text(effect_card(compared(large), 61, 5)).splitlines()[1]
     assert row == "fsyncs/trx 0.008 → 0.55        ×84 (37..251)"
     assert "×84" in text(events_panel(compared(large), 120, 1))
@@ -247,9 +253,13 @@ def second_effect() -> Effect:
 
 def told(effect: Effect, elapsed: float) -> Event:
     return Event(
-        at=script.START + elapsed, elapsed_seconds=elapsed, kind=EventKind.EFFECT, text="TPS higher",
-        marker=effect.markers[-1], effect=effect,
-    )  # fmt: skip
+        at=script.START + elapsed,
+        elapsed_seconds=elapsed,
+        kind=EventKind.EFFECT,
+        text="TPS higher",
+        marker=effect.markers[-1],
+        effect=effect,
+    )
 
 
 def with_effects(*effects: Effect) -> View:

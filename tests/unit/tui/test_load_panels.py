@@ -220,10 +220,22 @@ def test_a_time_is_not_separated_from_its_unit() -> None:
 
 
 EAST = LoadHost(
-    name="east", connections=128, transactions_per_second=4321.5, p95_ms=12.3, workers=8,
-    worker_cpu=0.91, lag_p99_ms=0.4, cores=8, cpu_total=92.0, cpu_others=1.0, cpu_steal=0.0,
-    cpu_throttled=7.0, clock_offset_ms=-3.25, clock_error_ms=0.3, round_trip_ms=0.6,
-)  # fmt: skip
+    name="east",
+    connections=128,
+    transactions_per_second=4321.5,
+    p95_ms=12.3,
+    workers=8,
+    worker_cpu=0.91,
+    lag_p99_ms=0.4,
+    cores=8,
+    cpu_total=92.0,
+    cpu_others=1.0,
+    cpu_steal=0.0,
+    cpu_throttled=7.0,
+    clock_offset_ms=-3.25,
+    clock_error_ms=0.3,
+    round_trip_ms=0.6,
+)
 WEST = LoadHost(name="west", state=HostState.SILENT)
 SOUTH = LoadHost(name="south", state=HostState.LOST)
 

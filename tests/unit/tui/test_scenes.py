@@ -276,10 +276,16 @@ def test_a_disturbed_or_missing_measurement_is_reported_with_its_reason() -> Non
 
 def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> None:
     stage = Stage(
-        'show = "host"', "big = true", "set = { weights = { a = 1, b = 0 } }", 'wait = "effect"',
-        "set = { threads = 8 }", 'wait = "effect"', "compare = true", "probe = { seconds = 30 }",
+        'show = "host"',
+        "big = true",
+        "set = { weights = { a = 1, b = 0 } }",
+        'wait = "effect"',
+        "set = { threads = 8 }",
+        'wait = "effect"',
+        "compare = true",
+        "probe = { seconds = 30 }",
         'wait = "probe"',
-    )  # fmt: skip
+    )
     assert stage.after(0) == [ShowScreen("host"), ShowScreen("big"), SetWeights({"a": 1.0, "b": 0.0})]
     stage.tell(effect_event(marker=9))
     stage.tell(Event(at=0.0, elapsed_seconds=76.0, kind=EventKind.MARK, text="m", marker=9))

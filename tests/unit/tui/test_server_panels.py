@@ -519,15 +519,26 @@ def test_a_dash_has_its_reason_beside_it(changes: dict[str, Any], row: str, reas
 
 def test_figures_that_another_make_of_server_lacks_are_dashes() -> None:
     view = views.with_server(
-        threads_running=None, threads_connected=None, max_connections=0, open_tables=None,
-        table_open_cache=0, questions_total=None, slow_queries_total=None, counters={}, growth={},
-    )  # fmt: skip
+        threads_running=None,
+        threads_connected=None,
+        max_connections=0,
+        open_tables=None,
+        table_open_cache=0,
+        questions_total=None,
+        slow_queries_total=None,
+        counters={},
+        growth={},
+    )
     lines = text(server_panel(view, 50, 10)).splitlines()
     rows = {line[:18].strip(): line[18:].split() for line in lines[1:7]}
     assert rows == {
-        "Questions/s": ["–", "–"], "Commits/s": ["–", "not", "counted"], "Slow queries": ["–", "–"],
-        "Open tables": ["–"], "Threads running": ["–"], "Threads connected": ["–"],
-    }  # fmt: skip
+        "Questions/s": ["–", "–"],
+        "Commits/s": ["–", "not", "counted"],
+        "Slow queries": ["–", "–"],
+        "Open tables": ["–"],
+        "Threads running": ["–"],
+        "Threads connected": ["–"],
+    }
     strip = text(server_strip(view, 78, 2))
     assert "–/–/–" in strip
     assert "–/–" in strip
@@ -546,9 +557,15 @@ def test_a_silent_server_says_so() -> None:
 
 def test_server_part_has_no_figure_that_the_panel_could_show_as_zero() -> None:
     bare = server_tick(
-        uptime_seconds=1, threads_running=1, threads_connected=1, max_connections=10, open_tables=5,
-        table_open_cache=9, questions_total=7, slow_queries_total=3,
-    )  # fmt: skip
+        uptime_seconds=1,
+        threads_running=1,
+        threads_connected=1,
+        max_connections=10,
+        open_tables=5,
+        table_open_cache=9,
+        questions_total=7,
+        slow_queries_total=3,
+    )
     view = initial_view(script.hello(10))
     assert view.sample is not None
     view = next_view(view, changed(view.sample, server=bare))

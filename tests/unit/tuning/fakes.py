@@ -20,10 +20,18 @@ DURABLE = {
 }
 TARGET = Target(socket="/run/s.sock", user="u", password="secret")
 INFO = ServerInfo(
-    flavour=Flavour.MARIADB, version="10.11.19", version_text="10.11.19-MariaDB",
-    where="socket /run/s.sock", identity="box:3306:/data/", datadir="/data/", pid_file="",
-    socket="/run/s.sock", port=3306, is_local=True, uptime_seconds=1,
-)  # fmt: skip
+    flavour=Flavour.MARIADB,
+    version="10.11.19",
+    version_text="10.11.19-MariaDB",
+    where="socket /run/s.sock",
+    identity="box:3306:/data/",
+    datadir="/data/",
+    pid_file="",
+    socket="/run/s.sock",
+    port=3306,
+    is_local=True,
+    uptime_seconds=1,
+)
 
 
 class FakeServer:
@@ -138,9 +146,13 @@ class FakeClock(Clock):
 
 def header(session: str = "s1") -> JournalHeader:
     return JournalHeader(
-        session=session, pid=1, started=1.0, target=TARGET.without_password(), identity=INFO.identity,
+        session=session,
+        pid=1,
+        started=1.0,
+        target=TARGET.without_password(),
+        identity=INFO.identity,
         flavour=Flavour.MARIADB,
-    )  # fmt: skip
+    )
 
 
 def journal_in(folder: Path, session: str = "s1") -> Journal:

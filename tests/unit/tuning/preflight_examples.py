@@ -12,19 +12,37 @@ from tuibench.tuning.preflight import ClientConnection, DataFacts, Facts, LoadRe
 GIB = 1 << 30
 ALL = Grants(everywhere=frozenset({"ALL"}), database=frozenset(), partly=False, account="`app`@`localhost`")
 VARIABLES = {
-    "binlog_expire_logs_seconds": "60", "general_log": "OFF", "log_bin": "ON",
-    "long_query_time": "10.000000", "max_connections": "151", "max_prepared_stmt_count": "16382",
-    "max_user_connections": "0", "open_files_limit": "32000", "performance_schema": "OFF",
-    "read_only": "OFF", "slow_query_log": "OFF", "table_open_cache": "2000", "wait_timeout": "28800",
-}  # fmt: skip
+    "binlog_expire_logs_seconds": "60",
+    "general_log": "OFF",
+    "log_bin": "ON",
+    "long_query_time": "10.000000",
+    "max_connections": "151",
+    "max_prepared_stmt_count": "16382",
+    "max_user_connections": "0",
+    "open_files_limit": "32000",
+    "performance_schema": "OFF",
+    "read_only": "OFF",
+    "slow_query_log": "OFF",
+    "table_open_cache": "2000",
+    "wait_timeout": "28800",
+}
 DEMAND = LoadRequirements(
     threads=16, open_files=80, tables=4, statements=36, stems=("sbtest",), data_bytes=100_000_000
 )
 MACHINE = HostConditions(
-    files_soft=1024, files_hard=20_000, swap_used_bytes=0, swap_total_bytes=GIB,
-    disk_free_bytes=50 * GIB, disk_total_bytes=100 * GIB, governors=("performance",), clocksource="tsc",
-    cores=4, load_average=0.2, busy_share=0.03, steal_share=0.0,
-)  # fmt: skip
+    files_soft=1024,
+    files_hard=20_000,
+    swap_used_bytes=0,
+    swap_total_bytes=GIB,
+    disk_free_bytes=50 * GIB,
+    disk_total_bytes=100 * GIB,
+    governors=("performance",),
+    clocksource="tsc",
+    cores=4,
+    load_average=0.2,
+    busy_share=0.03,
+    steal_share=0.0,
+)
 SERVER = ServerFacts(
     info=examples.SERVER,
     database="sbtest",
@@ -60,9 +78,14 @@ def facts(
 def client(**changes: Any) -> ClientConnection:
     """Somebody at work in a database of his own."""
     made = ClientConnection(
-        id=9, user="shop", host="web1:4711", database="shop", command="Query", seconds=0,
+        id=9,
+        user="shop",
+        host="web1:4711",
+        database="shop",
+        command="Query",
+        seconds=0,
         statement="UPDATE orders SET paid = 1",
-    )  # fmt: skip
+    )
     return msgspec.structs.replace(made, **changes)
 
 

@@ -367,10 +367,16 @@ def test_a_run_reports_only_warnings_and_stops() -> None:
 
 def findings(kind: str = "SSD", **changes: Any) -> dict[str, Finding]:
     measured = {
-        "folder": "/data", "flushes_per_second": 2000.0, "flush_p50_us": 480.0, "flush_p95_us": 700.0,
-        "flush_p99_us": 900.0, "flush_max_us": 12_000.0, "reads_per_second": 9000.0,
-        "reads_per_second_parallel": 80_000.0, "readers": 16,
-    }  # fmt: skip
+        "folder": "/data",
+        "flushes_per_second": 2000.0,
+        "flush_p50_us": 480.0,
+        "flush_p95_us": 700.0,
+        "flush_p99_us": 900.0,
+        "flush_max_us": 12_000.0,
+        "reads_per_second": 9000.0,
+        "reads_per_second_parallel": 80_000.0,
+        "readers": 16,
+    }
     facts = DiskFacts(mount="/", file_system="ext4", kind=kind)
     return {one.id: one for one in disk_findings(facts, DiskSpeed(**{**measured, **changes}))}
 

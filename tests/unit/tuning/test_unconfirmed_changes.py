@@ -35,11 +35,17 @@ from tuibench.tuning.setting import Setting
 KIB, MIB = 2**10, 2**20
 MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7.4", version_text="9.7.4")
 DOWN: dict[str, int] = {
-    "binlog_cache_size": 4 * KIB, "max_binlog_size": 4 * KIB, "innodb_log_file_size": 4 * KIB,
-    "innodb_log_buffer_size": KIB, "innodb_redo_log_capacity": MIB, "tmp_table_size": 16 * KIB,
-    "max_heap_table_size": KIB, "join_buffer_size": 128, "read_buffer_size": 4 * KIB,
+    "binlog_cache_size": 4 * KIB,
+    "max_binlog_size": 4 * KIB,
+    "innodb_log_file_size": 4 * KIB,
+    "innodb_log_buffer_size": KIB,
+    "innodb_redo_log_capacity": MIB,
+    "tmp_table_size": 16 * KIB,
+    "max_heap_table_size": KIB,
+    "join_buffer_size": 128,
+    "read_buffer_size": 4 * KIB,
     "query_cache_size": KIB,
-}  # fmt: skip
+}
 BEFORE, ASKED, FOREIGN = 64 * MIB, 91_939_145, 48 * MIB
 OTHERWISE = {
     "innodb_buffer_pool_size": (64 * MIB, 91_939_145, 300 * 2**30),

@@ -115,10 +115,14 @@ def sbtest(**options: object) -> Sbtest:
 
 def test_a_table_is_made_as_sysbench_makes_it() -> None:
     assert sbtest().create_sql("sbtest3").split("\n") == [
-        "CREATE TABLE sbtest3(", "  id INTEGER NOT NULL AUTO_INCREMENT,",
-        "  k INTEGER DEFAULT '0' NOT NULL,", "  c CHAR(120) DEFAULT '' NOT NULL,",
-        "  pad CHAR(60) DEFAULT '' NOT NULL,", "  PRIMARY KEY (id)", ") /*! ENGINE = innodb */ ",
-    ]  # fmt: skip
+        "CREATE TABLE sbtest3(",
+        "  id INTEGER NOT NULL AUTO_INCREMENT,",
+        "  k INTEGER DEFAULT '0' NOT NULL,",
+        "  c CHAR(120) DEFAULT '' NOT NULL,",
+        "  pad CHAR(60) DEFAULT '' NOT NULL,",
+        "  PRIMARY KEY (id)",
+        ") /*! ENGINE = innodb */ ",
+    ]
     assert sbtest().index_sql("sbtest3") == "CREATE INDEX k_3 ON sbtest3(k)"
 
 
@@ -213,9 +217,14 @@ def test_every_digit_is_equally_likely_in_every_place() -> None:
 
 
 ROW = (
-    ConstantField(b"<"), NumberField(4), Int32Field(), DigitGroupsField(10), ConstantField(b"|"),
-    DigitGroupsField(5), ConstantField(b">"),
-)  # fmt: skip
+    ConstantField(b"<"),
+    NumberField(4),
+    Int32Field(),
+    DigitGroupsField(10),
+    ConstantField(b"|"),
+    DigitGroupsField(5),
+    ConstantField(b">"),
+)
 
 
 def test_rows_have_the_given_numbers_and_digits_of_their_own() -> None:

@@ -203,13 +203,30 @@ def test_mismatched_types_are_reported(text: str, message: str) -> None:
 
 
 DEFAULTS = {
-    "tables": 1, "table_size": 10_000, "range_size": 100, "point_selects": 10, "simple_ranges": 1,
-    "sum_ranges": 1, "order_ranges": 1, "distinct_ranges": 1, "index_updates": 1,
-    "non_index_updates": 1, "delete_inserts": 1, "range_selects": True, "auto_inc": True,
-    "skip_trx": False, "secondary": False, "create_secondary": True, "mysql_storage_engine": "innodb",
-    "rand_type": "special", "rand_spec_iter": 12, "rand_spec_pct": 1, "rand_spec_res": 75,
-    "rand_pareto_h": 0.2, "rand_zipfian_exp": 0.8,
-}  # fmt: skip
+    "tables": 1,
+    "table_size": 10_000,
+    "range_size": 100,
+    "point_selects": 10,
+    "simple_ranges": 1,
+    "sum_ranges": 1,
+    "order_ranges": 1,
+    "distinct_ranges": 1,
+    "index_updates": 1,
+    "non_index_updates": 1,
+    "delete_inserts": 1,
+    "range_selects": True,
+    "auto_inc": True,
+    "skip_trx": False,
+    "secondary": False,
+    "create_secondary": True,
+    "mysql_storage_engine": "innodb",
+    "rand_type": "special",
+    "rand_spec_iter": 12,
+    "rand_spec_pct": 1,
+    "rand_spec_res": 75,
+    "rand_pareto_h": 0.2,
+    "rand_zipfian_exp": 0.8,
+}
 
 
 def program(**options: object) -> Program:

@@ -336,9 +336,13 @@ def test_names_and_order_of_columns_are_the_specifications() -> None:
 
 def test_a_table_is_made_with_its_key() -> None:
     assert tpcc().create_sql("new_order").split("\n") == [
-        "CREATE TABLE new_order (", "  no_o_id INT NOT NULL,", "  no_d_id INT NOT NULL,",
-        "  no_w_id INT NOT NULL,", "  PRIMARY KEY (no_w_id, no_d_id, no_o_id)", ") ENGINE=innodb",
-    ]  # fmt: skip
+        "CREATE TABLE new_order (",
+        "  no_o_id INT NOT NULL,",
+        "  no_d_id INT NOT NULL,",
+        "  no_w_id INT NOT NULL,",
+        "  PRIMARY KEY (no_w_id, no_d_id, no_o_id)",
+        ") ENGINE=innodb",
+    ]
     assert "PRIMARY" not in tpcc().create_sql("history")
     assert tpcc().index_sql("orders") == "CREATE INDEX idx_order ON orders (o_w_id, o_d_id, o_c_id, o_id)"
     assert tpcc().columns("customer")["c_discount"] == "decimal(4,4)"
