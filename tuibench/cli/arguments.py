@@ -42,7 +42,7 @@ def normalize(
     `line` gets what is known about a command line of sysbench.
     """
     for place, argument in enumerate(arguments, 1):
-        # Raises UsageError for bytes that are not UTF-8: they can be neither sent to the server nor recorded.
+        # Bytes that are not UTF-8 can be neither sent to the server nor recorded.
         try:
             argument.encode()
         except UnicodeEncodeError:

@@ -325,7 +325,6 @@ class HostFleet(Fleet):
         self._release_held()
         await self._take_arrivals()
         reports = await super().report(checkpoint=checkpoint)
-        # Records workers that ended on a host and were replaced there.
         for host in self._hosts:
             losses, host.losses = host.losses, []
             self.losses += [replace(loss, name=f"{loss.name} of {host.name}") for loss in losses]

@@ -308,7 +308,7 @@ class Replicas:
 
     async def _read(self) -> tuple[ReplicaSample, ...]:
         if self._choice.find and self._ticks % LOOK_EVERY_TICKS == 0:
-            # Finds replicas that are attached; those that were found stay, so that a lost one is seen.
+            # Replicas that were found stay, so that a lost one is seen.
             attached: Sequence[FoundReplica] = await self._source.run(attached_replicas) or ()
             self._silent = {each.name: NO_ADDRESS for each in attached if not each.host}
             for each in attached:

@@ -239,7 +239,6 @@ class MeasuringLoop:
         for kind, text in self._load.alarms.check(measured.tick):
             self._watcher.emit(kind, text)
         if measured.has_reported:
-            # Raises or lowers the warning that the client, not the server, is the bottleneck.
             before = self.limit.raised
             if sample.load is not None:
                 self.limit.add(sample.load, sample.client_host or sample.host, sample.hosts)
@@ -289,7 +288,6 @@ class LoadRun(SessionRun):
         return self
 
     async def _measure(self) -> None:
-        # Opens the connections while the load is held.
         for warning in (*self._warnings, *simulated_network_warning(self.load.client_delay_ms)):
             self.watcher.emit(EventKind.WARNING, warning)
         self.measuring.emit_refused(await self.load.open(self.watcher.lifecycle.over.is_set))
@@ -299,7 +297,6 @@ class LoadRun(SessionRun):
     async def _execute(self, command: Command) -> str:
         with self.effect_tracker.command_running():
             if isinstance(command, StartAbTest | StartTune):
-                # Raises UsageError while a plan moves the load.
                 plan = self.plan_runner.state
                 if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
                     raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")

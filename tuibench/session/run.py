@@ -586,7 +586,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             self._ended,
         )
         await run_steps(steps, watcher.lifecycle.fail)
-        # The summary, or a bare one if it could not be built; with any later error.
+        # A summary that cannot be built is replaced by a bare one with the error.
         lifecycle = self.watcher.lifecycle
         summary = self._summary
         if summary is None:

@@ -361,7 +361,7 @@ class PlanRunner:
                 if self._timeline.is_over(self._now) and not self._is_over_reported:
                     self._is_over_reported = True
                     self._log.emit(EventKind.PLAN, "the plan has ended; its last level stays")
-            # Until something is due, or something changes.
+            # Wait until something is due, or something changes.
             due = self._timeline.next_due(self._now) if self._timeline is not None else None
             changed = asyncio.create_task(self._changed.wait())
             waiting: set[asyncio.Task[object]] = {changed}

@@ -113,7 +113,6 @@ def _spawn(request: GuardianRequest, pass_fds: tuple[int, ...]) -> Process:
     except OSError as error:
         raise _did_not_start(str(error.strerror)) from error
     try:
-        # Gives the order and waits for the answer.
         stdin, stdout, stderr = cast("Pipes", (process.stdin, process.stdout, process.stderr))
         with contextlib.suppress(BrokenPipeError):
             stdin.write(msgspec.json.encode(request) + b"\n")
@@ -181,7 +180,7 @@ def main() -> int:
     path, connect = Path(request.journal).absolute(), admin_connector(request.target)
     socket = socket_path(path.stem).absolute()
     os.write(_STDOUT, READY)
-    # Lets go of the session's pipes and terminal, and of its directory.
+    # The session's pipes, terminal and directory must not be held open.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, _STDOUT)
     os.dup2(null, _STDERR)

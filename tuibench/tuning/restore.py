@@ -292,7 +292,7 @@ async def _restore_value(
 ) -> RestoreResult:
     failed = RestoreOutcome.UNREACHABLE if catalogue.is_slow(decision.setting) else RestoreOutcome.REFUSED
     try:
-        # Raises UsageError if restoring it would change its partner, which another client has changed since.
+        # The server would change its partner, too, if another client has changed that meanwhile: refused.
         partner = catalogue.paired_setting(decision.setting)
         if partner:
             other = (await control.values([partner])).get(partner)

@@ -278,7 +278,7 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
     elif view.note is None:
         line = coach_line(view)
     else:
-        # The reply with a glyph: done, refused, or a hint.
+        # A glyph says whether it is done, refused, or a hint.
         if view.note.is_hint:
             glyph, role, text_role = "→ ", "server", ""
         else:
