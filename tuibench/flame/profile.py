@@ -110,26 +110,27 @@ class Profiler:
             raise RunError(*refused)
         raw = self._folder / RAW.format(len(self._windows))
         command = [*f"perf record -q -e cpu-clock -F {HERTZ} -g -k mono -p {pid} -o".split(), str(raw)]
-        perf = await asyncio.create_subprocess_exec(
+        self._perf = perf = await asyncio.create_subprocess_exec(
             *command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        self._begun = time.time()
         for _ in range(round(START_SECONDS / START_PAUSE)):
             if perf.returncode is None and not raw.exists():
                 await asyncio.sleep(START_PAUSE)
         if perf.returncode is not None:
+            self._perf = None
             _, said = await perf.communicate()
             raw.unlink(missing_ok=True)
             raise RunError(f"perf ended at once: {_words(said)}", f"by hand: {' '.join(command)}")
-        self._perf, self._begun = perf, time.time()
+        self._begun = time.time()
 
     async def stop(self) -> None:
-        """End the window, if there is one."""
-        perf, self._perf = self._perf, None
-        if perf is None:
+        """End the window, if there is one; if that is cancelled, the next call ends it."""
+        if (perf := self._perf) is None:
             return
         with contextlib.suppress(ProcessLookupError):
             perf.send_signal(signal.SIGINT)
@@ -140,6 +141,7 @@ class Profiler:
         except TimeoutError:
             perf.kill()
             await perf.wait()
+        self._perf = None
         raw = self._folder / RAW.format(len(self._windows))
         self._windows.append((raw, self._begun, time.time()))
         if not raw.exists():

@@ -1,5 +1,7 @@
 """CPU profiles: the text of `perf script`, windows, differences and their noise, exports, refusals."""
 
+import asyncio
+import contextlib
 import gzip
 import json
 import os
@@ -14,7 +16,15 @@ import pytest
 from tuibench.document import write_text
 from tuibench.errors import RunError
 from tuibench.flame import profile
-from tuibench.flame.profile import PROFILE, CpuProfile, folded, load_profile, missing_symbols, refusal
+from tuibench.flame.profile import (
+    PROFILE,
+    CpuProfile,
+    Profiler,
+    folded,
+    load_profile,
+    missing_symbols,
+    refusal,
+)
 from tuibench.flame.text import (
     changed_functions,
     difference_blocks,
@@ -128,6 +138,40 @@ def test_why_there_is_no_profile_is_said_with_the_remedy(
     monkeypatch.setattr(os, "geteuid", lambda: os.stat(f"/proc/{os.getpid()}").st_uid)
     level.write_text("2\n")
     assert refusal(os.getpid()) is None
+
+
+SLOW_PERF = """#!/bin/sh
+[ "$1" = record ] || exit 0
+for raw; do :; done
+trap 'touch "$0.asked"; while [ ! -e "$0.go" ]; do sleep 0.01; done; exit 0' INT
+touch "$raw"
+while :; do sleep 0.01; done
+"""
+"""It ends when it is asked to, and then allowed to."""
+
+
+async def test_a_window_whose_end_is_cancelled_is_kept_at_the_end_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    perf, run = tmp_path / "bin" / "perf", tmp_path / "run"
+    perf.parent.mkdir()
+    run.mkdir()
+    perf.write_text(SLOW_PERF)
+    perf.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{perf.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(profile, "refusal", lambda pid: None)
+    profiler = Profiler(run)
+    await profiler.start(1)
+    ending = asyncio.create_task(profiler.stop())
+    while not perf.with_name("perf.asked").exists():  # noqa: ASYNC110 (a file of another process)
+        await asyncio.sleep(0.01)
+    ending.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await ending
+    perf.with_name("perf.go").touch()
+    assert await profiler.finish() == ""
+    assert [each.name for each in run.iterdir()] == [PROFILE]
+    assert not profiler.is_recording
 
 
 def test_a_run_without_a_profile_or_with_a_damaged_one_says_so(tmp_path: Path) -> None:
