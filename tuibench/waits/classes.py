@@ -138,6 +138,7 @@ EVENTS = {
     "wait/synch/cond/sql/mdl_context": WaitClass.METADATA_LOCK,
     "wait/synch/cond/sql/mysql_bin_log::": WaitClass.COMMIT,
     "wait/synch/mutex/sql/mysql_bin_log::": WaitClass.BINARY_LOG,
+    "wait/synch/mutex/innodb/log_": WaitClass.COMMIT,
     "wait/synch/cond/sql/item_func_sleep": WaitClass.SLEEP,
     "wait/synch/": WaitClass.MUTEX,
 }

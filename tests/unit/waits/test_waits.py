@@ -81,6 +81,8 @@ FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
                          operation="sync"), WaitClass.BINARY_LOG),
         (MYSQL, Observed("Query", "waiting for handler commit", event="wait/synch/mutex/innodb/log_mutex"),
          WaitClass.COMMIT),
+        (MYSQL, Observed("Query", "updating", event="wait/synch/mutex/innodb/log_writer_mutex"),
+         WaitClass.COMMIT),
         (MYSQL, Observed("Query", "updating", event="wait/synch/sxlock/innodb/index_tree_rw_lock"),
          WaitClass.MUTEX),
     ],
