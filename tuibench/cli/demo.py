@@ -188,7 +188,7 @@ def _run_demo(
         server.release()
         return code
     if display is not None:
-        # Run on the screen. The session, too, keeps the server alive: if left, it restores and records first.
+        # The session keeps the server alive, too: if left, it restores and records first.
         socket = run_async(start_session(spec, background.grace_seconds))
         ended = open_viewer(socket, display, scene=scene)
         if ended is None:

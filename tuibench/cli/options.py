@@ -362,7 +362,6 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
 
     Raises UsageError for options that exclude each other, and for invalid names.
     """
-    # The schedule; empty without one. Raises UsageError for more than one.
     given = {
         f"--{key.replace('_', '-')}": values[key] for key in ("plan", "ramp", "ramp_rate") if values.get(key)
     }

@@ -270,17 +270,7 @@ def translate_options(
         return list(arguments), []
     line = Translation(arguments[0], arguments[1:])
     _name_test(line)
-    # Replace the profile by the one that corresponds to the modes of `oltp` in 0.4 and 0.5.
-    given, rest = dict[str, str](), list[str]()
-    for word in line.arguments:
-        name, _, value = word.partition("=")
-        if name in SWITCHED_PROFILES or name in (TEST_MODE, NONTRX_MODE):
-            given[name] = value.lower()
-        else:
-            rest.append(word)
-    if given:
-        profile = _profile_of_modes(line.test, given)
-        line.replace([profile, *rest[1:]] if profile else rest)
+    _apply_modes(line)
     _rename_options(line)
     _note_other_defaults(line)
     _drop_run_options(line)
@@ -380,6 +370,20 @@ def _refuse_other_tests(words: Sequence[str]) -> None:
             f"'{name}' measures {OTHER_TESTS[name]}, and tuibench measures MySQL and MariaDB only",
             f"sysbench itself runs it: sysbench {name} run",
         )
+
+
+def _apply_modes(line: Translation) -> None:
+    """Replace the profile by the one that corresponds to the modes of `oltp` in 0.4 and 0.5."""
+    given, rest = dict[str, str](), list[str]()
+    for word in line.arguments:
+        name, _, value = word.partition("=")
+        if name in SWITCHED_PROFILES or name in (TEST_MODE, NONTRX_MODE):
+            given[name] = value.lower()
+        else:
+            rest.append(word)
+    if given:
+        profile = _profile_of_modes(line.test, given)
+        line.replace([profile, *rest[1:]] if profile else rest)
 
 
 def _profile_of_modes(test: str, given: Mapping[str, str]) -> str:
