@@ -27,16 +27,18 @@ from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.figures import FIGURES
-from tuibench.model.event import Event, EventKind
-from tuibench.model.message import SessionSpec, StartAbTest, Stop
+from tuibench.model.event import Event
+from tuibench.model.message import SessionSpec, StartAbTest, Stop, StopExperiment
 from tuibench.mysql.connection import connect
 from tuibench.workload import library
 
 SIZE, THREADS = {"tables": 1, "table_size": 10_000}, 16
-SETTING, ORIGINAL, HARMFUL = "innodb_io_capacity", "200", "1000"
+SETTING, HARMFUL = "innodb_io_capacity", "1000"
 LOOK_SECONDS, TRIAL_SECONDS = 0.05, 120.0
 SETTLE_SAMPLES = 40
 """The other program's connections have opened, and its tables are in memory."""
+QUIET_SAMPLES = 6
+"""Between two trials: what the level is now."""
 
 PUT_BACK = "is put back"
 
@@ -87,34 +89,44 @@ async def traffic(server: PrivateServer, home: str, harm: Harm) -> AsyncIterator
             await load.wait()
 
 
-async def trial(watcher: Watcher) -> str:
+async def trial(watcher: Watcher, original: str) -> str:
     """One A/B test; the number of samples until its value B was put back, or what came instead."""
     heard = len(watcher.events)
 
     def first(is_meant: Callable[[Event], bool]) -> Event | None:
         return next(filter(is_meant, watcher.events[heard:]), None)
 
-    command = StartAbTest(subject=SETTING, a=ORIGINAL, b=HARMFUL)
+    command = StartAbTest(subject=SETTING, a=original, b=HARMFUL)
     while not (reply := await watcher.submit(command)).ok:
         if "guard" not in reply.text and "already running" not in reply.text:
             return reply.text
         await watcher.ticks(1)
-    await watcher.until(lambda: first(lambda event: PUT_BACK in event.text) is not None, TRIAL_SECONDS)
-    set_at = first(lambda event: event.kind is EventKind.SETTING and event.text.endswith(f"→ {HARMFUL}"))
-    broken = first(lambda event: PUT_BACK in event.text)
-    if set_at is None or broken is None:
+
+    def end() -> Event | None:
+        return first(
+            lambda event: PUT_BACK in event.text or event.text.startswith(("A/B test ended", "A/B: "))
+        )
+
+    await watcher.until(lambda: end() is not None, TRIAL_SECONDS)
+    set_at, ended = first(lambda event: event.text.endswith(f"→ {HARMFUL}")), end()
+    if set_at is None or ended is None:
         return "not set"
-    since, until = set_at.elapsed_seconds, broken.elapsed_seconds + LOOK_SECONDS
-    before = [sample.tick for sample in watcher.samples if sample.tick.end <= since][-30:]
+    since, until = set_at.elapsed_seconds, ended.elapsed_seconds + LOOK_SECONDS
+    before = [sample.tick for sample in watcher.samples if sample.tick.end <= since][-QUIET_SAMPLES:]
     on_trial = [sample.tick for sample in watcher.samples if since < sample.tick.end <= until]
     qps, p95 = (median(FIGURES[name].value(tick) or 0 for tick in before) for name in ("qps", "p95"))
+    shares = [(FIGURES["qps"].value(tick) or 0) / qps for tick in on_trial]
+    if PUT_BACK not in ended.text:
+        print(f"not put back, QPS {' '.join(f'{share:.2f}' for share in shares)}: {ended.text}", flush=True)
+        await watcher.submit(StopExperiment("ab"))
+        return "not put back"
     is_harmed = [
-        (FIGURES["qps"].value(tick) or 0) < 0.7 * qps or (FIGURES["p95"].value(tick) or 0) > 3 * p95
-        for tick in on_trial
+        share < 0.7 or (FIGURES["p95"].value(tick) or 0) > 3 * p95
+        for share, tick in zip(shares, on_trial, strict=True)
     ]
     samples = len(is_harmed) - is_harmed.index(True) if True in is_harmed else 0
     pattern = "".join("x" if each else "." for each in is_harmed)
-    print(f"{samples} samples ({pattern}), {until - since:.1f} s: {broken.text}", flush=True)
+    print(f"{samples} samples ({pattern}), {until - since:.1f} s: {ended.text}", flush=True)
     return str(samples)
 
 
@@ -130,13 +142,19 @@ async def bench(
         private_server=str(server.directory),
     )
     harm, found = Harm(0.0 if halves else delay_ms / 1000), Counter[str]()
+    connection = await connect(server.target)
+    ((original,),) = await connection.query(f"SELECT @@GLOBAL.{SETTING}")
+    connection.abort()
     async with traffic(server, home, harm), watched(spec) as watcher:
         await watcher.ticks(SETTLE_SAMPLES)
         for _ in range(trials):
+            await watcher.ticks(QUIET_SAMPLES)
             if halves:
-                before = [FIGURES["qps"].value(sample.tick) or 0 for sample in watcher.samples[-20:]]
+                before = [
+                    FIGURES["qps"].value(sample.tick) or 0 for sample in watcher.samples[-QUIET_SAMPLES:]
+                ]
                 harm.requests_per_second = median(before) / 2
-            found[await trial(watcher)] += 1
+            found[await trial(watcher, str(original))] += 1
         await watcher.submit(Stop())
         await watcher.end()
     counts = ", ".join(f"{times} in {samples} samples" for samples, times in sorted(found.items()))

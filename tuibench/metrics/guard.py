@@ -7,7 +7,8 @@ A sample breaks a limit of the level only if it is also outside of what the load
 from the median than `SPREADS` robust deviations, on a log scale. The deviations are those around the level
 of their own time, so that a level that has changed by itself widens nothing. Two samples in a row break the
 guard, so that one slow second of a calm load does not. A level of few events a sample cannot be told from
-nothing: it has no limit.
+nothing: it has no limit. A rate in a sample that began before the value was set is judged without the part
+that the level had in it, with as much more noise.
 
 The two aims conflict where a sample varies by about a tenth: a value that halves the level then looks like
 the load itself. Up to `WIDEST` the load is believed, so that no value is called harmful that is not; beyond
@@ -44,6 +45,8 @@ DEVIATION_OF_MEDIAN = 1.4826
 """The standard deviation of normal values by their median absolute deviation."""
 
 FEWEST_EVENTS = 12.0
+LEAST_SHARE = 0.5
+"""Of a sample: a shorter trial in it cannot be told from the level before."""
 
 
 class Limit(NamedTuple):
@@ -111,12 +114,14 @@ class Guard:
             if limit.is_of_level and value and not is_of_few:
                 self._levels[limit.condition.text].append(value)
 
-    def broken(self, tick: Tick) -> str:
-        """What a sample breaks, with what was measured; empty if everything holds."""
-        found = (self._broken(limit, tick) for limit in self.limits)
+    def broken(self, tick: Tick, share: float = 1.0) -> str:
+        """What a sample breaks, with what was measured; empty if everything holds. In the last `share` of the
+        sample, 0 to 1, a value was on trial.
+        """
+        found = (self._broken(limit, tick, share) for limit in self.limits)
         return "; ".join(filter(None, found))
 
-    def _broken(self, limit: Limit, tick: Tick) -> str:
+    def _broken(self, limit: Limit, tick: Tick, share: float) -> str:
         condition = limit.condition
         value, figure = condition.value(tick), figure_named(condition.figure)
         if value is None:
@@ -128,6 +133,8 @@ class Guard:
         if len(known) < LEVEL_SAMPLES:
             return ""
         level, deviation = _level_and_deviation(list(known))
+        if figure.unit is FigureUnit.PER_SECOND and LEAST_SHARE <= share < 1:
+            value, deviation = max(0.0, (value - (1 - share) * level) / share), deviation / share
         by_itself, direction = math.exp(SPREADS * deviation), condition.operator[0]
         if direction == ">":
             share = min(condition.limit, max(1 / by_itself, WIDEST[direction]))

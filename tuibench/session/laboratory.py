@@ -304,7 +304,7 @@ class Laboratory:
         self._guard = Guard(parse_guard(plan.guard, is_traffic=plan.shows_traffic))
         self._broken_samples = self._rest_samples = self._held_samples = 0
         self._is_resting, self._broken_before = False, ""
-        self._original_since = 0.0
+        self._original_since, self._trial_since = 0.0, math.inf
         self._is_numbered = True
 
     def last(self, kind: type[AnyExperiment]) -> AnyExperiment | None:
@@ -361,6 +361,7 @@ class Laboratory:
         self.present = experiment
         self._is_numbered = not experiment.gives_way
         self._original_since = math.inf
+        self._note_trial(experiment)
         self._has_left.clear()
         self._on_change(experiment)
         self._holds = dict.fromkeys(experiment.before)
@@ -460,8 +461,10 @@ class Laboratory:
         experiment, guard = self.present, self._guard
         if not guard.limits or disturbance in (HOST_STARVED, WORKER_SILENT):
             return
-        broken = disturbance if disturbance == NO_ANSWER else guard.broken(slot)
-        if experiment is not None and experiment.is_on_trial and not experiment.is_over:
+        is_on_trial = experiment is not None and experiment.is_on_trial and not experiment.is_over
+        share = (slot.end - self._trial_since) / slot.seconds if is_on_trial else 1.0
+        broken = disturbance if disturbance == NO_ANSWER else guard.broken(slot, share)
+        if is_on_trial:
             self._original_since = math.inf
             self._judge_broken(broken, slot.end)
             return
@@ -582,6 +585,7 @@ class Laboratory:
     async def _apply(self, experiment: Experiment, wanted: Wanted) -> None:
         """Puts back what is not wanted any more, then sets what is."""
         subject, is_put_back = "", True
+        self._note_trial(experiment)
         try:
             for subject in [subject for subject in self._holds if subject not in wanted]:
                 await self._put_back(experiment, subject)
@@ -604,6 +608,13 @@ class Laboratory:
             self._original_since = self._now
         if not experiment.is_over:
             experiment.applied(self._now)
+
+    def _note_trial(self, experiment: Experiment) -> None:
+        """Notes since when other values than the original ones hold: at the earliest from now on."""
+        if not experiment.is_on_trial:
+            self._trial_since = math.inf
+        elif self._trial_since == math.inf:
+            self._trial_since = self._now
 
     async def _submit(self, change: Change) -> str:
         """Makes a change, in its turn among the operators'; returns the reply as text."""
@@ -666,7 +677,7 @@ class Laboratory:
             if not lifecycle.is_ending:
                 text = f"a value could not be restored after the {experiment.called}: {error}"
                 self._session.log.emit(EventKind.WARNING, text)
-        self._original_since = self._now
+        self._original_since, self._trial_since = self._now, math.inf
 
     def _leave(self, experiment: Experiment) -> None:
         """Its values are put back. The end of the planned experiment is the end of the run."""

@@ -358,6 +358,46 @@ def test_a_level_that_has_changed_by_itself_widens_nothing() -> None:
     assert not guard.broken(measured_tick(1.0, 1.0, 140.0, queries=2800.0))
 
 
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+def test_a_sample_that_began_before_the_value_was_set_is_judged_without_what_was_before(
+    seconds: float,
+) -> None:
+    """The level is 1,000; of 730 a sample, 270 are missing, all of them while the value was on trial."""
+    guard = Guard(parse_guard(("qps>70%", "p95<300%")))
+    for at in range(40):
+        guard.learn(measured_tick(seconds * (at + 1), seconds, 50.0, queries=(1000 + at % 2) * seconds))
+    mixed = measured_tick(99.0, seconds, 40.0, queries=730.0 * seconds)
+    assert not guard.broken(mixed)
+    assert guard.broken(mixed, 0.6) == "qps>70% is broken: 549.7, 1,000.5 before"
+    assert not guard.broken(mixed, 0.95)
+    assert not guard.broken(mixed, 0.49), "too short to be told from the level before"
+
+
+async def test_the_sample_in_which_a_ruinous_value_was_set_counts() -> None:
+    """It is set after a third of a sample, and is put back at the end of the next one."""
+    traffic = Traffic(lambda _: 1000.0, seed=3, seconds=3.0)
+    await traffic.tick(LEVEL_SAMPLES)
+    session, test = traffic.session, ab_test(seed=4, a=RUINOUS, b="1")
+
+    async def tick(rate: float) -> None:
+        slot = measured_tick(session.now, 3.0, rate / 19, queries=rate * 3)
+        session.laboratory.tick(slot, SAMPLE, "")
+        for task in session.tasks:
+            await task
+
+    session.now += 1.0
+    await session.laboratory.start(test)
+    for task in session.tasks:
+        await task
+    assert session.values[SYNC] == RUINOUS
+    session.now += 2.0
+    await tick(720.0)
+    assert session.values[SYNC] == RUINOUS
+    session.now += 3.0
+    await tick(580.0)
+    assert session.values[SYNC] == "1"
+
+
 def test_however_much_a_load_swings_its_guard_has_a_bound() -> None:
     rng, guard = random.Random(6), Guard(parse_guard(("tps>80%", "p95<300%")))
     for at in range(60):
