@@ -1,78 +1,62 @@
 """Numbers and names as they are shown: units and suggestions."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench import units
 from tuibench.errors import abbreviated_list, matching_names
 
 # Numbers as people read them.
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@for_each(
+    ("write", "value", "text"),
     [
-        (0, "0"),
-        (999, "999"),
-        (3000, "3 k"),
-        (48_240, "48.2 k"),
-        (999_499, "999 k"),
-        (999_999, "1 M"),
-        (12_500_000, "12.5 M"),
-        (None, "–"),
+        (units.si, 0, "0"),
+        (units.si, 999, "999"),
+        (units.si, 3000, "3 k"),
+        (units.si, 48_240, "48.2 k"),
+        (units.si, 999_499, "999 k"),
+        (units.si, 999_999, "1 M"),
+        (units.si, 12_500_000, "12.5 M"),
+        (units.si, None, "–"),
+        (units.milliseconds, 0.5, "0.5 ms"),
+        (units.milliseconds, 26.44, "26.4 ms"),
+        (units.milliseconds, 412.4, "412 ms"),
+        (units.milliseconds, 999.96, "1 s"),
+        (units.milliseconds, 1234, "1.23 s"),
+        (units.milliseconds, 1_234_000, "1,234 s"),
+        (units.milliseconds, None, "–"),
+        (units.hms, 84, "01:24"),
+        (units.hms, 3723, "1:02:03"),
+        (units.hms, -5, "−00:05"),
+        (units.hms, 0, "00:00"),
+        (units.duration, 12, "12s"),
+        (units.duration, 185, "3m"),
+        (units.duration, 7500, "2h 05m"),
+        (units.duration, 1_051_200, "12d 4h"),
+        (units.binary_size, 512, "512 B"),
+        (units.binary_size, 1023, "1023 B"),
+        (units.binary_size, 999 * 2**10, "999 KiB"),
+        (units.binary_size, 1010 * 2**10, "0.986 MiB"),
+        (units.binary_size, 1023.9 * 2**20, "1 GiB"),
+        (units.binary_size, 9.1 * 2**30, "9.1 GiB"),
+        (units.binary_size, None, "–"),
+        (units.small_number, None, "–"),
+        (units.small_number, 0, "0"),
+        (units.small_number, 1e-4, "0"),
+        (units.small_number, 0.003, "0.003"),
+        (units.small_number, 0.02, "0.020"),
+        (units.small_number, 1.024, "1.02"),
     ],
 )
-def test_si(value: float | None, text: str) -> None:
-    assert units.si(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.5, "0.5 ms"),
-        (26.44, "26.4 ms"),
-        (412.4, "412 ms"),
-        (999.96, "1 s"),
-        (1234, "1.23 s"),
-        (1_234_000, "1,234 s"),
-        (None, "–"),
-    ],
-)
-def test_milliseconds(value: float | None, text: str) -> None:
-    assert units.milliseconds(value) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(84, "01:24"), (3723, "1:02:03"), (-5, "−00:05"), (0, "00:00")]
-)
-def test_clock(seconds: float, text: str) -> None:
-    assert units.hms(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(12, "12s"), (185, "3m"), (7500, "2h 05m"), (1_051_200, "12d 4h")]
-)
-def test_duration(seconds: float, text: str) -> None:
-    assert units.duration(seconds) == text
-
-
-SIZES = [
-    (512, "512 B"),
-    (1023, "1023 B"),
-    (999 * 2**10, "999 KiB"),
-    (1010 * 2**10, "0.986 MiB"),
-    (1023.9 * 2**20, "1 GiB"),
-    (9.1 * 2**30, "9.1 GiB"),
-    (None, "–"),
-]
-
-
-@pytest.mark.parametrize(("size", "text"), SIZES)
-def test_data(size: float | None, text: str) -> None:
-    assert units.binary_size(size) == text
+def test_a_number_with_its_unit(write: Callable[[float | None], str], value: float | None, text: str) -> None:
+    assert write(value) == text
 
 
 @pytest.mark.parametrize(

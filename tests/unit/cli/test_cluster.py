@@ -52,25 +52,6 @@ def test_a_failed_host_hides_no_other_and_is_reported_with_the_remedy(tuibench: 
     assert "1 of 2 hosts cannot take part" in ended.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("cluster", "check"), "which hosts?"),
-        (("cluster", "destroy", "--cluster", "ssh:a"), "cluster takes check, not 'destroy'"),
-        (("cluster", "check", "--cluster", "a,b"), "has no ssh:, exec: or tls:"),
-        (("run", "oltp_read_write", "--cluster-lease=9"), "--cluster-lease is for a load from several hosts"),
-        (("run", "oltp_read_write", "--cluster=ssh:a", "--cluster-lease=0.1"), "--cluster-lease"),
-        (("run", "oltp_read_write", "--cluster=tcp://10.0.0.1:8786"), "is without TLS"),
-        (("run", "oltp_read_write", "--cluster=tls://a:1", "--cluster-ca=/no/ca"), "no file /no/ca"),
-        (("run", "oltp_read_write", "--cluster=ssh:a", "--on-host-loss=panic"), "--on-host-loss is one of"),
-    ],
-)
-def test_what_is_meant_badly_is_refused(tuibench: Program, words: tuple[str, ...], said: str) -> None:
-    ended = tuibench(*words)
-    assert ended.code == ExitCode.USAGE_ERROR
-    assert said in ended.err
-
-
 def test_the_table() -> None:
     lost = HostCheck(name="west", problem="host west runs no agent: no route", remedy="try: ssh west")
     assert checks_text((GOOD, lost)).splitlines() == [
@@ -82,13 +63,6 @@ def test_the_table() -> None:
     ]
     assert summary_line((GOOD, lost)) == "1 of 2 hosts cannot take part"
     assert summary_line((GOOD,)) == "1 host with 16 cores: ready"
-
-
-@pytest.mark.parametrize("command", ["run", "probe", "tune", "sweep"])
-def test_every_command_with_a_load_takes_hosts(tuibench: Program, command: str) -> None:
-    ended = tuibench(command, "oltp_read_only", "--cluster", "a,b", "--host", "127.0.0.1", "--port", "1")
-    assert ended.code == ExitCode.USAGE_ERROR
-    assert "has no ssh:, exec: or tls:" in ended.err
 
 
 # Options of several hosts: every command that drives no such load refuses each of them by name.

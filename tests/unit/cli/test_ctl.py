@@ -193,38 +193,6 @@ def test_the_exit_code_of_the_run_is_that_of_the_stop_that_waits(
         assert tuibench("ctl", "stop", "--wait").code == ExitCode.SERVER_UNAVAILABLE
 
 
-# A planned load by `ctl`: which words stand for it, and how it is told.
-
-
-@pytest.mark.parametrize(
-    ("words", "command"),
-    [
-        (["plan", "8:30s,16:1m"], SetPlan(parse_schedule("8:30s,16:1m"))),
-        (["plan", "1..64/1m", "doubling"], SetPlan(parse_schedule("1..64/1m doubling"))),
-        (["plan", "rate", "5:1m"], SetPlan(parse_schedule("rate 5:1m"))),
-        (["s1", "plan", "hold"], HoldPlan()),
-        (["plan", "resume"], ResumePlan()),
-        (["delay", "500us"], SetDelay(0.5)),
-    ],
-)
-def test_words_stand_for_a_command(words: list[str], command: Command) -> None:
-    _, name, rest = sessions.split_words(words)
-    assert sessions.VERBS_BY_NAME[name].command(rest) == command
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ([], "ctl plan: it takes stages, such as 8:30s"),
-        (["stop"], "character 1, 'stop': a stage is LEVEL:TIME"),
-        (["8:30s,x"], "character 7, 'x'"),
-    ],
-)
-def test_what_is_no_plan_is_refused(words: list[str], reason: str) -> None:
-    with pytest.raises(UsageError, match=reason):
-        sessions.VERBS_BY_NAME["plan"].command(words)
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -250,11 +218,16 @@ LINES: dict[str, Command] = {
     "rate 2,500": SetRate(2500),
     "weights new_order=50 payment=10": SetWeights({"new_order": 50, "payment": 10}),
     "delay 20ms": SetDelay(20),
+    "delay 500us": SetDelay(0.5),
     "plan 8:30s,16:30s": SetPlan(parse_schedule("8:30s,16:30s")),
+    "plan 1..64/1m doubling": SetPlan(parse_schedule("1..64/1m doubling")),
+    "plan rate 5:1m": SetPlan(parse_schedule("rate 5:1m")),
     "plan hold": HoldPlan(),
     "plan resume": ResumePlan(),
+    "probe": StartProbe(),
     "probe p95<20ms": StartProbe(ProbeOrder(slo=("p95<20ms",))),
     "probe rate": StartProbe(ProbeOrder(by=Quantity.RATE)),
+    "probe rate p95<20ms": StartProbe(ProbeOrder(by=Quantity.RATE, slo=("p95<20ms",))),
     "probe next": NextStep(),
     "probe stop": StopExperiment("probe"),
     "ab sync_binlog=1,0": StartAbTest(subject="sync_binlog", a="1", b="0"),
@@ -318,6 +291,7 @@ def test_every_command_can_be_said() -> None:
         ("preset", "it takes one value"),
         ("kill him", "'him' is not a whole number"),
         ("pause now", "it takes no argument, not 'now'"),
+        ("plan", "it takes stages, such as 8:30s"),
     ],
 )
 def test_words_that_make_no_command_are_answered_with_the_usage(line: str, words: str) -> None:

@@ -8,15 +8,12 @@ from msgspec.structs import replace
 
 from tests import examples, sweeps, versions
 from tests.examples import summary
-from tests.tables import for_each
 from tests.unit.cli.plans import planned
 from tests.unit.cli.program import Program
 from tests.unit.session.test_probe import answered, probed
 from tuibench import paths
-from tuibench.cli import sessions
 from tuibench.cli.click_command import parse_plan_words
 from tuibench.errors import ExitCode, RunError, UsageError
-from tuibench.model.message import NextStep, StartProbe, StopExperiment
 from tuibench.model.probe import ProbeEnd, ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.sweep import Sweep
@@ -45,42 +42,6 @@ def recorded(tuibench_home: Path) -> Path:
         folder.add(data)
     folder.close()
     return directory
-
-
-@for_each(
-    ("arguments", "said"),
-    [
-        ((), "no profile is named"),
-        (("oltp_read_only", "--threads=4,x"), "--threads takes whole numbers"),
-        (("oltp_read_only", "--threads=0"), "threads must be between"),
-        (("oltp_read_only", "--repeat=0"), "--repeat must be between"),
-        (("oltp_read_only", "--rate=100,x"), "--rate takes numbers separated by commas, not '100,x'"),
-        (("oltp_read_only", "--rate=100,100"), "--rate: 100 is given twice"),
-        (("oltp_read_only", "--client-delay=0,fast"), "--client-delay: 'fast' is not a duration"),
-        (("oltp_read_only", "--isolation=serial,"), "--isolation takes values separated by commas"),
-        (("oltp_read_only", "--engine=native,fast"), "--engine is one of auto, native, asyncio, not 'fast'"),
-        (("oltp_read_only", "--time=0"), "each cell of a sweep needs a time limit"),
-        (("oltp_read_only", "--order=rnadom"), "random"),
-        (("oltp_read_only", "--cleanup"), "--cleanup drops only the tables that --prepare created"),
-        (("oltp_read_only", "--create-database"), "--create-database is for the tables of --prepare"),
-        (("oltp_read_only", "--preset=safe"), "there is no preset 'safe'"),
-        (("oltp_read_only", "--format=xml"), "--format: 'xml' is unknown"),
-        (("oltp_read_only", "--table=chart"), "--table: 'chart' is unknown"),
-        (("oltp_read_only", "--rate=-1"), "--rate must be between"),
-        (("--threads=4",), "--threads is part of a plan, but no profile is named"),
-        (("--resume=one", "--repeat=4"), "--repeat is part of a plan, but no profile is named"),
-        (("--resume=nowhere",), "there is no sweep in nowhere"),
-        (("--show",), "no sweep is named"),
-        (("--show", "nowhere"), "there is no sweep in nowhere"),
-        (("oltp_read_only", "--repeat=999", "--threads=" + ",".join(map(str, range(1, 999)))), "at most"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_any_server_is_asked(
-    tuibench: Program, arguments: tuple[str, ...], said: str
-) -> None:
-    ended = tuibench("sweep", *arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
 
 
 @pytest.mark.parametrize(
@@ -331,26 +292,6 @@ def test_a_probe_by_rate_has_its_threads() -> None:
 def test_what_cannot_be_probed_is_refused(options: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         planned(*options, command="probe")
-
-
-def test_a_mistake_is_wrong_usage(tuibench: Program) -> None:
-    code, out, err = tuibench("probe", "oltp_read_write", "--slo", "quick")
-    assert (code, out) == (ExitCode.USAGE_ERROR, "")
-    assert err.startswith("tuibench: 'quick' is not a threshold")
-
-
-@pytest.mark.parametrize(
-    ("words", "command"),
-    [
-        ((), StartProbe()),
-        (("p95<20ms",), StartProbe(ProbeOrder(slo=("p95<20ms",)))),
-        (("rate", "p95<20ms"), StartProbe(ProbeOrder(by=Quantity.RATE, slo=("p95<20ms",)))),
-        (("next",), NextStep()),
-        (("stop",), StopExperiment("probe")),
-    ],
-)
-def test_ctl_probe(words: tuple[str, ...], command: object) -> None:
-    assert sessions.VERBS_BY_NAME["probe"].command(words) == command
 
 
 def test_the_answer_is_words_or_json() -> None:

@@ -1,5 +1,6 @@
 """The program: commands, help, imports."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
-from tuibench import __version__, installation
+from tests.unit.record.written import written
+from tuibench import __version__, installation, paths
 from tuibench.cli import main as program
 from tuibench.cli.main import command_module
 from tuibench.errors import ExitCode, RunError
@@ -68,6 +70,13 @@ def test_the_version_names_the_engine(
     assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\nengine: {line}\n", "")
 
 
+@pytest.fixture
+def one(tuibench_home: Path) -> None:
+    """A recorded run of this name."""
+    written(paths.runs_dir() / "one")
+
+
+@pytest.mark.usefixtures("one")
 @for_each(
     ("line", "words"),
     [
@@ -120,6 +129,7 @@ def test_the_version_names_the_engine(
         ("ctl thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
         ("ctl 2026 thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
         ("ctl threads many", "ctl threads: 'many' is not a whole number (usage: ctl threads N)"),
+        ("ctl plan 8:30s,x", "character 7, 'x': a stage is LEVEL:TIME"),
         ("ctl pause --wait", "--wait is for stop, not for pause"),
         ("ctl status now", "ctl status takes no argument, not 'now'"),
         ("ctl status --format=table", "--format: 'table' is unknown"),
@@ -131,10 +141,103 @@ def test_the_version_names_the_engine(
         ("slap --on-host-loss=stop", "--on-host-loss is an option of run, live, probe, sweep, tune"),
         ("demo --headless --cluster=somewhere", "'somewhere' has no ssh:, exec: or tls:"),
         ("restore --xyzzy", "unknown option --xyzzy (see tuibench restore --help)"),
+        *((f"{command} '--sql=SELECT :id'", "no value for :id") for command in ("run", "probe", "sweep")),
+        *(
+            (f"{command} --prometheus=nonsense", "--prometheus takes [HOST]:PORT, not 'nonsense'")
+            for command in ("run oltp_read_only", "live oltp_read_only --detach", "demo --headless")
+        ),
+        ("probe oltp_read_write --slo=quick", "'quick' is not a threshold"),
+        ("runs lst", "did you mean 'list'?"),
+        ("runs list x", "takes no run"),
+        ("runs show", "takes one run"),
+        ("runs show nothing", "there is no run 'nothing'"),
+        ("runs remove", "at least one run"),
+        ("runs --format=xml", "'xml' is unknown"),
+        ("report one --csv --json", "only one format can be printed on stdout"),
+        ("report one --csv=/nowhere/x", "cannot write /nowhere/x"),
+        ("check tpcc --format=xml", "--format: 'xml' is unknown"),
+        ("check tpcc --after-load=maybe", "--after-load is one of auto, on, off, not 'maybe'"),
+        ("check tpc", "there is no profile 'tpc' (did you mean 'tpcc'?)"),
+        ("check bulk_insert", "there are no consistency conditions for the tables of bulk"),
+        ("compare one", "compare takes two runs or more"),
+        ("compare no-such-run one", "there is no run 'no-such-run'"),
+        ("compare a b --format=yaml", "--format: 'yaml' is unknown"),
+        ("compare a b --fail-if=tps<5", "is not a threshold of a comparison"),
+        ("history no_such_profile", "there is no finished run of 'no_such_profile'"),
+        ("profiles shwo oltp_delete", "profiles has no action 'shwo' (did you mean 'show'?)"),
+        ("profiles show", "profiles show takes a name or a file"),
+        ("profiles list oltp_delete", "profiles list takes no name"),
+        ("profiles show oltp_delte", "did you mean 'oltp_delete'?"),
+        ("profiles list --format=xml", "--format: 'xml' is unknown (valid: json, text)"),
+        ("profiles check ./none.toml", "there is no profile file ./none.toml"),
+        ("cluster check", "which hosts?"),
+        ("cluster destroy --cluster=ssh:a", "cluster takes check, not 'destroy'"),
+        ("cluster check --cluster=a,b", "has no ssh:, exec: or tls:"),
+        ("run oltp_read_write --cluster-lease=9", "--cluster-lease is for a load from several hosts"),
+        ("run oltp_read_write --cluster=ssh:a --cluster-lease=0.1", "--cluster-lease"),
+        ("run oltp_read_write --cluster=tcp://10.0.0.1:8786", "is without TLS"),
+        ("run oltp_read_write --cluster=tls://a:1 --cluster-ca=/no/ca", "no file /no/ca"),
+        ("run oltp_read_write --cluster=ssh:a --on-host-loss=panic", "--on-host-loss is one of"),
+        *(
+            (
+                f"{command} oltp_read_only --cluster=a,b --host=127.0.0.1 --port=1",
+                "has no ssh:, exec: or tls:",
+            )
+            for command in ("run", "probe", "tune", "sweep")
+        ),
+        ("sweep", "no profile is named"),
+        ("sweep oltp_read_only --threads=4,x", "--threads takes whole numbers"),
+        ("sweep oltp_read_only --threads=0", "threads must be between"),
+        ("sweep oltp_read_only --repeat=0", "--repeat must be between"),
+        ("sweep oltp_read_only --rate=100,x", "--rate takes numbers separated by commas, not '100,x'"),
+        ("sweep oltp_read_only --rate=100,100", "--rate: 100 is given twice"),
+        ("sweep oltp_read_only --rate=-1", "--rate must be between"),
+        ("sweep oltp_read_only --client-delay=0,fast", "--client-delay: 'fast' is not a duration"),
+        ("sweep oltp_read_only --isolation=serial,", "--isolation takes values separated by commas"),
+        ("sweep oltp_read_only --engine=native,fast", "--engine is one of auto, native, asyncio, not 'fast'"),
+        ("sweep oltp_read_only --time=0", "each cell of a sweep needs a time limit"),
+        ("sweep oltp_read_only --order=rnadom", "random"),
+        ("sweep oltp_read_only --cleanup", "--cleanup drops only the tables that --prepare created"),
+        ("sweep oltp_read_only --create-database", "--create-database is for the tables of --prepare"),
+        ("sweep oltp_read_only --preset=safe", "there is no preset 'safe'"),
+        ("sweep oltp_read_only --format=xml", "--format: 'xml' is unknown"),
+        ("sweep oltp_read_only --table=chart", "--table: 'chart' is unknown"),
+        ("sweep --threads=4", "--threads is part of a plan, but no profile is named"),
+        ("sweep --resume=one --repeat=4", "--repeat is part of a plan, but no profile is named"),
+        ("sweep --resume=nowhere", "there is no sweep in nowhere"),
+        ("sweep --show", "no sweep is named"),
+        ("sweep --show nowhere", "there is no sweep in nowhere"),
+        (f"sweep oltp_read_only --repeat=999 --threads={','.join(map(str, range(1, 999)))}", "at most"),
+        *(
+            (f"slap --only-print {words}", told)
+            for words, told in (
+                ("", "the clients have no queries to run"),
+                ("-a '--query=SELECT 1'", "generates what --create and --query specify"),
+                ("-a --auto-generate-sql-load-type=key", "a load by key needs a key"),
+                (
+                    "-a --auto-generate-sql-load-type=bogus",
+                    "is one of mixed, update, write, key, read",
+                ),
+                (
+                    "-a --auto-generate-sql-guid-primary --auto-generate-sql-add-autoincrement",
+                    "a table has one key",
+                ),
+                ("-a --number-of-queries=5 --auto-generate-sql-execute-number=5", "how many queries?"),
+                ("-a --concurrency=4,x", "--concurrency takes numbers"),
+                ("-a --concurrency=0", "--concurrency must be between 1 and"),
+                ("-a --iterations=0", "--iterations must be between 1 and"),
+                ("-a --number-int-cols=two", "--number-int-cols is a number of columns"),
+                ("-a --number-int-cols=0 --number-char-cols=0", "a table needs a column"),
+                ("-a --create-schema=MySQL", "'MySQL' is a system schema"),
+                ("'--query=SELECT 1' --create-schema=sys", "'sys' is a system schema"),
+                ("-a --format=xml", "--format: 'xml' is unknown"),
+                ("'--query=SELECT 1' --delimiter=", "--delimiter is empty"),
+            )
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(tuibench: Program, line: str, words: str) -> None:
-    code, out, err = tuibench(*line.split())
+    code, out, err = tuibench(*shlex.split(line))
     assert (code, out) == (ExitCode.USAGE_ERROR, "")
     assert err.startswith("tuibench: ")
     assert words in err

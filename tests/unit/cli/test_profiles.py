@@ -141,24 +141,6 @@ def test_a_bad_file_is_one_line_and_exit_code_2(run: Any, tmp_path: Path, text: 
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("shwo oltp_delete", "profiles has no action 'shwo' (did you mean 'show'?)"),
-        ("show", "profiles show takes a name or a file"),
-        ("list oltp_delete", "profiles list takes no name"),
-        ("show oltp_delte", "did you mean 'oltp_delete'?"),
-        ("list --format=xml", "--format: 'xml' is unknown (valid: json, text)"),
-        ("check ./none.toml", "there is no profile file ./none.toml"),
-    ],
-)
-def test_wrong_usage_is_reported(run: Any, line: str, message: str) -> None:
-    code, out, err = run(*line.split())
-    assert (code, out) == (ExitCode.USAGE_ERROR, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
 def test_the_commands_of_the_documentation_work(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,35 +202,6 @@ def test_statements_from_files(slap: Program, tmp_path: Path) -> None:
     file = tmp_path / "queries.sql"
     file.write_text("SELECT 1\nSELECT 2\n")
     assert slap("slap", "--only-print", f"--query={file}").out == "SELECT 1;\nSELECT 2;\n"
-
-
-@for_each(
-    ("words", "told"),
-    [
-        ((), "the clients have no queries to run"),
-        (("-a", "--query=SELECT 1"), "generates what --create and --query specify"),
-        (("-a", "--auto-generate-sql-load-type=key"), "a load by key needs a key"),
-        (("-a", "--auto-generate-sql-load-type=bogus"), "is one of mixed, update, write, key, read"),
-        (
-            ("-a", "--auto-generate-sql-guid-primary", "--auto-generate-sql-add-autoincrement"),
-            "a table has one key",
-        ),
-        (("-a", "--number-of-queries=5", "--auto-generate-sql-execute-number=5"), "how many queries?"),
-        (("-a", "--concurrency=4,x"), "--concurrency takes numbers"),
-        (("-a", "--concurrency=0"), "--concurrency must be between 1 and"),
-        (("-a", "--iterations=0"), "--iterations must be between 1 and"),
-        (("-a", "--number-int-cols=two"), "--number-int-cols is a number of columns"),
-        (("-a", "--number-int-cols=0", "--number-char-cols=0"), "a table needs a column"),
-        (("-a", "--create-schema=MySQL"), "'MySQL' is a system schema"),
-        (("--query=SELECT 1", "--create-schema=sys"), "'sys' is a system schema"),
-        (("-a", "--format=xml"), "--format: 'xml' is unknown"),
-        (("--query=SELECT 1", "--delimiter="), "--delimiter is empty"),
-    ],
-)
-def test_what_is_refused(slap: Program, words: tuple[str, ...], told: str) -> None:
-    ended = slap("slap", "--only-print", *words)
-    assert ended.code == ExitCode.USAGE_ERROR
-    assert told in ended.err
 
 
 def test_csv_may_stand_alone() -> None:

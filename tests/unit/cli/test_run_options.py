@@ -9,7 +9,6 @@ import pytest
 from tests.examples import PLAN
 from tests.tables import for_each
 from tests.unit.cli.plans import planned
-from tests.unit.cli.program import Program
 from tuibench import paths
 from tuibench.cli.click_command import parse_plan_words
 from tuibench.cli.options import (
@@ -21,7 +20,7 @@ from tuibench.cli.options import (
     split_profile_and_options,
 )
 from tuibench.cli.runner import new_session_spec
-from tuibench.errors import ExitCode, UsageError
+from tuibench.errors import UsageError
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.option import At
 from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan, option_words, setup_rows
@@ -81,52 +80,109 @@ def test_a_number_out_of_range_is_refused_with_its_limits(key: str) -> None:
             planned(f"{bound.name}={value}")
 
 
-@pytest.mark.parametrize("text", ["-1", "101", "nan", "50,inf"])
-def test_percentiles_are_between_0_and_100(text: str) -> None:
-    with pytest.raises(UsageError, match="--percentile must be between"):
-        planned(f"--percentile={text}")
-
-
-def test_the_refusal_says_the_numbers_in_full() -> None:
-    with pytest.raises(UsageError, match="between 1 and 100,000, not 1,000,000"):
-        planned("--threads=1000000")
-
-
-@pytest.mark.parametrize(
-    ("text", "codes"), [("1213,1205", (1213, 1205)), ("", ()), (" 1213 , ", (1213,)), ("1062", (1062,))]
-)
-def test_ignored_errors_are_a_list_of_numbers(text: str, codes: tuple[int, ...]) -> None:
-    assert planned(f"--mysql-ignore-errors={text}").ignored_errors == codes
-
-
-def test_ignored_errors_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(UsageError, match="--mysql-ignore-errors takes error numbers"):
-        planned("--mysql-ignore-errors=deadlock")
-
-
-def test_all_errors_are_ignored_by_a_word() -> None:
-    assert planned("--mysql-ignore-errors=all").ignored_errors is None
-
-
-@pytest.mark.parametrize(
-    ("text", "percentiles"),
+@for_each(
+    ("words", "field", "value"),
     [
-        ("99", (99.0,)),
-        ("50,95,99.9", (50.0, 95.0, 99.9)),
-        (" 50 , 95 ", (50.0, 95.0)),
-        ("0", ()),
-        ("0,95", (95.0,)),
-        ("100", (100.0,)),
+        ("--mysql-ignore-errors=1213,1205", "ignored_errors", (1213, 1205)),
+        ("--mysql-ignore-errors=", "ignored_errors", ()),
+        ("--mysql-ignore-errors= 1213 , ", "ignored_errors", (1213,)),
+        ("--mysql-ignore-errors=1062", "ignored_errors", (1062,)),
+        ("--mysql-ignore-errors=all", "ignored_errors", None),
+        ("--percentile=99", "percentiles", (99.0,)),
+        ("--percentile=50,95,99.9", "percentiles", (50.0, 95.0, 99.9)),
+        ("--percentile= 50 , 95 ", "percentiles", (50.0, 95.0)),
+        ("--percentile=0", "percentiles", ()),
+        ("--percentile=0,95", "percentiles", (95.0,)),
+        ("--percentile=100", "percentiles", (100.0,)),
+        ("--report-checkpoints=", "checkpoints", ()),
+        ("--report-checkpoints=10", "checkpoints", (10,)),
+        ("--report-checkpoints=60, 10,60", "checkpoints", (10, 60)),
+        ("--report-checkpoints=0", "checkpoints", ()),
+        ("--report-checkpoints=5,", "checkpoints", (5,)),
+        ("--client-delay=0", "client_delay_ms", 0),
+        ("--client-delay=20ms", "client_delay_ms", 20),
+        ("--client-delay=500us", "client_delay_ms", 0.5),
+        ("--client-delay=0.18s", "client_delay_ms", 180),
+        ("--histogram=on", "histogram", True),
+        ("--histogram=OFF", "histogram", False),
+        ("--histogram=1", "histogram", True),
+        ("--histogram=0", "histogram", False),
+        ("--histogram=True", "histogram", True),
+        ("--threads=1", "isolation", ""),
+        ("--num-threads=3", "threads", 3),
+        ("--max-time=7", "seconds", 7.0),
+        ("--max-requests=500", "events", 500),
+        ("--events=500", "events", 500),
+        ("--tx-rate=12.5", "rate", 12.5),
+        ("--rate=12.5", "rate", 12.5),
+        ("--warmup-time=2", "warmup_seconds", 2.0),
+        ("--thread-init-timeout=9", "opening_seconds", 9.0),
+        ("--max-retries=0", "max_retries", 0),
     ],
 )
-def test_percentiles_are_a_list_and_zero_is_none(text: str, percentiles: tuple[float, ...]) -> None:
-    assert planned(f"--percentile={text}").percentiles == percentiles
+def test_an_option_reaches_the_plan_in_each_of_its_spellings(words: str, field: str, value: object) -> None:
+    """sysbench's, old and new, and ours."""
+    assert getattr(planned(words), field) == value
 
 
-@pytest.mark.parametrize("text", ["", "p95", "50;95", "50,,95"])
-def test_percentiles_that_are_no_numbers_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=f"--percentile takes numbers separated by commas, not '{text}'"):
-        planned(f"--percentile={text}")
+TRIAL = "--ab=sync_binlog=1,0"
+
+
+@for_each(
+    ("words", "told"),
+    [
+        *(
+            ((f"--percentile={text}",), "--percentile must be between")
+            for text in ("-1", "101", "nan", "50,inf")
+        ),
+        *(
+            ((f"--percentile={text}",), f"--percentile takes numbers separated by commas, not '{text}'")
+            for text in ("", "p95", "50;95", "50,,95")
+        ),
+        (("--mysql-ignore-errors=deadlock",), "--mysql-ignore-errors takes error numbers"),
+        (("--histogram=perhaps",), "--histogram is one of on, off"),
+        (("--report-checkpoints=soon",), "takes whole seconds separated by commas, not 'soon'"),
+        (("--report-checkpoints=1.5",), "takes whole seconds"),
+        (("--report-checkpoints=10;20",), "takes whole seconds"),
+        (("--report-checkpoints=-1",), "must be between"),
+        (("--report-checkpoints=99999999999",), "must be between"),
+        (("--report-checkpoints=" + ",".join(map(str, range(1, 300))),), "takes 256 checkpoints at most"),
+        *(((f"--client-delay={text}",), "--client-delay: ") for text in ("20", "-1ms", "11s", "fast", "")),
+        (("--plan=8:1s", "--ramp=1..2/1s"), "--plan and --ramp: one plan at a time"),
+        (("--ramp=1..2/1s", "--ramp-rate=1..2/1s"), "--ramp and --ramp-rate: one plan"),
+        (("--ramp=8:3s",), "--ramp takes one ramp, not '8:3s'"),
+        (("--ramp=1..8/3s,8:3s",), "--ramp takes one ramp"),
+        (("--ramp-rate=1..8/3",), "--ramp-rate: character 6, '1..8/3': '3' is not a duration"),
+        (("--plan=8:30s,x",), "--plan: character 7, 'x': a stage is"),
+        *(
+            ((f"--ab={text}",), "SETTING=V1,V2")
+            for text in ("sync_binlog", "sync_binlog=1", "sync_binlog=1,0,2", "sync_binlog=1,")
+        ),
+        (("--ab=sync_binlog=1,1",), "two different values"),
+        (("--ab=sync_binlgo=1,0",), "sync_binlgo"),
+        (("--ab=preset=durable,unsave",), "no preset 'unsave'"),
+        (("--ab=threads=8,many",), "whole numbers"),
+        (("--ab=threads=8,0",), "between 1 and"),
+        ((TRIAL, "--plan=8:30s,16:30s"), "--ab cannot be combined with a plan"),
+        ((TRIAL, "--time=30"), "--time=30 cannot be combined with --ab"),
+        ((TRIAL, "--time=30"), "are 100 s"),
+        ((TRIAL, "--cycles=3", "--window=10"), "--cycles must be between 4 and"),
+        ((TRIAL, "--cycles=1000000", "--window=10"), "between 4 and"),
+        ((TRIAL, "--cycles=5", "--window=3"), "too short"),
+        ((TRIAL, "--figure=errors"), "of two windows cannot be compared"),
+        ((TRIAL, "--figure=backlog"), "cannot be compared"),
+        ((TRIAL, "--figure=tpss"), "no figure"),
+        ((TRIAL, "--until=soon"), "the tolerance is a percentage"),
+        ((TRIAL, "--until=0%"), "the tolerance is a percentage"),
+        ((TRIAL, "--until=2%", "--cycles=5"), "--cycles cannot be combined with --until"),
+        ((TRIAL, "--until=2%", "--time=30"), "takes between 32 and"),
+        (("--until=2%",), "needs --ab"),
+    ],
+)
+def test_what_makes_no_plan_is_refused_by_its_option(words: tuple[str, ...], told: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        planned(*words)
+    assert told in str(refusal.value)
 
 
 def test_words_of_choice_become_the_plans() -> None:
@@ -155,41 +211,6 @@ def test_a_word_that_is_no_choice_is_refused_with_the_choices(option: str, choic
     with pytest.raises(UsageError) as refusal:
         planned(f"--{option.replace('_', '-')}=Sometimes")
     assert str(refusal.value) == f"--{option.replace('_', '-')} is one of {choices}, not 'Sometimes'"
-
-
-def test_an_isolation_level_is_the_servers_own_unless_named() -> None:
-    assert planned().isolation == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "means"), [("on", True), ("OFF", False), ("1", True), ("0", False), ("True", True)]
-)
-def test_a_switch_has_many_names(text: str, means: bool) -> None:
-    assert planned(f"--histogram={text}").histogram is means
-
-
-def test_a_switch_that_is_neither_is_refused() -> None:
-    with pytest.raises(UsageError, match="--histogram is one of on, off"):
-        planned("--histogram=perhaps")
-
-
-@pytest.mark.parametrize(
-    ("spelling", "field", "value"),
-    [
-        ("--num-threads=3", "threads", 3),
-        ("--max-time=7", "seconds", 7.0),
-        ("--max-requests=500", "events", 500),
-        ("--events=500", "events", 500),
-        ("--tx-rate=12.5", "rate", 12.5),
-        ("--rate=12.5", "rate", 12.5),
-        ("--warmup-time=2", "warmup_seconds", 2.0),
-        ("--thread-init-timeout=9", "opening_seconds", 9.0),
-        ("--percentile=50,99", "percentiles", (50.0, 99.0)),
-        ("--max-retries=0", "max_retries", 0),
-    ],
-)
-def test_sysbenchs_spellings_old_and_new_reach_the_plan(spelling: str, field: str, value: object) -> None:
-    assert getattr(parsed("oltp_read_write", spelling), field) == value
 
 
 def parsed(*words: str) -> RunPlan:
@@ -299,31 +320,6 @@ def test_a_profile_file_gives_its_name_not_its_path() -> None:
     assert (spec.inherit_fds, spec.private_server) == ((), "")
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("", ()), ("10", (10,)), ("60, 10,60", (10, 60)), ("0", ()), ("5,", (5,))]
-)
-def test_checkpoints_are_a_list_of_seconds_in_any_order(text: str, seconds: tuple[int, ...]) -> None:
-    assert planned(f"--report-checkpoints={text}").checkpoints == seconds
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("soon", "takes whole seconds separated by commas, not 'soon'"),
-        ("1.5", "takes whole seconds"),
-        ("10;20", "takes whole seconds"),
-        ("-1", "must be between"),
-        ("99999999999", "must be between"),
-        pytest.param(
-            ",".join(str(second) for second in range(1, 300)), "takes 256 checkpoints at most", id="too many"
-        ),
-    ],
-)
-def test_checkpoints_that_make_no_sense_are_refused(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        planned(f"--report-checkpoints={text}")
-
-
 def test_only_a_live_session_begins_without_a_thread() -> None:
     plan = planned("--threads=0", command="live")
     assert (plan.starts_idle, plan.shows_traffic, plan.profile_options["threads"]) == (True, True, 1)
@@ -415,13 +411,6 @@ def test_adhoc_sql_takes_no_profile_options_and_has_no_tables_to_create() -> Non
         SweepOptions(prepare=True).plan(*adhoc.profile_and_options("", []), SWEEP, adhoc)
 
 
-@pytest.mark.parametrize("command", ["run", "probe", "sweep"])
-def test_a_mistake_costs_no_server(tuibench: Program, command: str) -> None:
-    ended = tuibench(command, "--sql=SELECT :id")
-    assert (ended.code, ended.out) == (ExitCode.USAGE_ERROR, "")
-    assert "no value for :id" in ended.err
-
-
 # From the options of a planned load to the plan of the run.
 
 
@@ -459,33 +448,6 @@ def test_ramps_have_short_forms() -> None:
         RampStage(quantity=Quantity.RATE, first=100, last=2000, seconds=60),
     )
     assert planned().schedule == ()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"plan": "8:1s", "ramp": "1..2/1s"}, "--plan and --ramp: one plan at a time"),
-        ({"ramp": "1..2/1s", "ramp_rate": "1..2/1s"}, "--ramp and --ramp-rate: one plan"),
-        ({"ramp": "8:3s"}, "--ramp takes one ramp, not '8:3s'"),
-        ({"ramp": "1..8/3s,8:3s"}, "--ramp takes one ramp"),
-        ({"ramp_rate": "1..8/3"}, "--ramp-rate: character 6, '1..8/3': '3' is not a duration"),
-        ({"plan": "8:30s,x"}, "--plan: character 7, 'x': a stage is"),
-    ],
-)
-def test_what_is_no_plan_is_refused_by_its_option(given: dict[str, str], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        planned(*(f"--{name.replace('_', '-')}={text}" for name, text in given.items()))
-
-
-@pytest.mark.parametrize(("text", "delay_ms"), [("0", 0), ("20ms", 20), ("500us", 0.5), ("0.18s", 180)])
-def test_a_client_delay_has_a_unit(text: str, delay_ms: float) -> None:
-    assert planned(f"--client-delay={text}").client_delay_ms == delay_ms
-
-
-@pytest.mark.parametrize("text", ["20", "-1ms", "11s", "fast", ""])
-def test_a_client_delay_without_one_or_too_long_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="--client-delay: "):
-        planned(f"--client-delay={text}")
 
 
 @pytest.mark.parametrize(
@@ -548,47 +510,9 @@ def test_everything_is_made_ready_for_the_most_threads() -> None:
     assert tried("threads=64,16").threads == 64
 
 
-def test_a_trial_has_the_same_load_in_all_its_windows() -> None:
-    with pytest.raises(UsageError, match="--ab cannot be combined with a plan"):
-        tried("sync_binlog=1,0", "--plan=8:30s,16:30s")
-
-
 def test_without_ab_there_is_no_test() -> None:
     assert planned("--time=30").trial is None
     assert ab_test_announcement(PLAN) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("sync_binlog", "SETTING=V1,V2"),
-        ("sync_binlog=1", "SETTING=V1,V2"),
-        ("sync_binlog=1,0,2", "SETTING=V1,V2"),
-        ("sync_binlog=1,", "SETTING=V1,V2"),
-        ("sync_binlog=1,1", "two different values"),
-        ("sync_binlgo=1,0", "sync_binlgo"),
-        ("preset=durable,unsave", "no preset 'unsave'"),
-        ("threads=8,many", "whole numbers"),
-        ("threads=8,0", "between 1 and"),
-    ],
-)
-def test_what_cannot_be_tried(text: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        tried(text)
-
-
-def test_another_time_is_a_contradiction() -> None:
-    with pytest.raises(UsageError, match=r"--time=30 cannot be combined with --ab.*are 100 s"):
-        tried("sync_binlog=1,0", "--time=30")
-
-
-@pytest.mark.parametrize(
-    ("cycles", "window", "words"),
-    [(3, 10.0, "--cycles must be between 4 and"), (10**6, 10.0, "between 4 and"), (5, 3.0, "too short")],
-)
-def test_too_little_is_no_trial(cycles: int, window: float, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        tried("sync_binlog=1,0", f"--cycles={cycles}", f"--window={window}")
 
 
 @pytest.mark.parametrize("text", ["±2%", "2", "+-2 %", "2.0%"])
@@ -609,39 +533,7 @@ def test_any_figure_of_a_window_may_decide(name: str, key: str) -> None:
     assert plan.trial.primary == key
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("errors", "of two windows cannot be compared"),
-        ("backlog", "cannot be compared"),
-        ("tpss", "no figure"),
-    ],
-)
-def test_a_figure_without_a_value_of_a_window_cannot_decide(name: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        tried("sync_binlog=1,0", f"--figure={name}")
-
-
 def test_at_a_fixed_rate_latency_decides() -> None:
     plan = tried("sync_binlog=1,0", "--rate=100")
     assert plan.trial is not None
     assert plan.trial.primary == "p95_ms"
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--until=soon"], "the tolerance is a percentage"),
-        (["--until=0%"], "the tolerance is a percentage"),
-        (["--until=2%", "--cycles=5"], "--cycles cannot be combined with --until"),
-        (["--until=2%", "--time=30"], "takes between 32 and .* not 30"),
-    ],
-)
-def test_what_until_does_not_take(options: list[str], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        tried("sync_binlog=1,0", *options)
-
-
-def test_until_needs_ab() -> None:
-    with pytest.raises(UsageError, match="needs --ab"):
-        planned("--until=2%")

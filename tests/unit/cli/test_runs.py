@@ -173,27 +173,6 @@ def test_a_run_under_way_is_not_removed(tuibench: Program, folder: Path) -> None
     recorder.close()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("runs", "lst"), "did you mean 'list'?"),
-        (("runs", "list", "x"), "takes no run"),
-        (("runs", "show"), "takes one run"),
-        (("runs", "show", "nothing"), "there is no run 'nothing'"),
-        (("runs", "remove"), "at least one run"),
-        (("runs", "--format=xml"), "'xml' is unknown"),
-        (("report", "insert", "--csv", "--json"), "only one format can be printed on stdout"),
-        (("report", "insert", "--csv=/nowhere/x"), "cannot write /nowhere/x"),
-    ],
-)
-def test_mistakes_are_wrong_usage(
-    tuibench: Program, folder: Path, arguments: tuple[str, ...], words: str
-) -> None:
-    ended = tuibench(*arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert words in ended.err
-
-
 def test_a_report_is_what_the_run_printed(tuibench: Program, folder: Path) -> None:
     run = load_run(folder / DONE)
     told = tuibench("report", "insert")
@@ -215,7 +194,7 @@ def test_another_home_is_looked_into(tuibench: Program, folder: Path, tmp_path: 
     assert "no run is recorded" in tuibench("runs", f"--run-dir={tmp_path}").err
 
 
-# What `tuibench check` prints of its verdicts, and what it refuses before it asks a server.
+# What `tuibench check` prints of its verdicts.
 
 
 VERDICTS = (
@@ -253,21 +232,6 @@ def test_json_output_has_the_same_verdicts(capsys: pytest.CaptureFixture[str]) -
     assert told[1]["example"] == {"id": "3", "c": None}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["tpcc", "--format=xml"], "--format: 'xml' is unknown"),
-        (["tpcc", "--after-load=maybe"], "--after-load is one of auto, on, off, not 'maybe'"),
-        (["tpc"], "there is no profile 'tpc' (did you mean 'tpcc'?)"),
-        (["bulk_insert"], "there are no consistency conditions for the tables of bulk"),
-    ],
-)
-def test_what_cannot_be_checked_is_refused(tuibench: Program, arguments: list[str], message: str) -> None:
-    code, out, err = tuibench("check", *arguments)
-    assert (code, out) == (ExitCode.USAGE_ERROR, "")
-    assert message in err
-
-
 # `tuibench compare` as a script meets it.
 
 
@@ -293,21 +257,6 @@ def test_a_threshold_that_is_crossed_is_an_exit_code(tuibench: Program, tmp_path
     assert ended.code == 4
     assert ended.err.startswith("tuibench: tps<-5% crossed by b: -39")
     assert tuibench("compare", *places, "--fail-if", "tps<-50%").code == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("one",), "compare takes two runs or more"),
-        (("no-such-run", "b"), "there is no recorded run in"),
-        (("a", "b", "--format=yaml"), "--format: 'yaml' is unknown"),
-        (("a", "b", "--fail-if=tps<5"), "is not a threshold of a comparison"),
-    ],
-)
-def test_wrong_usage(tuibench: Program, arguments: tuple[str, ...], words: str) -> None:
-    ended = tuibench("compare", *arguments)
-    assert (ended.code, ended.out) == (2, "")
-    assert words in ended.err
 
 
 def test_what_differs_within_a_side_is_named(tuibench: Program, tmp_path: Path) -> None:
@@ -364,12 +313,6 @@ def test_without_since_it_only_shows(tuibench: Program) -> None:
     ended = tuibench("history", PLAN.profile)
     assert ended.code == ExitCode.DONE
     assert "from run-20 on: −10." in ended.out
-
-
-def test_a_profile_without_runs_is_refused(tuibench: Program) -> None:
-    ended = tuibench("history", "no_such_profile")
-    assert ended.code == ExitCode.USAGE_ERROR
-    assert "there is no finished run of 'no_such_profile'" in ended.err
 
 
 @pytest.mark.usefixtures("fallen")

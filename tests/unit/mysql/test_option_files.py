@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import ExitCode, UsageError
 from tuibench.mysql import option_files
 from tuibench.mysql.option_files import (
@@ -33,28 +34,43 @@ def refusal(text: str) -> str:
     return "read"
 
 
-def test_a_client_section_gives_the_login() -> None:
-    text = "[client]\nhost = db.example\nport=3307\nuser=ann\npassword=secret\ndatabase=shop\n"
-    assert read(text) == {
-        "host": "db.example",
-        "port": 3307,
-        "user": "ann",
-        "password": "secret",
-        "database": "shop",
-    }
-
-
-def test_other_groups_and_other_programs_keys_are_passed_over() -> None:
-    assert read("[mysqld]\nport=1\n[client]\ndefault-character-set=utf8mb4\nuser=ann\n") == {"user": "ann"}
-
-
-def test_comments_and_blank_lines_say_nothing() -> None:
-    assert read("# one\n; two\n\n  [client]\n  # three\n user = ann # four\n") == {"user": "ann"}
-
-
-def test_later_wins_whatever_the_group() -> None:
-    assert read("[tuibench]\nuser=a\n[client]\nuser=b\n") == {"user": "b"}
-    assert read("[client]\nuser=b\n[tuibench]\nuser=a\n") == {"user": "a"}
+@for_each(
+    ("text", "options"),
+    [
+        (
+            "[client]\nhost = db.example\nport=3307\nuser=ann\npassword=secret\ndatabase=shop\n",
+            {"host": "db.example", "port": 3307, "user": "ann", "password": "secret", "database": "shop"},
+        ),
+        ("[mysqld]\nport=1\n[client]\ndefault-character-set=utf8mb4\nuser=ann\n", {"user": "ann"}),
+        ("# one\n; two\n\n  [client]\n  # three\n user = ann # four\n", {"user": "ann"}),
+        ("[tuibench]\nuser=a\n[client]\nuser=b\n", {"user": "b"}),
+        ("[client]\nuser=b\n[tuibench]\nuser=a\n", {"user": "a"}),
+        (
+            "[client]\nssl_ca=/a\nssl-cert=/b\nloose_ssl-key=/c\n",
+            {"ssl_ca": "/a", "ssl_cert": "/b", "ssl_key": "/c"},
+        ),
+        ("[client]\nssl-mode=VERIFY_CA\n", {"ssl_mode": "verify-ca"}),
+        ("[client]\nssl_mode = required\n", {"ssl_mode": "required"}),
+        ("[client]\nssl\n", {"ssl_mode": "required"}),
+        ("[client]\nssl=1\n", {"ssl_mode": "required"}),
+        ("[client]\nssl=0\n", {"ssl_mode": "disabled"}),
+        ("[client]\nskip-ssl\n", {"ssl_mode": "disabled"}),
+        ("[client]\nssl-verify-server-cert\n", {"ssl_mode": "verify-identity"}),
+        (
+            "[client]\nssl-mode=required\nskip-ssl=0\nssl-verify-server-cert=0\n",
+            {"ssl_mode": "required"},
+        ),
+        ("[client]\npassword\nuser=ann\n", {"user": "ann"}),
+        (
+            "[client]\nconnect_timeout=5\n[tuibench]\nquery-timeout=2.5\nnet-timeout=60\n",
+            {"connect_timeout": 5.0, "query_timeout": 2.5, "net_timeout": 60.0},
+        ),
+        ("[client]\nconnect-timeout=0\n", {}),
+    ],
+)
+def test_what_a_file_says(text: str, options: OptionValues) -> None:
+    """Groups and keys of other programs say nothing, comments neither; later wins, whatever the group."""
+    assert read(text) == options
 
 
 def test_a_group_suffix_adds_groups() -> None:
@@ -63,15 +79,7 @@ def test_a_group_suffix_adds_groups() -> None:
     assert read(text, "_two") == {"user": "bob"}
 
 
-def test_dashes_and_underscores_are_alike_and_loose_is_no_part_of_the_name() -> None:
-    assert read("[client]\nssl_ca=/a\nssl-cert=/b\nloose_ssl-key=/c\n") == {
-        "ssl_ca": "/a",
-        "ssl_cert": "/b",
-        "ssl_key": "/c",
-    }
-
-
-@pytest.mark.parametrize(
+@for_each(
     ("written", "meant"),
     [
         ('"a b"', "a b"),
@@ -104,32 +112,6 @@ def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "mode"),
-    [
-        ("ssl-mode=VERIFY_CA", "verify-ca"),
-        ("ssl_mode = required", "required"),
-        ("ssl", "required"),
-        ("ssl=1", "required"),
-        ("ssl=0", "disabled"),
-        ("skip-ssl", "disabled"),
-        ("ssl-verify-server-cert", "verify-identity"),
-    ],
-)
-def test_every_spelling_of_the_tls_mode(line: str, mode: str) -> None:
-    assert read(f"[client]\n{line}\n") == {"ssl_mode": mode}
-
-
-def test_a_requirement_that_is_switched_off_removes_nothing() -> None:
-    assert read("[client]\nssl-mode=required\nskip-ssl=0\nssl-verify-server-cert=0\n") == {
-        "ssl_mode": "required"
-    }
-
-
-def test_a_password_without_value_is_for_the_prompt() -> None:
-    assert read("[client]\npassword\nuser=ann\n") == {"user": "ann"}
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("user=ann", "my.cnf, line 1: an option before the first [group]"),
@@ -141,6 +123,18 @@ def test_a_password_without_value_is_for_the_prompt() -> None:
         ("[client]\nssl=maybe", "my.cnf, line 2: 'maybe' is no value for 'ssl' (0 or 1)"),
         ("[client]\nhost", "my.cnf, line 2: 'host' needs a value"),
         ("[tuibench]\n\nhots=db", "my.cnf, line 3: unknown key 'hots' in [tuibench] (did you mean 'host'?)"),
+        *(
+            (
+                f"[tuibench]\n{key}={text}",
+                f"my.cnf, line 2: '{text}' is no value for '{key}' (seconds, from 0.1 to 86400)",
+            )
+            for key, text in (
+                ("query-timeout", "0"),
+                ("net-timeout", "nan"),
+                ("connect-timeout", "1d"),
+                ("net-timeout", "inf"),
+            )
+        ),
         ("[tuibench]\nzzz=1", "my.cnf, line 2: unknown key 'zzz' in [tuibench] (known keys: host, port, "),
     ],
 )
@@ -215,26 +209,3 @@ def test_a_named_file_is_the_only_one(tmp_path: Path, monkeypatch: pytest.Monkey
     named.write_text("[client]\nport=2\n")
     monkeypatch.setattr(option_files, "DEFAULT_FILES", (str(default),))
     assert read_options(str(named)) == {"port": 2}
-
-
-# Timeouts
-
-
-def test_timeouts_are_seconds() -> None:
-    assert read("[client]\nconnect_timeout=5\n[tuibench]\nquery-timeout=2.5\nnet-timeout=60\n") == {
-        "connect_timeout": 5.0,
-        "query_timeout": 2.5,
-        "net_timeout": 60.0,
-    }
-
-
-def test_the_clients_own_zero_says_nothing() -> None:
-    assert read("[client]\nconnect-timeout=0\n") == {}
-
-
-@pytest.mark.parametrize(
-    "line", ["query-timeout=0", "net-timeout=nan", "connect-timeout=1d", "net-timeout=inf"]
-)
-def test_a_timeout_out_of_range_is_refused(line: str) -> None:
-    with pytest.raises(UsageError, match=r"seconds, from 0\.1 to 86400"):
-        read(f"[tuibench]\n{line}\n")

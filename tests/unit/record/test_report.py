@@ -15,7 +15,6 @@ from tests.tui.support.statements import REPORT
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, load, plan_record, tick, written
 from tests.unit.session.tune_examples import candidate, evaluated
-from tuibench import units
 from tuibench.document import BAR_CELLS, Bar, bar_text, write_text
 from tuibench.effects.text import changes_text, cost_table, effect_line, trial_section, with_sentence
 from tuibench.metrics.diagnosis import diagnose
@@ -324,14 +323,6 @@ def test_too_few_cycles_make_no_claim() -> None:
         "sync_binlog 0 against 1: 2 of 4 cycles are too few for an interval; TPS +38 % so far"
     )
     assert result(pairs=0).sentence.endswith("0 of 4 cycles are too few for an interval")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "–"), (0, "0"), (1e-4, "0"), (0.003, "0.003"), (0.02, "0.020"), (1.024, "1.02")],
-)
-def test_small_numbers(value: float | None, text: str) -> None:
-    assert units.small_number(value) == text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from tests.examples import SERVER
 from tests.fakes import FakeClock
+from tests.tables import for_each
 from tests.unit.session.fakes import FakeControllable
 from tuibench.errors import SQLError, TuibenchError, UsageError
 from tuibench.model.event import EventKind
@@ -210,38 +211,33 @@ COMMANDS: list[Command] = [
 ]
 
 
-@pytest.mark.parametrize("threads", [0, -1, MAX_THREADS + 1, 10**9])
-async def test_threads_out_of_range_are_refused_in_words(threads: int) -> None:
+@for_each(
+    ("command", "told"),
+    [
+        *(
+            (SetThreads(threads), "threads must be between 1 and 100,000")
+            for threads in (0, -1, MAX_THREADS + 1, 10**9)
+        ),
+        *(
+            (SetRate(rate), "the rate must be between 0 and 10,000,000 per second, not")
+            for rate in (-0.1, MAX_RATE + 1, math.inf, math.nan)
+        ),
+        *(
+            (SetDelay(delay), "the client delay must be between 0 and 10000ms, not")
+            for delay in (-0.1, 10_000.1, math.inf, math.nan)
+        ),
+    ],
+)
+async def test_a_value_out_of_range_is_refused_in_words(command: Command, told: str) -> None:
     session = FakeControllable()
-    with pytest.raises(UsageError, match="threads must be between 1 and 100,000"):
-        await session.execute(SetThreads(threads))
-    assert (session.load.threads, session.done, session.told) == (8, [], [])
+    with pytest.raises(UsageError, match=told):
+        await session.execute(command)
+    assert (session.load.threads, session.load.rate, session.done, session.told) == (8, 0.0, [], [])
 
 
-@pytest.mark.parametrize("rate", [-0.1, MAX_RATE + 1, math.inf, math.nan])
-async def test_a_rate_out_of_range_is_refused_in_words(rate: float) -> None:
-    session = FakeControllable()
-    with pytest.raises(UsageError, match="the rate must be between 0 and 10,000,000 per second, not"):
-        await session.execute(SetRate(rate))
-    assert (session.load.rate, session.done, session.told) == (0.0, [], [])
-
-
-@pytest.mark.parametrize("milliseconds", [-0.1, 10_000.1, math.inf, math.nan])
-async def test_a_delay_out_of_range_is_refused_in_words(milliseconds: float) -> None:
-    session = FakeControllable()
-    with pytest.raises(UsageError, match="the client delay must be between 0 and 10000ms, not"):
-        await session.execute(SetDelay(milliseconds))
-    assert (session.done, session.told) == ([], [])
-
-
-@pytest.mark.parametrize("rate", [0, 0.01, MAX_RATE])
-def test_the_ends_of_the_rates_are_in_it(rate: float) -> None:
-    assert checked_rate(rate) == rate
-
-
-@pytest.mark.parametrize("threads", [1, MAX_THREADS])
-def test_the_ends_of_the_range_are_in_it(threads: int) -> None:
-    assert checked_threads(threads) == threads
+def test_the_ends_of_the_ranges_are_in_them() -> None:
+    assert [checked_rate(rate) for rate in (0, 0.01, MAX_RATE)] == [0, 0.01, MAX_RATE]
+    assert [checked_threads(threads) for threads in (1, MAX_THREADS)] == [1, MAX_THREADS]
 
 
 @pytest.mark.parametrize("command", [CHANGE, ApplyPreset("unsafe")])
@@ -274,8 +270,8 @@ async def test_after_a_refusal_the_next_command_has_its_turn() -> None:
     assert await session.execute(SetThreads(2)) == "threads: 2"
 
 
-@pytest.mark.parametrize("state", [RunState.STOPPING, RunState.ENDED])
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: type(command).__name__)
+@for_each("state", [RunState.STOPPING, RunState.ENDED])
+@for_each("command", COMMANDS)
 async def test_nothing_is_changed_once_the_run_is_ending(state: RunState, command: Command) -> None:
     session = FakeControllable(state)
     with pytest.raises(UsageError, match="the run is ending"):
@@ -315,14 +311,22 @@ async def test_the_load_is_steered_in_order() -> None:
     assert done == ["threads 40", "threads 1", "pause", "pause plan"]
 
 
-@pytest.mark.parametrize("command", [SetThreads(2), SetRate(9), Pause(), Mark("x"), ResetStats()])
-async def test_the_load_does_not_wait_for_a_setting_that_hangs(command: Command) -> None:
+@for_each(
+    ("command", "events"),
+    [
+        *((command, 1) for command in (SetThreads(2), SetRate(9), Pause(), Mark("x"), ResetStats())),
+        (KillQuery(7), 1),
+        (Stop(), 0),
+    ],
+)
+async def test_nobody_waits_for_a_setting_that_hangs(command: Command, events: int) -> None:
+    """A query on which it hangs can be killed meanwhile."""
     session = FakeControllable()
     session.manager.gate.clear()
     hanging = asyncio.create_task(session.execute(CHANGE))
     await asyncio.sleep(0)
     await session.execute(command)
-    assert len(session.told) == 1
+    assert len(session.told) == events
     session.manager.gate.set()
     await hanging
 
@@ -333,26 +337,6 @@ async def test_a_reset_is_refused_before_anything_is_measured() -> None:
         with pytest.raises(UsageError, match="nothing has been measured yet"):
             await session.execute(ResetStats())
         assert session.done == []
-
-
-async def test_a_stop_does_not_wait_for_a_change_that_hangs() -> None:
-    session = FakeControllable()
-    session.manager.gate.clear()
-    hanging = asyncio.create_task(session.execute(CHANGE))
-    await asyncio.sleep(0)
-    assert await session.execute(Stop()) == "stopping"
-    session.manager.gate.set()
-    await hanging
-
-
-async def test_what_a_change_hangs_on_can_be_killed() -> None:
-    session = FakeControllable()
-    session.manager.gate.clear()
-    hanging = asyncio.create_task(session.execute(CHANGE))
-    await asyncio.sleep(0)
-    assert await session.execute(KillQuery(7)) == "killed 7"
-    session.manager.gate.set()
-    await hanging
 
 
 async def test_a_kill_that_is_refused_is_no_event() -> None:

@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+
+from tests.examples import SERVER
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
-from tuibench.model.server import Flavour, ServerInfo, Target
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.tuning.journal import Journal, JournalHeader
@@ -19,19 +22,7 @@ DURABLE = {
     "innodb_flush_log_at_timeout": "1",
 }
 TARGET = Target(socket="/run/s.sock", user="u", password="secret")
-INFO = ServerInfo(
-    flavour=Flavour.MARIADB,
-    version="10.11.19",
-    version_text="10.11.19-MariaDB",
-    where="socket /run/s.sock",
-    identity="box:3306:/data/",
-    datadir="/data/",
-    pid_file="",
-    socket="/run/s.sock",
-    port=3306,
-    is_local=True,
-    uptime_seconds=1,
-)
+INFO = msgspec.structs.replace(SERVER, pid_file="", uptime_seconds=1)
 
 
 class FakeServer:
