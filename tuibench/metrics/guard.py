@@ -34,8 +34,11 @@ OF_TRAFFIC = ("qps>70%", "p95<300%")
 """The guard of experiments on a server's own traffic, unless the operator names another."""
 
 BROKEN_SAMPLES = 2
-LEVEL_SAMPLES, MOST_LEVEL_SAMPLES, MOST_SPREAD_SAMPLES = 15, 60, 240
-"""Samples until the level is known, of the level, and of how far the load varies around it."""
+LEVEL_SAMPLES, MOST_LEVEL_SAMPLES = 15, 30
+"""Samples until the level is known, and of the level."""
+
+BLOCK_SAMPLES, MOST_SPREAD_SAMPLES = 60, 240
+"""Samples of one level, and of how far the load varies around those."""
 
 SPREADS = 5.5
 WIDEST = {">": 0.6, "<": 5.0}
@@ -149,8 +152,7 @@ def _level_and_deviation(values: Sequence[float]) -> tuple[float, float]:
     """The median of the last values, and the robust deviation of the logarithms around the medians of their
     own time.
     """
-    ends = range(len(values), LEVEL_SAMPLES - 1, -MOST_LEVEL_SAMPLES)
-    parts = [values[max(0, end - MOST_LEVEL_SAMPLES) : end] for end in ends]
-    medians = [median(part) for part in parts]
-    apart = [abs(math.log(one / centre)) for part, centre in zip(parts, medians, strict=True) for one in part]
-    return medians[0], DEVIATION_OF_MEDIAN * median(apart)
+    ends = range(len(values), LEVEL_SAMPLES - 1, -BLOCK_SAMPLES)
+    blocks = [values[max(0, end - BLOCK_SAMPLES) : end] for end in ends]
+    apart = [abs(math.log(one / centre)) for block in blocks for centre in [median(block)] for one in block]
+    return median(values[-MOST_LEVEL_SAMPLES:]), DEVIATION_OF_MEDIAN * median(apart)

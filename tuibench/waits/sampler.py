@@ -66,7 +66,7 @@ from tuibench.waits.classes import (
 from tuibench.waits.detail import DETAIL_CHARACTERS, Detail
 
 EVERY_SECONDS, RAREST_SECONDS = 0.1, 2.0
-MOST_SHARE, PART_OF_ANSWER = 0.016, 0.05
+MOST_SHARE, PART_OF_ANSWER = 0.013, 0.05
 IDS_EVERY_SECONDS = 1.0
 JITTER = 0.2
 """A sample comes earlier or later by this share, so that a load with a period is not met at one phase."""

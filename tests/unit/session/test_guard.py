@@ -358,6 +358,13 @@ def test_a_level_that_has_changed_by_itself_widens_nothing() -> None:
     assert not guard.broken(measured_tick(1.0, 1.0, 140.0, queries=2800.0))
 
 
+def test_the_level_follows_a_load_that_has_become_faster() -> None:
+    guard = Guard(parse_guard(("qps>70%",)))
+    for at, rate in enumerate([8_300.0, 8_250.0] * 50 + [12_000.0, 12_100.0] * 10):
+        guard.learn(measured_tick(at + 1.0, 1.0, rate / 20, queries=rate))
+    assert guard.broken(measured_tick(1.0, 1.0, 300.0, queries=6000.0))
+
+
 @pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
 def test_a_sample_that_began_before_the_value_was_set_is_judged_without_what_was_before(
     seconds: float,
