@@ -140,10 +140,10 @@ class Guard:
             value, deviation = max(0.0, (value - (1 - share) * level) / share), deviation / share
         by_itself, direction = math.exp(SPREADS * deviation), condition.operator[0]
         if direction == ">":
-            share = min(condition.limit, max(1 / by_itself, WIDEST[direction]))
+            allowed = min(condition.limit, max(1 / by_itself, WIDEST[direction]))
         else:
-            share = max(condition.limit, min(by_itself, WIDEST[direction]))
-        if OPERATORS[condition.operator](value, share * level):
+            allowed = max(condition.limit, min(by_itself, WIDEST[direction]))
+        if OPERATORS[condition.operator](value, allowed * level):
             return ""
         return f"{condition.text} is broken: {figure.text(value)}, {figure.text(level)} before"
 
