@@ -65,9 +65,12 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
         if moved[larger].delta * both.delta > 0 and abs(both.delta) >= least and _excludes_zero(both, WIDER):
             sure[larger] = moved[larger]
     named = dict(sure)
-    if direction and moved:
-        most = max(moved, key=lambda wait: moved[wait].delta * direction)
-        if moved[most].delta * direction > max([0.0, *(abs(one.delta * direction) for one in sure.values())]):
+    if moved and (direction or sure):
+        most = max(
+            moved, key=lambda wait: moved[wait].delta * direction if direction else abs(moved[wait].delta)
+        )
+        is_probable = moved[most].delta * direction > 0 if direction else _excludes_zero(moved[most])
+        if is_probable and all(abs(one.delta) < abs(moved[most].delta) for one in sure.values()):
             named[most] = moved[most]
     ordered = sorted(named, key=lambda wait: _rank(wait, named, direction))
     return tuple(named[wait] for wait in ordered if wait in sure or wait is ordered[0])
@@ -75,16 +78,18 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
 
 def _rank(
     wait: WaitClass, found: Mapping[WaitClass, Comparison], direction: float
-) -> tuple[bool, bool, float]:
+) -> tuple[bool, bool, float, float]:
     """The cause first. What moves against the whole answers another change: connections that wait for a log
     no longer wait for a processor instead. A queue that moves as the whole does follows waits that together
-    moved nearly as much.
+    moved nearly as much. A wait for a log is as large as those of both that moved alike.
     """
     delta = found[wait].delta
     rest = sum(abs(one.delta) for other, one in found.items() if other not in LAST and one.delta * delta > 0)
     is_answer = delta * direction < 0 if direction else wait in LAST and len(found) > 1
     follows = wait in LAST and rest >= LEAST_CAUSE * abs(delta) and rest > 0
-    return is_answer, follows, -abs(delta)
+    alike = [found[log].delta for log in LOGS if log in found and found[log].delta * delta > 0]
+    size = abs(sum(alike)) if wait in LOGS else abs(delta)
+    return is_answer, follows, -size, -abs(delta)
 
 
 def untold(before: Sequence[Tick], after: Sequence[Tick]) -> str:

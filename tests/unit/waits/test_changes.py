@@ -175,6 +175,34 @@ def test_a_commit_that_waits_for_two_logs_is_named_before_the_queue_that_follows
     assert found.startswith(start), found
 
 
+def test_a_commit_that_waits_for_two_logs_counts_as_one_wait() -> None:
+    """Each log takes less of the change than the processor's time, both together more."""
+    times = {WaitClass.CPU: 3.0, WaitClass.COMMIT: 1.5, WaitClass.BINARY_LOG: 1.8}
+    after = {WaitClass.CPU: 1.0, WaitClass.COMMIT: 0.1, WaitClass.BINARY_LOG: 0.1}
+    found = because_text(time_changes(side(*[times] * 6), side(*[after] * 6)))
+    assert found.startswith("because: commit (binary log) −1.7 ms"), found
+    assert found.endswith("; commit −1.4 ms; CPU −2.0 ms"), found
+
+
+def test_what_moved_most_is_named_first_though_it_is_less_sure_than_a_smaller_change() -> None:
+    """The whole is not sure either, as connections wait for rows more or less at random."""
+
+    def window(commits: Sequence[float], rows: Sequence[float], cpu_ms: float) -> list[Tick]:
+        classes = (WaitClass.COMMIT, WaitClass.ROW_LOCK)
+        return side(
+            *(
+                {**dict(zip(classes, each, strict=True)), WaitClass.CPU: cpu_ms}
+                for each in zip(commits, rows, strict=True)
+            )
+        )
+
+    before = window((4.8, 2.8, 2.8, 4.8, 2.8, 4.8), (1.0, 9.0, 2.0, 8.0, 1.0, 9.0), 1.0)
+    after = window((2.0, 2.2, 1.8, 2.0, 2.1, 1.9), (9.0, 1.0, 8.0, 2.0, 9.0, 1.0), 1.5)
+    found = because_text(time_changes(before, after))
+    assert found.startswith("because: probably commit −1."), found
+    assert "; CPU +0.5 ms" in found, found
+
+
 def test_a_small_change_does_not_explain_a_large_one_that_is_not_sure() -> None:
     """The client has no think time any more, and the processor's time is all over the place."""
 
