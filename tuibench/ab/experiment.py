@@ -35,7 +35,7 @@ from tuibench.model.effect import (
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, ApplyPreset, ChangeSetting, SetThreads, StartAbTest
 from tuibench.model.plan import RunPlan
-from tuibench.model.schedule import checked_threads
+from tuibench.model.schedule import TOGETHER, checked_threads, settings_of
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
@@ -49,26 +49,31 @@ EQUAL_SECONDS = 60.0
 """A test that ends with its verdict does not find the values equal before."""
 
 
-def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
-    """The command that sets a value of a trial's subject. Raises UsageError if there is none."""
+def changes_to(subject: str, value: str, other: str) -> dict[str, ApplyPreset | SetThreads | ChangeSetting]:
+    """The changes from another value of a trial's subject to this one, by what they change, in an order in
+    which settings keep their limits. Raises UsageError if there are none.
+    """
     if subject == PRESET:
-        return ApplyPreset(value)
+        return {PRESET: ApplyPreset(value)}
     if subject == THREADS:
         if not value.isdigit():
             raise UsageError(f"threads takes whole numbers, not '{value}'")
-        return SetThreads(int(value))
-    return ChangeSetting(subject, value)
+        return {THREADS: SetThreads(int(value))}
+    wanted = settings_of(subject, value)
+    ordered = catalogue.order_by_limits(wanted, settings_of(subject, other))
+    return {name: ChangeSetting(name, wanted[name]) for name in ordered}
 
 
-def resolve_subject(subject: str, values: Sequence[str]) -> str:
+def resolve_subject(subject: str, a: str, b: str) -> str:
     """The subject by its canonical name. Raises UsageError for an unknown subject or an invalid value."""
-    for value in values:
-        command = command_for(subject, value)
+    if subject not in (PRESET, THREADS):
+        subject = TOGETHER.join(catalogue.find_setting(name).name for name in subject.split(TOGETHER))
+    for command in (*changes_to(subject, a, b).values(), *changes_to(subject, b, a).values()):
         if isinstance(command, SetThreads):
             checked_threads(command.threads)
         if isinstance(command, ApplyPreset):
-            catalogue.find_preset(catalogue.all_presets(), value)
-    return subject if subject in (PRESET, THREADS) else catalogue.find_setting(subject).name
+            catalogue.find_preset(catalogue.all_presets(), command.name)
+    return subject
 
 
 def present_values(
@@ -77,27 +82,35 @@ def present_values(
     """The changes that put back everything that the test changes."""
     if trial.subject == THREADS and load is not None:
         return {THREADS: (SetThreads(load.threads),)}
-    names = {trial.subject}
+    present = {state.name: state.value for state in states}
     if trial.subject == PRESET:
-        presets = catalogue.all_presets()
-        found = (catalogue.find_preset(presets, value) for value in (trial.a, trial.b))
-        names = {name for preset in found for name in preset.values}
-    return {
-        trial.subject: tuple(
-            ChangeSetting(state.name, state.value) for state in states if state.name in names
-        )
-    }
+        names = {name for value in (trial.a, trial.b) for name in _values_of(PRESET, value)}
+        return {PRESET: tuple(ChangeSetting(name, now) for name, now in present.items() if name in names)}
+    # They are put back from the value that they do not have.
+    other = trial.a if _is_present(_values_of(trial.subject, trial.b), present) else trial.b
+    values = _values_of(trial.subject, other)
+    own = {name: present[name] for name in values if name in present}
+    return {name: (ChangeSetting(name, own[name]),) for name in catalogue.order_by_limits(own, values)}
+
+
+def _values_of(subject: str, value: str) -> dict[str, str]:
+    """The values of the settings of a test's subject: of a preset, or of settings."""
+    if subject == PRESET:
+        return catalogue.find_preset(catalogue.all_presets(), value).values
+    return settings_of(subject, value)
 
 
 def _holds(subject: str, value: str, before: Mapping[str, Sequence[Change]]) -> bool:
     """True if the value of a test's subject is the one that is put back after it."""
-    changes = before.get(subject, ())
+    changes = [change for changes in before.values() for change in changes]
     if subject == THREADS:
-        return command_for(subject, value) in changes
-    is_preset = subject == PRESET
-    wanted = catalogue.find_preset(catalogue.all_presets(), value).values if is_preset else {subject: value}
+        return SetThreads(int(value)) in changes
     present = {change.name: change.value for change in changes if isinstance(change, ChangeSetting)}
-    known = [(wanted[name], now) for name, now in present.items() if name in wanted]
+    return _is_present(_values_of(subject, value), present)
+
+
+def _is_present(wanted: Mapping[str, str], present: Mapping[str, str]) -> bool:
+    known = [(value, present[name]) for name, value in wanted.items() if name in present]
     return bool(known) and all(_plain(each) == _plain(now) for each, now in known)
 
 
@@ -123,7 +136,7 @@ class AbTest(Experiment):
         self._trial = trial
         self._windows = self._new_windows()
         first, second = self._windows.all[:2]
-        self.first = [command_for(trial.subject, window.value) for window in (second, first)]
+        self.first = [*self._changes_to(second.value).values(), *self._changes_to(first.value).values()]
         self._window: TrialWindow | None = None
         self._current = ""
         self._is_setting = False
@@ -152,9 +165,17 @@ class AbTest(Experiment):
         before = present_values(trial, session.load, session.settings.states)
         return cls(trial, is_by_hand=True, before=before)
 
+    def _changes_to(self, value: str) -> dict[str, ApplyPreset | SetThreads | ChangeSetting]:
+        trial = self._trial
+        return changes_to(trial.subject, value, trial.b if value == trial.a else trial.a)
+
     def check_first(self, replies: Sequence[str]) -> None:
-        values = [reply.partition("→")[2] for reply in replies]
-        if all(values) and values[0] == values[1]:
+        half = len(replies) // 2
+        values = [
+            {reply.partition(" ")[0]: reply.partition("→")[2] for reply in part}
+            for part in (replies[:half], replies[half:])
+        ]
+        if all(values[0].values()) and values[0] == values[1]:
             trial = self._trial
             raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
 
@@ -191,7 +212,7 @@ class AbTest(Experiment):
             return
         window.was_changed = self._is_setting = self._is_known = True
         window.changed_at = float("inf")
-        self.wanted = {self._trial.subject: command_for(self._trial.subject, window.value)}
+        self.wanted = self._changes_to(window.value)
 
     def applied(self, now: float) -> None:
         """The value of the window is set, unless the next one has begun meanwhile and wants its own."""
@@ -346,7 +367,7 @@ class Resolution(AbTest):
     ) -> None:
         """`history` are the ticks before the change: they tell the noise."""
         super().__init__(trial, is_by_hand=True, before=before)
-        self.first = self.first[-1:]
+        self.first = self.first[len(self.first) // 2 :]
         seconds = total_tick(history).seconds / len(history) if history else 1.0
         apart = max(1, round(trial.window_seconds / seconds))
         self._noise = noise_before(history, apart, trial.primary)
@@ -409,7 +430,7 @@ def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None,
     """The plan of a test that an operator starts, the session's `number`th. Raises UsageError if it is not
     possible.
     """
-    subject = resolve_subject(order.subject, [order.a, order.b])
+    subject = resolve_subject(order.subject, order.a, order.b)
     if subject == THREADS and load is None:
         raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
     return AbTestPlan.until_decided(

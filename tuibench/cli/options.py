@@ -486,7 +486,7 @@ def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> Ab
     from tuibench.metrics.figures import deciding_figure
 
     subject, a, b = values["ab"]
-    subject = resolve_subject(subject, [a, b])
+    subject = resolve_subject(subject, a, b)
     is_sequential = "until" in values.given
     usual = effect.until_window_seconds(plan.interval_seconds) if is_sequential else values["window"]
     window = values["window"] if "window" in values.given else usual

@@ -73,6 +73,7 @@ from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure
 from tuibench.metrics.series import Ranks, count_up_to
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.findings import Mean, Resource
+from tuibench.model.schedule import TOGETHER
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import ComparisonVerdict, Contrast
 from tuibench.model.sweep import CellFigures, CellResult, SweepPlan, SweepPoint
@@ -722,11 +723,10 @@ def brief_change(change: str, width: int) -> str:
 def ab_order(change: str, presets: Iterable[PresetState]) -> str:
     """The A/B test of a change, as `SETTING=V1,V2`; empty for a change without two values.
 
-    The values before a preset must be a preset themselves; otherwise there is no test.
+    That of a preset whose values before were no preset is of the settings that it has changed.
     """
     if found := _PRESET_CHANGE.fullmatch(change):
-        before = _preset_before(found["name"], found["steps"], tuple(presets))
-        return f"preset={before},{found['name']}" if before and before != found["name"] else ""
+        return _preset_order(found["name"], found["steps"], tuple(presets))
     found = _CHANGE.fullmatch(change)
     if found is None or found["before"] == found["after"] or "," in found["before"] + found["after"]:
         return ""
@@ -743,14 +743,22 @@ def changed_settings(change: str, presets: Iterable[PresetState]) -> tuple[str, 
     return (found["subject"],) if found else ()
 
 
-def _preset_before(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:
-    """The preset whose values the settings had before another one was set; empty if there is none."""
+def _preset_order(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:
+    """Against the preset whose values the settings had before, or of the settings that it changed; empty for
+    an unknown preset or value.
+    """
     target = next((each for each in presets if each.name == preset), None)
     if target is None:
         return ""
     old = {step["label"]: step["before"] for step in _STEP.finditer(steps)}
     values = {name: old.get(target.label(name), value) for name, value in target.values.items()}
-    return next((each.name for each in presets if each.values == values), "")
+    if before := next((each.name for each in presets if each.values == values), ""):
+        return f"preset={before},{preset}" if before != preset else ""
+    changed = [name for name in values if target.label(name) in old]
+    if not changed or "?" in old.values():
+        return ""
+    a, b = (TOGETHER.join(side[name] for name in changed) for side in (values, target.values))
+    return f"{TOGETHER.join(changed)}={a},{b}"
 
 
 def movement_text(movement: LevelMovement) -> str:

@@ -183,7 +183,8 @@ def until_window_seconds(interval_seconds: float) -> float:
 
 
 class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of an A/B test: `subject` (a setting, `preset` or `threads`) alternates between `a` and `b`.
+    """Plan of an A/B test: `subject` (a setting, several joined by `+`, `preset` or `threads`) alternates
+    between `a` and `b`.
 
     Each of the `cycles` has one window per value. A window lasts `window_seconds`, settling included; `seed`
     determines the order. A difference within `tolerance_percent` counts as equal. With `is_sequential` the
@@ -197,8 +198,9 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
             "--ab",
             section=AB_TEST,
             metavar="NAME=V1,V2",
-            help="Alternate two values: SETTING=V1,V2, preset=NAME1,NAME2 or threads=N1,N2. The duration "
-            "follows from --cycles and --window; with --until, the test ends with its verdict.",
+            help="Alternate two values: SETTING=V1,V2, preset=NAME1,NAME2, threads=N1,N2, or of several "
+            "settings S1+S2=V1+V2,V3+V4. The duration follows from --cycles and --window; with --until, the "
+            "test ends with its verdict.",
             parse=parse_ab,
             format="{0[0]}={0[1]},{0[2]}".format,
             read=lambda plan: (plan.trial.subject, plan.trial.a, plan.trial.b),

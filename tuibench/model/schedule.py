@@ -17,7 +17,8 @@ Levels are threads by default; if any stage sets a rate, every stage must name i
 Notation of other values on a command line or in a dialog. Durations: 20ms, 30s, 1m30s, 2h. Sizes as in
 MySQL's options: 512M, 4G.
 
-The two values of an A/B test: sync_binlog=1,0, and the tolerance within which they count as equal: ±2%.
+The two values of an A/B test: sync_binlog=1,0, of several settings: sync_binlog+long_query_time=1+10,0+0.5;
+and the tolerance within which they count as equal: ±2%.
 
 Weights of transactions by position: 50/50, or by name: new_order=50 payment=50.
 
@@ -107,6 +108,21 @@ def parse_ab(text: str) -> tuple[str, str, str]:
     if parts[0] == parts[1]:
         raise UsageError(f"an A/B test needs two different values, not {parts[0]} twice")
     return subject, parts[0], parts[1]
+
+
+TOGETHER = "+"
+"""Between settings that an A/B test changes together, and between their values."""
+
+
+def settings_of(subject: str, value: str) -> dict[str, str]:
+    """The values by setting: `a+b` with `1+0` is a = 1, b = 0. Raises UsageError unless each has one."""
+    names, values = subject.split(TOGETHER), value.split(TOGETHER)
+    if len(names) != len(values) or not all(values):
+        raise UsageError(
+            f"'{value}' is not a value for each of {', '.join(names)}",
+            f"{subject}={TOGETHER.join('1' for _ in names)},{TOGETHER.join('0' for _ in names)}",
+        )
+    return dict(zip(names, values, strict=True))
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:

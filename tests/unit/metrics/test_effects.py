@@ -457,7 +457,9 @@ def test_a_preset_names_the_values_that_changed() -> None:
     [
         (UNSAFE, "preset=durable,unsafe"),
         ("preset unsafe: flush_log 2 → 0, sync_binlog 100 → 0", "preset=relaxed,unsafe"),
-        ("preset unsafe: sync_binlog 1 → 0", ""),
+        ("preset unsafe: sync_binlog 1 → 0", "sync_binlog=1,0"),
+        ("preset unsafe: flush_log 2 → 0, sync_binlog 7 → 0", f"{FLUSH}+{SYNC}=2+7,0+0"),
+        ("preset unsafe: flush_log ? → 0, sync_binlog 7 → 0", ""),
         ("preset unsafe: no value changed", ""),
         ("preset gone: flush_log 1 → 0", ""),
         ("preset night: sync_binlog 1 → 0", "preset=durable,night"),

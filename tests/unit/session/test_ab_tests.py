@@ -1,7 +1,9 @@
 """A/B tests: planned ones and the operator's."""
 
+import itertools
 import math
 import random
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -9,13 +11,26 @@ import pytest
 from tests.examples import PLAN, SAMPLE
 from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
+from tests.unit.tuning.fakes import INFO
 from tuibench.ab.analysis import random_orders
-from tuibench.ab.experiment import LOOKS, AbTest, Resolution, command_for, ordered_test, present_values
+from tuibench.ab.experiment import (
+    LOOKS,
+    AbTest,
+    Resolution,
+    changes_to,
+    ordered_test,
+    present_values,
+    resolve_subject,
+)
 from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.metrics.inference import ab_order, preset_change
 from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
-from tuibench.model.settings import SettingState
+from tuibench.model.schedule import parse_ab, settings_of
+from tuibench.model.server import Flavour
+from tuibench.model.settings import PresetState, SettingState
 from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
+from tuibench.tuning.catalogue import BUILTIN_PRESETS, SETTINGS, presets_for_server, setting_state
 
 WINDOW = 6
 ALTERNATING = 51
@@ -303,6 +318,11 @@ def test_everything_that_a_test_changes_is_put_back() -> None:
         (StartAbTest(subject="sync_bin", a="1", b="0"), "sync_bin"),
         (StartAbTest(subject="threads", a="x", b="0"), "whole numbers"),
         (StartAbTest(subject="threads", a="1", b="2"), "it has no load"),
+        (
+            StartAbTest(subject=f"{SYNC}+{FLUSH}", a="1+1", b="0"),
+            f"'0' is not a value for each of {SYNC}, {FLUSH}",
+        ),
+        (StartAbTest(subject=f"{SYNC}+flush", a="1+1", b="0+0"), "flush"),
         (StartAbTest(subject="preset", a="durable", b="fast"), "fast"),
         (StartAbTest(subject=SYNC, a="1", b="0", max_seconds=5), "takes between 32 and"),
     ],
@@ -313,17 +333,88 @@ def test_what_cannot_be_tested_is_refused(order: StartAbTest, words: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("subject", "value", "command"),
+    ("subject", "value", "other", "changes"),
     [
-        ("preset", "unsafe", ApplyPreset("unsafe")),
-        ("threads", "16", SetThreads(16)),
-        ("long_query_time", "0.5", ChangeSetting("long_query_time", "0.5")),
+        ("preset", "unsafe", "durable", {"preset": ApplyPreset("unsafe")}),
+        ("threads", "16", "8", {"threads": SetThreads(16)}),
+        ("long_query_time", "0.5", "10", {"long_query_time": ChangeSetting("long_query_time", "0.5")}),
     ],
 )
-def test_every_subject_has_its_command(subject: str, value: str, command: Command) -> None:
-    assert command_for(subject, value) == command
+def test_every_subject_has_its_changes(
+    subject: str, value: str, other: str, changes: dict[str, Command]
+) -> None:
+    assert changes_to(subject, value, other) == changes
+
+
+IO, IO_MAX = "innodb_io_capacity", "innodb_io_capacity_max"
+
+
+def test_settings_that_change_together_keep_their_limits_both_ways() -> None:
+    subject, low, high = f"{IO}+{IO_MAX}", "200+2000", "4000+8000"
+    assert list(changes_to(subject, high, low).values()) == [
+        ChangeSetting(IO_MAX, "8000"),
+        ChangeSetting(IO, "4000"),
+    ]
+    assert list(changes_to(subject, low, high)) == [IO, IO_MAX]
+    states = [
+        SettingState(name=name, value=value, original="", meaning="", at_risk=False)
+        for name, value in ((IO, "200"), (IO_MAX, "2000"))
+    ]
+    both = trial(subject=subject, a=high, b=low)
+    found = present_values(both, None, states)
+    assert list(found.items()) == [
+        (IO, (ChangeSetting(IO, "200"),)),
+        (IO_MAX, (ChangeSetting(IO_MAX, "2000"),)),
+    ]
+    test = AbTest(both, is_by_hand=True, before=found)
+    assert len(test.first) == 4
+    with pytest.raises(UsageError, match="the same value with"):
+        test.check_first([f"{IO} 1 → 2", f"{IO_MAX} 3 → 4", f"{IO_MAX} 4 → 4", f"{IO} 2 → 2"])
+    test.check_first([f"{IO} 2 → 4", f"{IO_MAX} 4 → 2", f"{IO_MAX} 2 → 4", f"{IO} 4 → 2"])
+
+
+@pytest.mark.parametrize("flavour", [Flavour.MARIADB, Flavour.MYSQL])
+def test_a_change_from_any_preset_to_any_other_is_tested_between_the_values_that_it_changed(
+    flavour: Flavour,
+) -> None:
+    server = msgspec.structs.replace(INFO, flavour=flavour, version="11.8.2")
+    presets = presets_for_server(BUILTIN_PRESETS, server)
+    for first, second in itertools.permutations(presets, 2):
+        usual = {name: "0" for preset in presets for name in preset.values}
+        old = {**usual, **first.values}
+        new = {**old, **second.values}
+        change = preset_change(
+            second.name, [(second.label(name), old[name], value) for name, value in second.values.items()]
+        )
+        if old == new:
+            assert not ab_order(change, presets)
+            continue
+        subject, a, b = parse_ab(ab_order(change, presets))
+        assert resolve_subject(subject, a, b) == subject
+        assert {**new, **values_of(subject, a, presets)} == old
+        assert {**old, **values_of(subject, b, presets)} == new
+
+
+def values_of(subject: str, value: str, presets: Sequence[PresetState]) -> dict[str, str]:
+    if subject == "preset":
+        return next(preset.values for preset in presets if preset.name == value)
+    return settings_of(subject, value)
+
+
+def test_a_change_of_any_setting_is_tested_between_its_values() -> None:
+    for setting in SETTINGS:
+        for support in setting.supported:
+            server = msgspec.structs.replace(INFO, flavour=support.flavour, version="11.8.2")
+            if setting.support(server) is None:
+                continue
+            state = setting_state(setting, server, "", "")
+            values = [each for each in state.choices if each] or [str(support.low), str(support.low + 1)]
+            for a, b in itertools.pairwise(values):
+                order = ab_order(f"{setting.name} {a} → {b}", ())
+                assert parse_ab(order) == (setting.name, a, b)
+                assert resolve_subject(setting.name, a, b) == setting.name
 
 
 def test_threads_are_whole() -> None:
     with pytest.raises(UsageError, match="whole numbers"):
-        command_for("threads", "many")
+        changes_to("threads", "many", "8")
