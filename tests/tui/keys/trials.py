@@ -410,8 +410,9 @@ OWN_KEYS = (
     Keys(
         StopDialog,
         Scene(CALM, ("q",)),
-        dict.fromkeys(("escape", "n"), leads(StopDialog, LiveScreen)) | {"s": submits(Stop())},
+        dict.fromkeys(("escape", "n"), leads(StopDialog, LiveScreen)) | {"y": submits(Stop())},
     ),
+    Keys(StopDialog, Scene(CALM, ("q",)), {"s": submits(Stop())}),
     Keys(StopDialog, Scene(CALM, ("q",)), {"x": LEAVES}),
     Keys(AbTestDialog, Scene(CALM, ("A",)), {"escape": leads(AbTestDialog, LiveScreen)}),
     Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(InputDialog, LiveScreen)}),

@@ -95,7 +95,7 @@ class StopDialog(ModalScreen[bool | None]):
     """Returns True to stop the run, False to leave this viewer only, None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "dismiss(True)", "Stop"),
+        ("y,s", "dismiss(True)", "Stop"),
         ("x", "dismiss(False)", "Leave"),
         ("escape,n", "dismiss(None)", "Back"),
     ]
@@ -103,14 +103,14 @@ class StopDialog(ModalScreen[bool | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="stop-dialog") as dialog:
             dialog.border_title = "Stop the run?"
-            dialog.border_subtitle = "esc goes back"
             yield Static(
                 "It ends for all viewers: the settings are restored, and the summary is written. To leave "
                 "only this screen, press x: the run continues."
             )
             yield Static(
-                "[b][@click=screen.dismiss(True)] s  stop the run [/][/b]     "
-                "[b][@click=screen.dismiss(False)] x  leave it running [/][/b]",
+                "[b][@click=screen.dismiss(True)] y  stop the run [/][/b]     "
+                "[b][@click=screen.dismiss(False)] x  leave it running [/][/b]     "
+                "[b][@click=screen.dismiss(None)] n  go back [/][/b]",
                 classes="gap",
             )
 
