@@ -148,20 +148,32 @@ def _table(table: Table) -> Markup | None:
         case TableStyle.FIGURES:
             kinds = [None if table.is_words(place) else "number" for place in range(table.columns)]
             titles = [_title(table, place) for place in range(len(table.header))]
+            is_wide = table.columns > NARROW
+            # On a phone, each cell of a wide table has a line of its own, with the name of its column.
+            names = [
+                table.header[place] if is_wide and table.header and axis_of(table, place) is None else None
+                for place in range(table.columns)
+            ]
             head = [
                 tag("th", each, class_=kind, scope="col") for each, kind in zip(titles, kinds, strict=False)
             ]
             body = [
                 tag(
-                    "tr", [tag("td", _cell(cell), class_=kind) for cell, kind in zip(row, kinds, strict=True)]
+                    "tr",
+                    [
+                        tag("td", _cell(cell), class_=kind, data_name=name)
+                        for cell, kind, name in zip(row, kinds, names, strict=True)
+                    ],
                 )
                 if len(row) > 1
                 else tag("tr", tag("th", _cell(row[0]), colspan=table.columns, scope="rowgroup"))
                 for row in table.rows
             ]
-            is_wide = "wide" if table.columns > NARROW else None
             inside = tag(
-                "table", tag("thead", tag("tr", head)) if head else None, tag("tbody", body), class_=is_wide
+                "table",
+                tag("thead", tag("tr", head)) if head else None,
+                tag("tbody", body),
+                class_="wide" if is_wide else None,
             )
             return tag("div", inside, class_="scroll")
 
@@ -208,8 +220,14 @@ def _x(value: float, bar: Bar) -> float:
     return BAR_WIDTH / 2 * (1 + max(-1.0, min(1.0, value / bar.most)))
 
 
-HALF_PAGE = 600
-"""Charts that are wider have larger letters on a phone, where they are reduced the most."""
+LARGE, SMALL = 1120, 490
+"""Widths of a chart over the whole page; and of one of a pair, or of the whole page on a phone."""
+
+
+def in_both_widths(draw: Callable[[int, str], Markup]) -> Markup:
+    """A chart over the whole page, twice: the style sheet shows the one whose letters are not reduced."""
+    return join_markup(draw(LARGE, "wide"), draw(SMALL, "slim"))
+
 
 MOST_POINTS = 600
 """A chart is about this many pixels wide: more points would overlap."""
@@ -324,14 +342,17 @@ class ChartSpan(NamedTuple):
 
 
 class ChartStyle(NamedTuple):
-    """Style of a chart: size, format of values, stacked, logarithmic."""
+    """Style of a chart: size, format of values, stacked, logarithmic; `fits` is `wide` or `slim` if the page
+    shows only one of two.
+    """
 
-    width: int = 1000
+    width: int = LARGE
     height: int = 210
     write: Callable[[float | None], str] = units.si
     stacked: bool = False
     logarithmic: bool = False
     maximum: float | None = None
+    fits: str = ""
 
 
 class ChartScale:
@@ -381,7 +402,7 @@ def time_chart(span: ChartSpan, style: ChartStyle, series: Sequence[Series], lab
         _marks(scale, span),
         _names(scale, series),
         tag("line", class_="cursor", x1=0, x2=0, y1=TOP, y2=scale.bottom),
-        class_="chart wide" if style.width > HALF_PAGE else "chart",
+        class_=f"chart {style.fits}".rstrip(),
         viewBox=f"0 0 {style.width} {style.height}",
         role="img",
         aria_label=label,

@@ -23,6 +23,7 @@ from tuibench.metrics.figures import read
 from tuibench.model.findings import Mean
 from tuibench.model.tick import US_PER_MS, Histogram, Sample, Tick, bucket_upper_bound
 from tuibench.report.html_chart import (
+    LARGE,
     TOP,
     UNSTYLED,
     ChartSpan,
@@ -33,6 +34,7 @@ from tuibench.report.html_chart import (
     TimeAxis,
     block_markup,
     blocks_markup,
+    in_both_widths,
     join_markup,
     stack_series,
     tag,
@@ -299,7 +301,7 @@ def draw_charts(axis: TimeAxis, span: ChartSpan) -> Iterator[tuple[str, DrawnCha
 def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
     shown = stack_series(series) if plot.stacked else series
     style = ChartStyle(
-        width=560 if plot.group else 1120,
+        width=560,
         height=170 if plot.group else 230,
         write=plot.write,
         stacked=plot.stacked,
@@ -327,14 +329,19 @@ def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
         keys,
         tag("span", MEAN, class_="when", data_text=MEAN),
     )
+
+    def draw(width: int, fits: str) -> Markup:
+        return time_chart(span, style._replace(width=width, fits=fits), shown, label)
+
+    picture = draw(style.width, "") if plot.group else in_both_widths(draw)
     return DrawnChart(
-        tag("figure", caption, time_chart(span, style, shown, label), id=plot.id),
+        tag("figure", caption, picture, id=plot.id),
         plot.group,
         [[plot.write(value) for value in one.means] for one in series],
     )
 
 
-WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 1120, 250, 58, 30, 24
+HEIGHT, LEFT, RIGHT, BOTTOM = 250, 58, 30, 24
 BARS = 90
 RANKS = (50.0, 95.0, 99.0, 99.9)
 MARGIN = 1.15
@@ -346,18 +353,20 @@ DECADE_STEPS = (1, 2, 5)
 class _Axis:
     """Conversion of latencies in ms to coordinates."""
 
-    def __init__(self, latencies: Histogram) -> None:
+    def __init__(self, latencies: Histogram, width: int) -> None:
+        self.right = width - RIGHT
         self.low = max(latencies.min_us, 1) / US_PER_MS / MARGIN
         self.high = max(latencies.max_us / US_PER_MS * MARGIN, self.low * 2)
 
     def x(self, ms: float) -> float:
         share = math.log(max(ms, self.low) / self.low) / math.log(self.high / self.low)
-        return LEFT + min(share, 1.0) * (WIDTH - RIGHT - LEFT)
+        return LEFT + min(share, 1.0) * (self.right - LEFT)
 
     @property
     def ticks(self) -> list[float]:
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        steps = DECADE_STEPS if len(powers) <= 4 else (1,)
+        has_room = len(powers) * len(DECADE_STEPS) * LABEL_WIDTH <= self.right - LEFT
+        steps = DECADE_STEPS if has_room else (1,)
         places = (step * 10.0**power for power in powers for step in steps)
         return [place for place in places if self.low <= place <= self.high]
 
@@ -366,13 +375,17 @@ def latency_chart(latencies: Histogram) -> Markup | None:
     """The SVG; None without latencies."""
     if not latencies.count:
         return None
-    axis = _Axis(latencies)
+    return in_both_widths(partial(_latency_picture, latencies))
+
+
+def _latency_picture(latencies: Histogram, width: int, fits: str) -> Markup:
+    axis = _Axis(latencies, width)
     bars = _bars(latencies, axis)
     most = max(bars)
     return tag(
         "svg",
-        [_bar(place, times / most) for place, times in enumerate(bars) if times],
-        tag("line", class_="grid", x1=LEFT, x2=WIDTH - RIGHT, y1=HEIGHT - BOTTOM, y2=HEIGHT - BOTTOM),
+        [_bar(axis, place, times / most) for place, times in enumerate(bars) if times],
+        tag("line", class_="grid", x1=LEFT, x2=axis.right, y1=HEIGHT - BOTTOM, y2=HEIGHT - BOTTOM),
         [
             tag(
                 "text",
@@ -385,7 +398,8 @@ def latency_chart(latencies: Histogram) -> Markup | None:
             for ms in axis.ticks
         ],
         _ranks(latencies, axis),
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        class_=fits,
+        viewBox=f"0 0 {width} {HEIGHT}",
         role="img",
         aria_label=f"Distribution of {units.count(latencies.count)} latencies",
     )
@@ -396,13 +410,13 @@ def _bars(latencies: Histogram, axis: _Axis) -> list[int]:
     found = [0] * BARS
     for bucket, times in latencies.counts.items():
         ms = min(bucket_upper_bound(bucket), latencies.max_us) / US_PER_MS
-        share = (axis.x(ms) - LEFT) / (WIDTH - RIGHT - LEFT)
+        share = (axis.x(ms) - LEFT) / (axis.right - LEFT)
         found[min(int(share * BARS), BARS - 1)] += times
     return found
 
 
-def _bar(place: int, share: float) -> Markup:
-    width = (WIDTH - RIGHT - LEFT) / BARS
+def _bar(axis: _Axis, place: int, share: float) -> Markup:
+    width = (axis.right - LEFT) / BARS
     height = max(share * (HEIGHT - BOTTOM - TOP - 30), 1.0)
     return tag(
         "rect",
@@ -433,7 +447,7 @@ def _row(x: float, taken: list[float]) -> int:
 
 def _rank(name: str, ms: float, axis: _Axis, row: int) -> Markup:
     x, y = axis.x(ms), 12 + 14 * row
-    near = x > WIDTH - RIGHT - LABEL_WIDTH
+    near = x > axis.right - LABEL_WIDTH
     return tag(
         "g",
         tag("line", x1=x, x2=x, y1=y - 8, y2=HEIGHT - BOTTOM),
@@ -503,9 +517,6 @@ def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-LARGE, SMALL = 1000, 490
-"""Widths of a chart over the whole page, and of one of a pair."""
-
 THREADS_HEIGHT = 230
 THREADS_LEFT, THREADS_RIGHT, THREADS_TOP, THREADS_BOTTOM = 58, 24, 14, 24
 DOT, WHISKER = 3, 4
@@ -551,17 +562,21 @@ def threads_chart(
     *,
     width: int = LARGE,
 ) -> Markup:
-    place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
-    parts = units.axis_parts(place.top)
-    picture = tag(
-        "svg",
-        [_grid(place, place.top * part / parts, write) for part in range(parts + 1)],
-        [_label(place, each) for each in threads],
-        [_line(place, line, colour(number)) for number, line in enumerate(lines)],
-        viewBox=f"0 0 {width} {THREADS_HEIGHT}",
-        role="img",
-        aria_label=f"{title} against threads",
-    )
+    def draw(width: int, fits: str) -> Markup:
+        place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
+        parts = units.axis_parts(place.top)
+        return tag(
+            "svg",
+            [_grid(place, place.top * part / parts, write) for part in range(parts + 1)],
+            [_label(place, each) for each in threads],
+            [_line(place, line, colour(number)) for number, line in enumerate(lines)],
+            class_=fits or None,
+            viewBox=f"0 0 {width} {THREADS_HEIGHT}",
+            role="img",
+            aria_label=f"{title} against threads",
+        )
+
+    picture = in_both_widths(draw) if width == LARGE else draw(width, "")
     key = [
         tag("span", tag("i"), line.name, class_=f"key n{colour(number)}") for number, line in enumerate(lines)
     ]

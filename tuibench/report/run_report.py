@@ -40,9 +40,8 @@ from tuibench.record.reader import Run
 from tuibench.record.recorder import PlanRecord
 from tuibench.report.analysis import analysis
 from tuibench.report.answer import answer_sentence, answer_table
-from tuibench.report.html_chart import ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
+from tuibench.report.html_chart import SMALL, ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
 from tuibench.report.html_plots import (
-    SMALL,
     DrawnChart,
     ThreadsLine,
     document_page,
@@ -224,7 +223,7 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
         if best.p95_ms is not None:
             yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "of its transactions"
         yield "transactions", count(summary.transactions.total), f"in {hms(summary.seconds)}"
-        yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
+        yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
         return
     yield (
         "transactions per second",
@@ -242,7 +241,7 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if summary.watched is not None:
         yield "rollbacks", count(summary.watched.rollbacks), "by ROLLBACK statements"
         return
-    yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
+    yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
 
 
 def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, str, str]]:
@@ -262,7 +261,7 @@ def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, st
             f"{count(found.plateau.mean)} TPS",
             f"± {count(half)}" if half else "without an interval",
         )
-    yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
+    yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
 
 
 # Charts over time, changes

@@ -43,8 +43,8 @@ from tuibench.model.sweep import (
     VersionsSetup,
 )
 from tuibench.record.recorder import pretty_json
-from tuibench.report.html_chart import Markup, join_markup, tag
-from tuibench.report.html_plots import LARGE, SMALL, ThreadsLine, colour, document_page, threads_chart
+from tuibench.report.html_chart import LARGE, SMALL, Markup, join_markup, tag
+from tuibench.report.html_plots import ThreadsLine, colour, document_page, threads_chart
 from tuibench.sweep import tables
 from tuibench.sweep.bisection import bisection_blocks
 from tuibench.sweep.tables import (

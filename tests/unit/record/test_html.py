@@ -195,7 +195,8 @@ def test_the_answer_is_whole_before_the_first_section(run: Run) -> None:
     )
     places = [lead.index(part) for part in parts]
     assert places == sorted(places)
-    assert lead.count("<svg") == lead.count('class="wide"') == 1
+    assert [lead.count(f'<svg class="chart {width}"') for width in ("wide", "slim")] == [1, 1]
+    assert lead.count('class="wide"') == 1
 
 
 def test_a_run_without_warnings_says_so(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_a_run_without_warnings_says_so(tmp_path: Path) -> None:
 
 def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
     page = html_report(run)
-    assert page.count('class="mark"') == len(re.findall('class="chart( wide)?"', page)) > 8
+    assert page.count('class="mark"') == len(re.findall('class="chart( wide| slim)?"', page)) > 8
     card = page[page.index('class="card"') :]
     assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("too noisy to tell")
 
@@ -611,7 +612,10 @@ def saturation(run: Run) -> str:
 
 def test_steps_stand_in_the_order_of_their_levels(saturation_run: Run) -> None:
     section = saturation(saturation_run)
-    places = [section.index(f'<tr><td class="number">{level}</td>') for level in ("1", "2", "4", "8")]
+    places = [
+        section.index(f'<tr><td class="number" data-name="threads">{level}</td>')
+        for level in ("1", "2", "4", "8")
+    ]
     assert places == sorted(places)
     assert places[2] < section.index(">saturated<") < places[3]
     assert places[1] < section.index("once more, not stable") < places[2]
@@ -631,7 +635,7 @@ def test_a_probe_of_rates_says_so(saturation_run: Run) -> None:
     paced_run = replace(saturation_run, summary=replace(saturation_run.summary, probe=paced))
     section = saturation(paced_run)
     assert "TPS against rate" in html_report(paced_run)
-    assert '<td class="number">no rate</td>' in section
+    assert '<td class="number" data-name="rate/s">no rate</td>' in section
 
 
 def test_without_a_probe_there_is_no_section(saturation_run: Run) -> None:

@@ -15,6 +15,7 @@ from tuibench.errors import UsageError
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Mean
 from tuibench.model.sweep import Sweep, SweepVariant
+from tuibench.report.html_chart import SMALL
 from tuibench.report.html_plots import ThreadsLine, threads_chart
 from tuibench.sweep.formats import (
     SweepExport,
@@ -213,8 +214,8 @@ def test_the_page_is_well_formed_and_by_itself() -> None:
 
 def test_each_figure_has_a_chart_with_a_line_for_each_variant() -> None:
     page = sweep_html(sweeps.sweep())
-    assert page.count("<svg") == 7
-    assert page.count('class="s1"') == page.count('class="s2"') == 7
+    assert page.count("<svg") == 8
+    assert page.count('class="s1"') == page.count('class="s2"') == 8
 
 
 def test_a_sweep_of_which_nothing_is_known_is_a_page_too() -> None:
@@ -229,7 +230,7 @@ def test_comparisons_have_no_page() -> None:
 
 def test_threads_stand_at_equal_distances_and_higher_is_higher() -> None:
     line = ThreadsLine("durable", {1: mean(10), 8: mean(20), 64: mean(40)})
-    picture = threads_chart("TPS", (1, 8, 64), (line,))
+    picture = threads_chart("TPS", (1, 8, 64), (line,), width=SMALL)
     first, second, third = map(float, X.findall(picture))
     assert third - second == pytest.approx(second - first)
     heights = [float(y) for y in re.findall(r'cy="([0-9.]+)"', picture)]
@@ -237,18 +238,20 @@ def test_threads_stand_at_equal_distances_and_higher_is_higher() -> None:
 
 
 def test_an_interval_is_drawn_and_one_that_reaches_below_zero_is_cut_there() -> None:
-    wide = threads_chart("TPS", (1,), (ThreadsLine("durable", {1: mean(100, 1000)}),))
+    wide = threads_chart("TPS", (1,), (ThreadsLine("durable", {1: mean(100, 1000)}),), width=SMALL)
     assert wide.count('d="M') == 1
     assert "100 ± 1000" in wide
     assert ">200<" in wide
     assert ">1.5 k<" not in wide
-    assert threads_chart("TPS", (1,), (ThreadsLine("durable", {1: mean(100)}),)).count('d="M') == 0
+    assert (
+        threads_chart("TPS", (1,), (ThreadsLine("durable", {1: mean(100)}),), width=SMALL).count('d="M') == 0
+    )
 
 
 def test_a_gap_is_no_line() -> None:
     line = ThreadsLine("durable", {1: mean(10), 4: mean(20)})
-    with_gap = threads_chart("TPS", (1, 2, 4), (line,))
-    without = threads_chart("TPS", (1, 4), (line,))
+    with_gap = threads_chart("TPS", (1, 2, 4), (line,), width=SMALL)
+    without = threads_chart("TPS", (1, 4), (line,), width=SMALL)
     assert (with_gap.count("L"), without.count("L")) == (0, 1)
 
 
