@@ -262,8 +262,35 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
+UNBROKEN_HYPHEN = "\N{NON-BREAKING HYPHEN}"
+
+
+class WholeNames(click.HelpFormatter):
+    """Breaks lines between words only: click also breaks after the hyphens of an option's name."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", UNBROKEN_HYPHEN))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = NAME_COLUMN_WIDTH, col_spacing: int = 2
+    ) -> None:
+        whole = [(name, text.replace("-", UNBROKEN_HYPHEN)) for name, text in rows]
+        super().write_dl(whole, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(UNBROKEN_HYPHEN, "-")
+
+
+class HelpContext(click.Context):
+    """The context of every command."""
+
+    formatter_class = WholeNames
+
+
 class SectionedCommand(click.Command):
     """A command whose help is divided into sections and ends with examples."""
+
+    context_class = HelpContext
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return ["[OPTIONS]", *(_argument_usage(each) for each in self._arguments())]
@@ -271,7 +298,7 @@ class SectionedCommand(click.Command):
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if found := [(_argument_usage(each), each.help or "") for each in self._arguments()]:
             with formatter.section("Arguments"):
-                formatter.write_dl(found, col_max=NAME_COLUMN_WIDTH)
+                formatter.write_dl(found)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -282,7 +309,7 @@ class SectionedCommand(click.Command):
             sections[OPTIONS] = sections.get(OPTIONS, []) + sections.pop(OTHER_OPTIONS)
         for title in sorted(sections, key=SECTION_ORDER.index):
             with formatter.section(title):
-                formatter.write_dl(sections[title], col_max=NAME_COLUMN_WIDTH)
+                formatter.write_dl(sections[title])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if lines := example_lines(self.name or ""):

@@ -107,6 +107,8 @@ def command_module(name: str) -> ModuleType:
 class LazyGroup(click.Group):
     """Lists commands from the table, and imports only the called one."""
 
+    context_class = arguments.HelpContext
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 

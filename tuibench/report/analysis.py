@@ -28,7 +28,7 @@ from tuibench.mysql.errors import error_name
 from tuibench.probe.text import probe_blocks
 from tuibench.record.reader import Run
 from tuibench.tune.text import tune_blocks
-from tuibench.units import DASH, count, decimal, hms, milliseconds, percent
+from tuibench.units import DASH, count, decimal, hms, milliseconds, percent, pluralize
 
 STEADY, UNSTEADY = 0.05, 0.25
 LONG_TAIL = 5.0
@@ -118,9 +118,9 @@ def _transactions(run: Run) -> Iterator[str]:
     ]
     attempts = figures.transactions.total + figures.errors.total
     yield (
-        f"{count(figures.errors.total)} statements failed, "
+        f"{pluralize(figures.errors.total, 'statement')} failed, "
         f"{percent(100 * figures.errors.total / attempts, 2)} of the attempts: {join_words(codes)}; "
-        f"{count(figures.retries)} transactions were retried, {count(figures.failed)} failed."
+        f"retried: {pluralize(figures.retries, 'transaction')}, failed: {count(figures.failed)}."
     )
 
 

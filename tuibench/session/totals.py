@@ -28,6 +28,7 @@ from tuibench.model.tick import (
     slowest_of,
 )
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
+from tuibench.units import pluralize
 
 NO_TIME = 1e-9
 
@@ -351,7 +352,7 @@ class Alarms:
             alarms += self._once(EventKind.ERRORS, f"errors: {codes}")
         if reconnects := tick.sums.get("reconnects"):
             count = round(reconnects)
-            alarms += self._once(EventKind.RECONNECT, f"{count} connections were reopened")
+            alarms += self._once(EventKind.RECONNECT, f"{pluralize(count, 'connection')} reopened")
         return alarms
 
     def report_unresponsive(self, overdue: Sequence[str], silent: Sequence[str]) -> None:

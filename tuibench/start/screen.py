@@ -33,6 +33,7 @@ from tuibench.errors import TuibenchError
 from tuibench.model.findings import Finding, Severity
 from tuibench.tui.styled_app import DisplayOptions, StyledApp
 from tuibench.tui.text import to_ascii
+from tuibench.units import pluralize
 
 
 class FormValues(msgspec.Struct, frozen=True, kw_only=True):
@@ -341,7 +342,7 @@ def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
                 lines += _finding_lines(finding)
     well = sum(finding.severity is Severity.OK for finding in seen.findings)
     if well:
-        lines.append(Content.assemble(("✓ ", "$success"), (f"{well} checks passed", "$muted")))
+        lines.append(Content.assemble(("✓ ", "$success"), (f"{pluralize(well, 'check')} passed", "$muted")))
     return _join_lines(lines)
 
 

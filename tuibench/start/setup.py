@@ -45,7 +45,7 @@ from tuibench.start.screen import (
     WorkProgress,
 )
 from tuibench.tuning.restore import leftover_warnings
-from tuibench.units import count, duration
+from tuibench.units import count, duration, pluralize
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
 from tuibench.workload.datasets import build_data_set
@@ -517,7 +517,7 @@ async def _create_tables(target: Target, program: Program, on_progress: Progress
 
     method = LoadOptions(parallel=LOADING_CONNECTIONS)
     made = await prepare_tables(target, program, method=method, progress=progress, create_database=True)
-    return f"{made.tables} tables with {made.rows:,} rows in {made.seconds:.1f} s"
+    return f"{pluralize(made.tables, 'table')} with {pluralize(made.rows, 'row')} in {made.seconds:.1f} s"
 
 
 async def _can_create_tables(target: Target, program: Program) -> bool:

@@ -39,6 +39,7 @@ from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneProgress
 from tuibench.tui.charts import ChartHistory, ChartPoint, ChartState, TimeGrid, chart_point, make_grid
+from tuibench.units import pluralize
 
 MAX_SAMPLES = 61
 """Number of full samples, for panels that cover the last minute only."""
@@ -319,7 +320,7 @@ def next_view(view: View, message: ViewMessage) -> View:
         case CommitCosts(costs=costs):
             return msgspec.structs.replace(view, costs=costs)
         case SampleGap():
-            words = f"{message.samples} samples are missing: this screen was too slow for them"
+            words = f"this screen was too slow for {pluralize(message.samples, 'sample')}"
             return with_note(view, words, ok=False)
         case Hello():
             start = initial_view(message)

@@ -348,8 +348,8 @@ def _check_resumable(name: str, head: TuneLogHead, here: TuneLogHead, states: It
     """Raises UsageError if the earlier blocks say nothing about this run."""
     if replace(head, candidates=()) != here:
         raise UsageError(
-            f"{name} was {head.profile} with {head.threads} threads on {head.server}, "
-            f"this is {here.profile} with {here.threads} threads on {here.server}",
+            f"{name} was {head.profile} with {pluralize(head.threads, 'thread')} on {head.server}, "
+            f"this is {here.profile} with {pluralize(here.threads, 'thread')} on {here.server}",
             "resume it with the same profile, threads and server",
         )
     now = {state.name: state.value for state in states}

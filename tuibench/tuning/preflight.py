@@ -497,7 +497,7 @@ def check_idle_connections(facts: Facts) -> Finding:
         return ok(name, f"the server allows idle connections for {limit:,} s")
     return warning(
         name,
-        f"at {rate:g} transactions/s {threads} connections may be idle for {idle:.0f} s, "
+        f"at {rate:g} transactions/s {pluralize(threads, 'connection')} may be idle for {idle:.0f} s, "
         f"the server closes them after {limit:,} s: transactions will fail",
         f"SET GLOBAL wait_timeout={math.ceil(idle * 2)}, or run with fewer --threads",
     )
