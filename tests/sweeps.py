@@ -8,7 +8,6 @@ from tests import examples
 from tuibench.model.server import Environment, HostFacts, RoundTrip
 from tuibench.model.sweep import (
     Cell,
-    CellFigures,
     CellOrder,
     CellResult,
     DataReady,
@@ -61,21 +60,22 @@ def record(plan: SweepPlan = PLAN, **server: Any) -> SweepRecord:
 
 
 def result(cell: Cell, tps: float = 100.0, **changes: Any) -> CellResult:
-    figures = CellFigures(
-        headline=tps,
-        tps=tps,
-        qps=6 * tps,
-        avg_ms=1.5,
-        p95_ms=3.25,
-        errors=1,
-        slow_queries=2,
-        open_tables=25,
-        questions_per_second=6 * tps + 3,
-        cpu_server=40.0,
-        cpu_tuibench=10.0,
-        cpu_total=60.0,
-        memory_server_bytes=256 * 2**20,
-    )
+    figures = {
+        "headline": tps,
+        "tps": tps,
+        "qps": 6 * tps,
+        "avg_ms": 1.5,
+        "p95_ms": 3.25,
+        "errors": 1.0,
+        "retries": 0.0,
+        "slow_queries": 2.0,
+        "open_tables": 25.0,
+        "questions_per_second": 6 * tps + 3,
+        "cpu_server": 40.0,
+        "cpu_tuibench": 10.0,
+        "cpu_total": 60.0,
+        "memory_server_bytes": 256.0 * 2**20,
+    }
     done = CellResult(
         cell=cell,
         outcome="done",
@@ -90,10 +90,9 @@ def result(cell: Cell, tps: float = 100.0, **changes: Any) -> CellResult:
 
 def costing(done: CellResult, **costs: float) -> CellResult:
     """The result with the cost of a transaction; a query costs a twentieth."""
-    assert done.figures is not None
-    per_query = {name: value / 20 for name, value in costs.items()}
-    figures = msgspec.structs.replace(done.figures, per_transaction=costs, per_query=per_query)
-    return msgspec.structs.replace(done, figures=figures)
+    per_transaction = {f"{name}_per_transaction": value for name, value in costs.items()}
+    per_query = {f"{name}_per_query": value / 20 for name, value in costs.items()}
+    return msgspec.structs.replace(done, figures=done.figures | per_transaction | per_query)
 
 
 def failed(cell: Cell, why: str = "the server went away") -> CellResult:

@@ -76,7 +76,7 @@ from tuibench.model.findings import Mean, Resource
 from tuibench.model.schedule import TOGETHER
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import ComparisonVerdict, Contrast
-from tuibench.model.sweep import CellFigures, CellResult, SweepPlan, SweepPoint
+from tuibench.model.sweep import CellResult, SweepPlan, SweepPoint
 from tuibench.model.tick import Histogram, Tick, total_tick
 
 
@@ -366,23 +366,38 @@ def estimate_mean(values: Sequence[float]) -> MeanEstimate:
     return MeanEstimate(mean, two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
 
 
+RUN_FIGURES = (
+    "headline",
+    "tps",
+    "qps",
+    "avg_ms",
+    "p95_ms",
+    "errors",
+    "retries",
+    "slow_queries",
+    "open_tables",
+    "questions_per_second",
+    "cpu_server",
+    "cpu_tuibench",
+    "cpu_total",
+    "memory_server_bytes",
+    "memory_used_bytes",
+)
+"""Figures of a sweep's run that the table has under another name, or reads from a tick in another way: counts
+since its beginning, means over its samples, and the most in one of them.
+"""
+MORE = tuple(
+    figure.name
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
+    if figure.name not in RUN_FIGURES and f"{figure.name}_ms" not in RUN_FIGURES
+)
+"""The other figures of the table."""
 COSTS = tuple(
     f"{resource}_per_{operation}" for operation in ("transaction", "query") for resource in Resource
 )
 """The cost of an operation."""
-MORE = tuple(
-    figure.name
-    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
-    if figure.name not in CellFigures.__struct_fields__
-    and f"{figure.name}_ms" not in CellFigures.__struct_fields__
-)
-"""Figures of the table beside those with a field of their own."""
-FIGURES = (
-    *(name for name in CellFigures.__struct_fields__ if name not in ("per_transaction", "per_query", "more")),
-    *MORE,
-    *COSTS,
-)
-"""All figures of a run, by name."""
+FIGURES = (*RUN_FIGURES, *MORE, *COSTS)
+"""All figures of a sweep's run, by name."""
 
 
 def mean_with_interval(values: Sequence[float]) -> Mean:
@@ -397,7 +412,7 @@ def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepP
     """Each combination that has a result, in the order of the plan."""
     runs: dict[tuple[str, str, int], list[CellResult]] = {}
     for result in results:
-        if result.outcome == "done" and result.figures is not None:
+        if result.outcome == "done" and result.figures:
             cell = result.cell
             runs.setdefault((cell.case.name, cell.variant.name, cell.threads), []).append(result)
     wanted = (
@@ -411,10 +426,7 @@ def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepP
 
 def _sweep_point(runs: Sequence[CellResult]) -> SweepPoint:
     first = runs[0]
-    measured = [run.figures for run in runs if run.figures is not None]
-    known = {
-        name: [value for each in measured if (value := each.value(name)) is not None] for name in FIGURES
-    }
+    known = {name: [run.figures[name] for run in runs if name in run.figures] for name in FIGURES}
     return SweepPoint(
         case=first.cell.case,
         variant=first.cell.variant,

@@ -206,52 +206,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.case.name}{under}, {self.threads} thread{plural}, run {self.repeat}"
 
 
-class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a cell; None if unknown.
-
-    `headline` is the profile's headline figure, or else transactions per second. Rates are per second of the
-    measured time, latencies milliseconds. `errors`, `retries` and `slow_queries` are counts. Questions are
-    the server's count without tuibench's sampling. `open_tables` is the maximum number of tables open at the
-    same time. CPU figures are percent of the whole host, the server's memory is its resident set; None for a
-    server on another host. `per_transaction` and `per_query` are the cost of an operation, by the names of
-    `Resource`; unknown resources are absent. `more` has the other figures of `metrics.figures`, by name.
-    """
-
-    headline: float
-    tps: float
-    qps: float
-    avg_ms: float | None = None
-    p95_ms: float | None = None
-    errors: float = 0
-    retries: float = 0
-    slow_queries: float | None = None
-    open_tables: float | None = None
-    questions_per_second: float | None = None
-    cpu_server: float | None = None
-    cpu_tuibench: float | None = None
-    cpu_total: float | None = None
-    memory_server_bytes: float | None = None
-    memory_used_bytes: float | None = None
-    per_transaction: dict[str, float] = {}
-    per_query: dict[str, float] = {}
-    more: dict[str, float] = {}
-
-    def value(self, name: str) -> float | None:
-        """A figure by its name; the cost of an operation as server_cpu_us_per_transaction."""
-        resource, _, operation = name.rpartition("_per_")
-        if operation == "transaction":
-            return self.per_transaction.get(resource)
-        if operation == "query":
-            return self.per_query.get(resource)
-        found: float | None = getattr(self, name, None)
-        return self.more.get(name) if found is None else found
-
-
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
     """Result of a cell. A "failed" cell has the reason, and no valid figures.
 
     `attempt` counts from 1. `seconds` is the total time, `run` the folder of its record inside the sweep's
-    folder. `headline` is the name of the headline figure. `limited` is True if the client was the bottleneck.
+    folder. `headline` is the name of the headline figure. `figures` are those of `metrics.inference.FIGURES`,
+    absent if unknown. `limited` is True if the client was the bottleneck.
     `cores` and `memory_total_bytes` are those of the server's host, if known. `beginning` are the readings
     before the load (`sweep.beginning`), unless it began as it was.
     """
@@ -261,7 +221,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
     attempt: int = 1
     failure: str = ""
     headline: str = TPS
-    figures: CellFigures | None = None
+    figures: dict[str, float] = {}
     started_at: float = 0.0
     seconds: float = 0.0
     run: str = ""
@@ -344,7 +304,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of one combination together; `figures` by the fields of `Figures`, absent if unknown."""
+    """The runs of one combination together; `figures` by their names, absent if unknown."""
 
     case: SweepCase
     variant: SweepVariant

@@ -173,12 +173,11 @@ def _starts_text(sweep: Sweep) -> str:
 def cell_result_text(result: CellResult) -> str:
     """A cell's result in a few words."""
     figures = result.figures
-    if figures is None:
+    if not figures:
         return f"failed: {result.failure}"
     limited = ", client-limited" if result.limited else ""
-    return (
-        f"{rate_text(figures.headline)} {result.headline}, p95 {units.milliseconds(figures.p95_ms)}{limited}"
-    )
+    p95 = units.milliseconds(figures.get("p95_ms"))
+    return f"{rate_text(figures['headline'])} {result.headline}, p95 {p95}{limited}"
 
 
 @contextmanager

@@ -391,7 +391,7 @@ def sweep_runs_csv(sweep: Sweep) -> str:
 
 
 def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
-    cell, figures = result.cell, result.figures
+    cell = result.cell
     return (
         cell.case.name,
         cell.variant.name,
@@ -407,7 +407,7 @@ def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
         "on" if has_binlog(sweep, cell.variant) else "off",
         cell.case.size,
         data_files_bytes(sweep, cell.case.data),
-        *(figures.value(name) if figures is not None else None for name in FIGURES),
+        *map(result.figures.get, FIGURES),
     )
 
 

@@ -36,7 +36,6 @@ from tuibench.metrics.inference import mean_with_interval
 from tuibench.model.option import Option, check_range
 from tuibench.model.server import ServerInfo, ServerLimits
 from tuibench.model.sweep import (
-    CellFigures,
     ServerBuild,
     Sweep,
     SweepEnvironment,
@@ -174,7 +173,8 @@ def reproduce(
     )
 
 
-Levels = dict[tuple[str, int, int], list[list[CellFigures]]]
+Figures = dict[str, float]
+Levels = dict[tuple[str, int, int], list[list[Figures]]]
 """The figures of each start, by case, place of the variant, and threads."""
 
 
@@ -260,7 +260,7 @@ def _levels(sweep: Sweep) -> Levels:
     names = [variant.name for variant in sweep.record.plan.variants]
     found: Levels = {}
     for result in sorted(sweep.done, key=lambda result: result.cell.repeat):
-        if result.figures is not None:
+        if result.figures:
             cell = result.cell
             key = (cell.case.name, names.index(cell.variant.name), cell.threads)
             found.setdefault(key, []).append([result.figures])
@@ -354,13 +354,12 @@ def reproduction(there: There, here: Sweep) -> tuple[list[Block], bool]:
 
 
 def _rows(
-    name: str, there: Sequence[Sequence[CellFigures]], here: Sequence[Sequence[CellFigures]], but: str
+    name: str, there: Sequence[Sequence[Figures]], here: Sequence[Sequence[Figures]], but: str
 ) -> Iterator[tuple[str, ...]]:
     """A row for each figure that both sides have."""
     for figure, title, write in SIDE_FIGURES:
         values = [
-            [[value for one in start if (value := one.value(figure)) is not None] for start in side]
-            for side in (there, here)
+            [[one[figure] for one in start if figure in one] for start in side] for side in (there, here)
         ]
         if not all(side and all(side) for side in values):
             continue

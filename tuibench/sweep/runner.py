@@ -32,7 +32,6 @@ from tuibench.model.summary import Summary, struct_differences
 from tuibench.model.sweep import (
     TPS,
     Cell,
-    CellFigures,
     CellResult,
     DataDropped,
     DataReady,
@@ -61,31 +60,32 @@ from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program import Program
 
 
-def cell_figures(summary: Summary, samples: Sequence[Sample]) -> CellFigures:
-    """The figures of a run; `samples` are those of its measured time."""
+def cell_figures(summary: Summary, samples: Sequence[Sample]) -> dict[str, float]:
+    """The figures of a run that are known, by name; `samples` are those of its measured time."""
     tps = summary.transactions.per_second
     latency, counted = summary.latency_ms, summary.reconciliation
     questions = None if counted.questions_server is None else counted.questions_server - counted.own
-    return CellFigures(
-        headline=summary.headline.value if summary.headline else tps,
-        tps=tps,
-        qps=summary.queries.per_second,
-        avg_ms=latency.avg if latency else None,
-        p95_ms=latency.p95 if latency else None,
-        errors=summary.errors.total,
-        retries=summary.retries,
-        slow_queries=summary.server.deltas.get(Counter.SLOW_QUERIES),
-        open_tables=_most(samples, "open_tables"),
-        questions_per_second=None if questions is None else questions / (summary.seconds or 1e-9),
-        cpu_server=_mean(samples, "cpu_server"),
-        cpu_tuibench=_mean(samples, "cpu_tuibench"),
-        cpu_total=_mean(samples, "cpu_total"),
-        memory_server_bytes=_most(samples, "memory_server"),
-        memory_used_bytes=_most(samples, "memory_used"),
-        per_transaction=summary.operation_cost.per_transaction,
-        per_query=summary.operation_cost.per_query,
-        more={name: summary.figures[name] for name in MORE if name in summary.figures},
-    )
+    found = {
+        "headline": summary.headline.value if summary.headline else tps,
+        "tps": tps,
+        "qps": summary.queries.per_second,
+        "avg_ms": latency.avg if latency else None,
+        "p95_ms": latency.p95 if latency else None,
+        "errors": summary.errors.total,
+        "retries": summary.retries,
+        "slow_queries": summary.server.deltas.get(Counter.SLOW_QUERIES),
+        "open_tables": _most(samples, "open_tables"),
+        "questions_per_second": None if questions is None else questions / (summary.seconds or 1e-9),
+        "cpu_server": _mean(samples, "cpu_server"),
+        "cpu_tuibench": _mean(samples, "cpu_tuibench"),
+        "cpu_total": _mean(samples, "cpu_total"),
+        "memory_server_bytes": _most(samples, "memory_server"),
+        "memory_used_bytes": _most(samples, "memory_used"),
+        **{name: summary.figures.get(name) for name in MORE},
+        **{f"{name}_per_transaction": cost for name, cost in summary.operation_cost.per_transaction.items()},
+        **{f"{name}_per_query": cost for name, cost in summary.operation_cost.per_query.items()},
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _known(samples: Iterable[Sample], figure: str) -> list[float]:

@@ -239,7 +239,7 @@ def _columns(sweep: Sweep) -> tuple[str, ...]:
 
 def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
     cell, figures = result.cell, result.figures
-    if figures is None:
+    if not figures:
         return (units.DASH,) * len(COLUMNS)
     return (
         units.count(result.cores),
@@ -249,12 +249,12 @@ def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
         str(cell.threads),
         cell.case.size,
         units.binary_size(data_files_bytes(sweep, cell.case.data)),
-        units.percent(figures.cpu_server),
-        units.binary_size(figures.memory_server_bytes),
-        rate_text(figures.headline),
-        rate_text(figures.qps),
-        f"{figures.errors:,.0f}",
-        units.milliseconds(figures.p95_ms),
+        units.percent(figures.get("cpu_server")),
+        units.binary_size(figures.get("memory_server_bytes")),
+        rate_text(figures["headline"]),
+        rate_text(figures["qps"]),
+        f"{figures['errors']:,.0f}",
+        units.milliseconds(figures.get("p95_ms")),
     )
 
 
@@ -513,8 +513,8 @@ def _levels(sweep: Sweep) -> dict[tuple[str, int, str], Levels]:
     }
     for result in sweep.done:
         cell = result.cell
-        if result.figures is not None:
-            found[cell.case.name, cell.threads, cell.variant.name][cell.repeat] = result.figures.headline
+        if result.figures:
+            found[cell.case.name, cell.threads, cell.variant.name][cell.repeat] = result.figures["headline"]
     return {key: levels for key, levels in found.items() if levels}
 
 

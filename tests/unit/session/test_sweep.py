@@ -16,7 +16,7 @@ from tests.tables import for_each
 from tests.ticks import host_tick, server_tick
 from tuibench.errors import DeniedError, RunError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.model.event import EventKind
-from tuibench.model.findings import HeadlineTotals
+from tuibench.model.findings import Headline
 from tuibench.model.message import ApplyPreset, ChangeSetting
 from tuibench.model.plan import OptionValue
 from tuibench.model.summary import Summary
@@ -311,33 +311,31 @@ def test_the_most_open_tables_and_the_mean_of_the_processors_count() -> None:
         examples.sample(server=server_part(22), host=host_part(None, None)),
     ]
     figures = cell_figures(summary(), samples)
-    assert figures.open_tables == 25
-    assert (figures.cpu_server, figures.cpu_total) == (40.0, 50.0)
-    assert (figures.memory_server_bytes, figures.memory_used_bytes) == (3000, 100)
-    assert figures.slow_queries == 3
+    assert figures["open_tables"] == 25
+    assert (figures["cpu_server"], figures["cpu_total"]) == (40.0, 50.0)
+    assert (figures["memory_server_bytes"], figures["memory_used_bytes"]) == (3000, 100)
+    assert figures["slow_queries"] == 3
 
 
-def test_missing_figures_are_none() -> None:
+def test_missing_figures_are_absent() -> None:
     counted = msgspec.structs.replace(examples.summary().reconciliation, questions_server=None)
     server = msgspec.structs.replace(examples.summary().server, deltas={})
     figures = cell_figures(summary(latency_ms=None, reconciliation=counted, server=server), [])
-    told = msgspec.structs.asdict(figures)
-    assert {name for name, value in told.items() if value not in (None, {})} == {
-        "headline", "tps", "qps", "errors", "retries",
-    }  # fmt: skip
+    assert figures.keys() == {"headline", "tps", "qps", "errors", "retries"}
 
 
 def test_a_profile_may_be_about_another_figure() -> None:
-    tpmc = HeadlineTotals(title="tpmC", note="not audited", transaction="new_order", value=864.0)
+    tpmc = Headline(title="tpmC", note="not audited", transaction="new_order", value=864.0)
     run = summary(headline=tpmc)
-    assert (headline_name(run), cell_figures(run, []).headline) == ("tpmC (not audited)", 864.0)
-    assert cell_figures(run, []).tps == run.transactions.per_second
-    assert (headline_name(summary()), cell_figures(summary(), []).headline) == ("TPS", 52.0)
+    assert (headline_name(run), cell_figures(run, [])["headline"]) == ("tpmC (not audited)", 864.0)
+    assert cell_figures(run, [])["tps"] == run.transactions.per_second
+    assert (headline_name(summary()), cell_figures(summary(), [])["headline"]) == ("TPS", 52.0)
 
 
 def test_questions_are_the_servers_without_our_sampling() -> None:
     counted = msgspec.structs.replace(examples.summary().reconciliation, questions_server=520, own=20)
-    assert cell_figures(summary(reconciliation=counted, seconds=5.0), []).questions_per_second == 100.0
+    figures = cell_figures(summary(reconciliation=counted, seconds=5.0), [])
+    assert figures["questions_per_second"] == 100.0
 
 
 @pytest.mark.parametrize(
