@@ -24,8 +24,7 @@ from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageEr
 from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import message as commands
-from tuibench.model.effect import AbTestResult, EffectProgress
-from tuibench.model.message import Command, CommandReply, Hello, RunState, SessionEnded, Status, Stop, Watch
+from tuibench.model.message import Command, CommandReply, Hello, SessionEnded, Status, Stop, Watch
 from tuibench.model.option import Option
 from tuibench.model.schedule import (
     SECONDS_PER_UNIT,
@@ -41,7 +40,6 @@ from tuibench.model.schedule import (
     parse_tolerance,
 )
 from tuibench.model.server import StatementReport
-from tuibench.model.settings import SettingState
 from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import parse_tune_words
 from tuibench.report.analysis import statements_text
@@ -387,19 +385,10 @@ def _cells(line: SessionLine) -> tuple[str, ...]:
     )
 
 
-class ServerSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Server of a session."""
-
-    where: str
-    flavour: str
-    version: str
-
-
-class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
+class SessionStatus(Status, frozen=True, kw_only=True, tag=False):
     """Status of a session as JSON, with the newest sample, None before the first.
 
-    `rate` is in transactions per second, 0 for no limit; `plan` is the progress of a planned load, `ab` the
-    result of an A/B test so far, `undo` the changes that can be taken back, the last one first.
+    `server` has the address, the flavour and the version.
     """
 
     schema: Literal["tuibench.status/1"] = "tuibench.status/1"
@@ -407,42 +396,30 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     version: str
     profile: str
-    server: ServerSummary
+    server: dict[str, str]
     elapsed_seconds: float
     viewers: int
     run_directory: str
-    state: RunState
-    threads: int
-    rate: float
-    weights: dict[str, float]
-    client_delay_ms: float
-    plan: PlanProgress | None
-    workers: int
-    settings: tuple[SettingState, ...]
-    production_signs: tuple[str, ...]
-    warnings: tuple[str, ...]
-    ab: AbTestResult | None
-    effect: EffectProgress | None
-    undo: tuple[str, ...]
     sample: Sample | None
 
 
 def session_status(hello: Hello) -> SessionStatus:
     """Status for programs, from a session's hello message."""
-    now = {name: value for name, value in asdict(hello.status).items() if name != "presets"}
     return SessionStatus(
         session=hello.session,
         pid=hello.pid,
         version=hello.version,
         profile=hello.plan.profile,
-        server=ServerSummary(
-            where=hello.target.where, flavour=hello.server.flavour, version=hello.server.version
-        ),
+        server={
+            "where": hello.target.where,
+            "flavour": hello.server.flavour,
+            "version": hello.server.version,
+        },
         elapsed_seconds=hello.elapsed_seconds,
         viewers=hello.viewers,
         run_directory=hello.run_directory,
         sample=hello.samples[-1] if hello.samples else None,
-        **now,
+        **asdict(hello.status),
     )
 
 

@@ -35,18 +35,15 @@ from typing import IO, Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, fields, replace
 
 from tuibench import files, paths, sanitize
 from tuibench.errors import RunError
-from tuibench.model.effect import AbTestResult, EffectProgress
 from tuibench.model.event import Event
 from tuibench.model.findings import Headline
-from tuibench.model.message import RunState, Status
+from tuibench.model.message import Status
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.schedule import PlanProgress
 from tuibench.model.server import Environment, ServerInfo, Target
-from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import (
     RESPONSE,
@@ -85,27 +82,19 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     headline: Headline | None = None
 
 
-class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of `status.jsonl`: the changes since the line before; the first line is complete.
+StatusLine: Any = msgspec.defstruct(
+    "StatusLine",
+    [("at", float), *((each.name, each.type | UnsetType, UNSET) for each in fields(Status))],
+    namespace={
+        "__doc__": """A line of `status.jsonl`: the changes since the line before; the first line is complete.
 
-    Of the settings, only the changed ones are stored. A `plan`, `ab` or `effect` of null means none.
-    """
-
-    at: float
-    state: RunState | UnsetType = UNSET
-    threads: int | UnsetType = UNSET
-    rate: float | UnsetType = UNSET
-    weights: dict[str, float] | UnsetType = UNSET
-    client_delay_ms: float | UnsetType = UNSET
-    plan: PlanProgress | UnsetType | None = UNSET
-    workers: int | UnsetType = UNSET
-    settings: tuple[SettingState, ...] | UnsetType = UNSET
-    presets: tuple[PresetState, ...] | UnsetType = UNSET
-    production_signs: tuple[str, ...] | UnsetType = UNSET
-    warnings: tuple[str, ...] | UnsetType = UNSET
-    ab: AbTestResult | UnsetType | None = UNSET
-    effect: EffectProgress | UnsetType | None = UNSET
-    undo: tuple[str, ...] | UnsetType = UNSET
+        Of the settings, only the changed ones are stored. A `plan`, `ab` or `effect` of null means none.
+        """
+    },
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+)
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,17 +108,10 @@ class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
 
 
-def _fields(struct: msgspec.Struct) -> dict[str, Any]:
-    """The fields of a struct with their values; inner structs are not converted."""
-    return asdict(struct)
-
-
 def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
     """The fields of a StatusLine that differ in `now`; empty if nothing has changed."""
     changed = {
-        name: value
-        for name, value in _fields(now).items()
-        if before is None or getattr(before, name) != value
+        name: value for name, value in asdict(now).items() if before is None or getattr(before, name) != value
     }
     if before is not None and "settings" in changed:
         known = {setting.name: setting for setting in before.settings}
@@ -137,20 +119,16 @@ def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
     return changed
 
 
-def status_from_line(line: StatusLine, before: Status | None) -> Status | None:
+def status_from_line(line: msgspec.Struct, before: Status | None) -> Status | None:
     """The status from this line on; None if an earlier line with the rest is missing."""
-    fields = {name: value for name, value in _fields(line).items() if value is not UNSET and name != "at"}
+    found = {name: value for name, value in asdict(line).items() if value is not UNSET and name != "at"}
     if before is None:
-        return Status(**fields) if _is_complete(fields) else None
-    if "settings" in fields:
-        known = {setting.name: setting for setting in (*before.settings, *fields["settings"])}
-        fields["settings"] = tuple(known.values())
-    return msgspec.structs.replace(before, **fields)
-
-
-def _is_complete(fields: dict[str, Any]) -> bool:
-    required = (field.name for field in msgspec.structs.fields(Status) if field.required)
-    return "settings" in fields and fields.keys() >= set(required)
+        required = {each.name for each in fields(Status) if each.required}
+        return Status(**found) if found.keys() >= required else None
+    if "settings" in found:
+        known = {setting.name: setting for setting in (*before.settings, *found["settings"])}
+        found["settings"] = tuple(known.values())
+    return replace(before, **found)
 
 
 GZIP = 31
@@ -234,8 +212,8 @@ def encode_sample(sample: Sample) -> bytes:
         name: packed(with_fewer_digits(each, STATEMENT_BITS) if name.startswith(STATEMENT) else each)
         for name, each in tick.hists.items()
     }
-    fields = asdict(tick) | {"hists": hists, "sums": _rounded(tick.sums), "peaks": _rounded(tick.peaks)}
-    line = SampleLine(**{**asdict(sample), "slowest": sample.slowest[:1], "tick": PackedTick(**fields)})
+    values = asdict(tick) | {"hists": hists, "sums": _rounded(tick.sums), "peaks": _rounded(tick.peaks)}
+    line = SampleLine(**{**asdict(sample), "slowest": sample.slowest[:1], "tick": PackedTick(**values)})
     return msgspec.json.encode(line) + b"\n"
 
 
