@@ -19,7 +19,7 @@ from tuibench.model.event import Event
 from tuibench.model.findings import CrashReport, Finding
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import Environment, StatementReport
-from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summary, WatchReport
+from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summary
 from tuibench.model.sweep import SweepLine, SweepRecord
 from tuibench.model.tune import TuneResult
 from tuibench.record.recorder import PlanRecord, ReportLine, SampleLine, StatusLine
@@ -44,8 +44,9 @@ SCHEMAS = {
     "event-line": Schema("a line of events.jsonl", Event),
     "status-line": Schema("a line of status.jsonl", StatusLine),
     "report-line": Schema("a line of reports.jsonl", ReportLine),
-    "summary": Schema("summary.json, run --json, report --json, ctl stop --wait --format json", Summary),
-    "watch": Schema("tuibench watch --format json, and the last line of --format jsonl", WatchReport),
+    "summary": Schema(
+        "summary.json, run --json, watch --format json, report --json, ctl stop --wait --format json", Summary
+    ),
     "sweep-record": Schema("sweep.json of a recorded sweep", SweepRecord),
     "sweep-line": Schema("a line of results.jsonl of a recorded sweep", SweepLine),
     "sweep": Schema(

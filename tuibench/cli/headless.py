@@ -51,7 +51,7 @@ from tuibench.record.sysbench_report import (
     interval_line,
 )
 from tuibench.report.analysis import addenda
-from tuibench.report.text import run_notes, watch_line, watch_notes, watch_report
+from tuibench.report.text import run_notes, watch_line, watch_notes
 from tuibench.service.http import serve_metrics
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
@@ -277,9 +277,9 @@ async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
     if form == TEXT:
         stdout.write(run.text(summary))
     elif form == JSON:
-        echo_json(watch_report(summary))
+        echo_json(summary)
     else:
-        stdout.write(msgspec.json.encode(watch_report(summary)).decode() + "\n")
+        stdout.write(msgspec.json.encode(summary).decode() + "\n")
     for line in watch_notes(summary, run.spec.run_directory):
         info(line)
     return stdout.judged(run.watcher.lifecycle.exit_code)

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 import msgspec
+from msgspec.structs import replace
 
 
 class Severity(StrEnum):
@@ -119,11 +120,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """Definition of the headline figure: completed transactions of the kind `transaction` per `per_seconds`
-    seconds.
+    """The headline figure: completed transactions of the kind `transaction` per `per_seconds` seconds.
 
     `note` is shown after the title ("not audited"). `ideal` is the maximum, None if unknown; `doubt` is the
-    reason why the efficiency is not meaningful in this run.
+    reason why the efficiency is not meaningful in this run. In a summary it has the `value` of the run, and
+    its `efficiency`, which is percent of the ideal.
     """
 
     title: str
@@ -132,46 +133,22 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     ideal: float | None = None
     doubt: str = ""
+    value: float = 0.0
+    efficiency: float | None = None
 
     @property
     def name(self) -> str:
         """Title and note: tpmC (not audited)."""
         return f"{self.title} ({self.note})" if self.note else self.title
 
-    def value(self, count: int, seconds: float) -> float:
+    def rate(self, count: int, seconds: float) -> float:
         """The figure for this many transactions in this many seconds."""
         return count / seconds * self.per_seconds if seconds > 0 else 0.0
 
-    def efficiency(self, value: float) -> float | None:
-        """Percent of the ideal; None without an ideal."""
-        return 100 * value / self.ideal if self.ideal else None
-
-
-class HeadlineTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The headline figure of a run. `efficiency` is percent of `ideal`; `doubt` is the reason why it is not
-    meaningful.
-    """
-
-    title: str
-    note: str
-    transaction: str
-    value: float
-    ideal: float | None = None
-    efficiency: float | None = None
-    doubt: str = ""
-
-    @classmethod
-    def of(cls, headline: Headline, count: int, seconds: float) -> "HeadlineTotals":
-        value = headline.value(count, seconds)
-        return cls(
-            title=headline.title,
-            note=headline.note,
-            transaction=headline.transaction,
-            value=value,
-            ideal=headline.ideal,
-            efficiency=headline.efficiency(value),
-            doubt=headline.doubt,
-        )
+    def measured(self, count: int, seconds: float) -> Self:
+        """With the value of a run."""
+        value = self.rate(count, seconds)
+        return replace(self, value=value, efficiency=100 * value / self.ideal if self.ideal else None)
 
 
 class ResourceUnit(StrEnum):

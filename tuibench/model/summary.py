@@ -2,8 +2,6 @@
 
 Summary of a run, under the keys of `tuibench.summary/1`, and of `tuibench slap`.
 
-Report of `tuibench watch`: a server's own traffic, under the keys of `tuibench.watch/1`.
-
 Comparison of runs with the first one, and the history of one plan over time.
 """
 
@@ -16,7 +14,7 @@ import msgspec
 from tuibench.model.cluster import HostTotals
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
-from tuibench.model.findings import Crash, HeadlineTotals, OperationCost, Steadiness
+from tuibench.model.findings import Crash, Headline, OperationCost, Steadiness
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import Transport
 from tuibench.model.tick import Latency, SlowTransaction
@@ -46,17 +44,7 @@ class ErrorTotals(msgspec.Struct, frozen=True, kw_only=True):
     by_code: dict[str, int]
 
 
-class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Latency of one statement of the profile, in milliseconds."""
-
-    count: int
-    p50: float
-    p95: float
-    p99: float
-    max: float
-
-
-class KindTotals(StatementTotals, frozen=True, kw_only=True):
+class KindTotals(Latency, frozen=True, kw_only=True):
     """One kind of transaction: its latency, and how often it was retried or rolled back intentionally.
 
     Intentional rollbacks are included in `count`.
@@ -148,11 +136,11 @@ class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
     `latency_note` is the source of the statement times, or the reason why there are none.
     """
 
-    rollbacks: int
-    threads_running_avg: float | None
-    threads_running_max: int | None
-    latency_avg_ms: float | None
-    latency_note: str
+    rollbacks: int = 0
+    threads_running_avg: float | None = None
+    threads_running_max: int | None = None
+    latency_avg_ms: float | None = None
+    latency_note: str = ""
 
 
 class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +179,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     `deviations` say how the run of a sysbench command line differed from sysbench's.
 
     With `watched`, it is the summary of a session without load: transactions, queries and latencies are those
-    of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown.
+    of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown. If
+    `seconds` is 0, the server does not count its statements.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -217,7 +206,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     latency_sum_ms: float
     latency_histogram: str
     fairness: Fairness
-    statements: dict[str, StatementTotals]
+    statements: dict[str, Latency]
     by_transaction: dict[str, KindTotals] = {}
     server: ServerTotals
     reconciliation: Reconciliation
@@ -232,7 +221,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     tune: TuneResult | None = None
     probe: ProbeResult | None = None
     crashes: tuple[Crash, ...] = ()
-    headline: HeadlineTotals | None = None
+    headline: Headline | None = None
     steadiness: Steadiness | None = None
     watched: WatchedTotals | None = None
     slowest: tuple[SlowTransaction, ...] = ()
@@ -274,47 +263,6 @@ class SlapBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     server: dict[str, int] = {}
     cpu_share: float = 0.0
-
-
-class WatchedRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A count, and its rate per second; None if the server does not count its statements."""
-
-    total: int | None
-    per_second: float | None
-
-
-class WatchReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Report of a session without load. Counts include all clients, without the session's own statements.
-
-    `transactions` are COMMIT statements. `latency_ms` is the latency of statements, None if the server has no
-    distribution of times. `server.deltas` is the increase of the server's counters.
-    """
-
-    schema: Literal["tuibench.watch/1"] = "tuibench.watch/1"
-    session: str
-    seconds: float
-    outcome: RunOutcome
-    failure: str
-    queries: WatchedRate
-    reads: WatchedRate
-    writes: WatchedRate
-    others: WatchedRate
-    transactions: WatchedRate
-    rollbacks: WatchedRate
-    latency_ms: Latency | None
-    latency_avg_ms: float | None
-    latency_note: str
-    percentiles: dict[str, float | None]
-    threads_running_avg: float | None
-    threads_running_max: int | None
-    server: ServerTotals
-    own_statements: int
-    effects: tuple[Effect, ...]
-    costs: tuple[CommitCost, ...]
-    ab: AbTestResult | None
-    earlier_ab_tests: tuple[AbTestResult, ...]
-    events: tuple[Event, ...]
-    warnings: tuple[str, ...]
 
 
 class ComparisonVerdict(StrEnum):

@@ -230,6 +230,11 @@ class NamedHistograms:
         """The histograms whose names have a prefix, without it."""
         return {name[len(prefix) :]: self.hists[name] for name in self.hists if name.startswith(prefix)}
 
+    def of_kind(self, name: str) -> Histogram:
+        """The latencies of one kind of transaction; of all, where there is only one kind."""
+        kinds = self.named(TRANSACTION)
+        return kinds.get(name, Histogram()) if kinds else self.hist(RESPONSE)
+
 
 class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """One tick, or several added up; see the header for the keys.

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tuibench.errors import RunError
-from tuibench.model.summary import KindTotals, StatementTotals
 from tuibench.model.tick import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
 
 LONGEST_SECONDS = 366 * 86_400.0
@@ -296,27 +295,3 @@ def _line(start_seconds: float, seconds: float, tag: str, histogram: Histogram) 
     before = f"{_TAG}{tag}," if tag else ""
     highest_ms = histogram.max_us / US_PER_MS
     return f"{before}{start_seconds:.3f},{seconds:.3f},{highest_ms:.3f},{encode_histogram(histogram)}\n"
-
-
-def statement_totals(histogram: Histogram) -> StatementTotals:
-    p50, p95, p99 = _milliseconds(histogram, 50, 95, 99)
-    return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
-
-
-def kind_totals(histogram: Histogram, *, retries: int = 0, rolled_back: int = 0) -> KindTotals:
-    """One kind of transaction: its latencies and other counts."""
-    p50, p90, p95, p99 = _milliseconds(histogram, 50, 90, 95, 99)
-    return KindTotals(
-        count=histogram.count,
-        p50=p50,
-        p90=p90,
-        p95=p95,
-        p99=p99,
-        max=histogram.max_us / US_PER_MS,
-        rolled_back=rolled_back,
-        retries=retries,
-    )
-
-
-def _milliseconds(histogram: Histogram, *percentiles: float) -> list[float]:
-    return [us / US_PER_MS for us in histogram.percentiles(percentiles)]

@@ -19,9 +19,9 @@ Loads a run directory as a `Run`, without a server.
 
 import fcntl
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
@@ -33,27 +33,17 @@ from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCost, latest_effects
 from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind, latest_events
-from tuibench.model.findings import Headline, HeadlineTotals
 from tuibench.model.message import Status
 from tuibench.model.server import Environment
 from tuibench.model.settings import SettingState
 from tuibench.model.summary import (
     ClientTotals,
-    ErrorTotals,
     Fairness,
-    QueryTotals,
     Reconciliation,
     ServerTotals,
     Summary,
-    TransactionTotals,
 )
 from tuibench.model.tick import (
-    ERROR,
-    RESPONSE,
-    SERVICE,
-    STATEMENT,
-    TRANSACTION,
-    US_PER_MS,
     Histogram,
     Sample,
     Tick,
@@ -65,9 +55,6 @@ from tuibench.record.hdr_log import (
     FileLimits,
     LogLine,
     decode_histogram,
-    encode_histogram,
-    kind_totals,
-    statement_totals,
 )
 from tuibench.record.recorder import (
     ENVIRONMENT,
@@ -87,6 +74,7 @@ from tuibench.record.recorder import (
     is_histogram,
     status_from_line,
 )
+from tuibench.record.sysbench_report import load_fields
 
 T = TypeVar("T")
 
@@ -300,22 +288,9 @@ def empty_summary(plan: PlanRecord) -> Summary:
         threads=plan.plan.threads,
         seconds=0.0,
         rate=plan.plan.rate,
-        percentiles=dict.fromkeys(f"{each:g}" for each in plan.plan.percentiles),
         outcome="cut short",
-        transactions=TransactionTotals(total=0, per_second=0.0),
-        queries=QueryTotals(read=0, write=0, other=0, total=0, per_second=0.0),
-        errors=ErrorTotals(total=0, by_code={}),
-        retries=0,
-        reconnects=0,
-        scheduled=0,
-        failed=0,
-        abandoned=0,
-        latency_ms=None,
-        service_ms=None,
-        latency_sum_ms=0.0,
-        latency_histogram="",
+        **load_fields(Tick(), 0.0, plan.plan.percentiles),
         fairness=Fairness(events_avg=0.0, events_stddev=0.0, seconds_avg=0.0, seconds_stddev=0.0),
-        statements={},
         server=ServerTotals(version=plan.server.version_text, flavour=plan.server.flavour, deltas={}),
         reconciliation=Reconciliation(
             questions_client=0,
@@ -346,24 +321,19 @@ def summary_from_samples(run: Run) -> Summary:
 def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, object]:
     loads = [sample.load for sample in samples if sample.load]
     whole = total_tick(sample.tick for sample in samples)
-    response, service, kinds = whole.hist(RESPONSE), whole.hist(SERVICE), whole.named(TRANSACTION)
-    seconds = whole.end - since
+    seconds, headline = whole.end - since, run.plan.headline
     return {
         "seconds": seconds,
         **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
-        **_totals(whole, seconds),
-        "percentiles": {
-            f"{wanted:g}": us / US_PER_MS
-            for wanted, us in zip(
-                run.plan.plan.percentiles, response.percentiles(run.plan.plan.percentiles), strict=True
-            )
-        },
-        "latency_ms": response.latency(),
-        "service_ms": service.latency(),
-        "latency_sum_ms": response.sum_us / US_PER_MS,
-        "latency_histogram": encode_histogram(response),
-        "statements": {name: statement_totals(each) for name, each in sorted(whole.named(STATEMENT).items())},
-        "by_transaction": {name: kind_totals(each) for name, each in kinds.items()},
+        **load_fields(whole, seconds, run.plan.plan.percentiles),
+        "reconciliation": Reconciliation(
+            questions_client=round(whole.sums.get("questions", 0)),
+            questions_server=None,
+            own=0,
+            foreign=None,
+            commits_client=round(whole.sums.get("commits", 0)),
+            commits_server=None,
+        ),
         "server": ServerTotals(
             version=run.plan.server.version_text,
             flavour=run.plan.server.flavour,
@@ -373,52 +343,12 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
         "client_delay_ms": max((load.levels.get("client_delay_ms", 0.0) for load in loads), default=0.0),
         "effects": latest_effects(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
-        "headline": _headline(run.plan.headline, kinds, response, seconds),
+        "headline": headline and headline.measured(whole.of_kind(headline.transaction).count, seconds),
     }
-
-
-def _headline(
-    headline: Headline | None, kinds: Mapping[str, Histogram], all_kinds: Histogram, seconds: float
-) -> HeadlineTotals | None:
-    if headline is None:
-        return None
-    kind = kinds.get(headline.transaction, Histogram()) if kinds else all_kinds
-    return HeadlineTotals.of(headline, kind.count, seconds)
 
 
 def _with(summary: Summary, **fields: object) -> Summary:
     return Summary(**{**{name: getattr(summary, name) for name in Summary.__struct_fields__}, **fields})
-
-
-def _totals(whole: Tick, seconds: float) -> dict[str, object]:
-    def total(name: str) -> int:
-        return round(whole.sums.get(name, 0))
-
-    codes = {code: round(times) for code, times in whole.counts(ERROR).items()}
-    queries = total("reads") + total("writes") + total("others")
-    return {
-        "transactions": TransactionTotals(total=total("completed"), per_second=total("completed") / seconds),
-        "queries": QueryTotals(
-            read=total("reads"),
-            write=total("writes"),
-            other=total("others"),
-            total=queries,
-            per_second=queries / seconds,
-        ),
-        "errors": ErrorTotals(total=sum(codes.values()), by_code=codes),
-        **{
-            name: total(name)
-            for name in ("retries", "reconnects", "scheduled", "failed", "abandoned", "unknown_commits")
-        },
-        "reconciliation": Reconciliation(
-            questions_client=total("questions"),
-            questions_server=None,
-            own=0,
-            foreign=None,
-            commits_client=total("commits"),
-            commits_server=None,
-        ),
-    }
 
 
 def _growth(run: Run, whole: Tick) -> dict[str, int]:
@@ -502,7 +432,7 @@ def _event_refusal(event: Event) -> str:
 
 
 def _states(path: Path, lines: JsonLines, zero: float) -> tuple[tuple[float, Status], ...]:
-    def refusal(line: StatusLine) -> str:
+    def refusal(line: Any) -> str:
         return limits.time_refusal(line.at - zero, line.at)
 
     found: list[tuple[float, Status]] = []

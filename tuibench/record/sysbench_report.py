@@ -11,16 +11,29 @@ Aggregation of ticks to intervals.
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
 from tuibench.model.plan import RunPlan
-from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
+from tuibench.model.summary import (
+    ErrorTotals,
+    Fairness,
+    KindTotals,
+    QueryTotals,
+    Summary,
+    TransactionTotals,
+)
 from tuibench.model.tick import (
+    ERROR,
     MS_PER_SECOND,
     RESPONSE,
+    SERVICE,
+    STATEMENT,
+    TRANSACTION,
     US_PER_MS,
     Histogram,
     Latency,
@@ -28,6 +41,7 @@ from tuibench.model.tick import (
     bucket_upper_bound,
     total_tick,
 )
+from tuibench.record.hdr_log import encode_histogram
 
 
 def head_text(version: str, plan: RunPlan) -> str:
@@ -62,6 +76,57 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
     percentiles: dict[str, float | None]
     latency_sum_ms: float
     fairness: Fairness
+
+
+def load_fields(
+    whole: Tick, seconds: float, percentiles: tuple[float, ...], kinds: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The fields of a summary that follow from the sum of all ticks, over `seconds`.
+
+    `kinds` are the profile's transactions, in its order.
+    """
+
+    def count(name: str) -> int:
+        return round(whole.sums.get(name, 0))
+
+    seconds = seconds or 1e-9
+    done, reads, writes, others = map(count, ("completed", "reads", "writes", "others"))
+    queries, codes = reads + writes + others, {code: round(n) for code, n in whole.counts(ERROR).items()}
+    response, named = whole.hist(RESPONSE), whole.named(TRANSACTION)
+    known = percentiles if response.count else ()
+    latencies = zip(percentiles, response.percentiles(known), strict=False)
+    return {
+        "transactions": TransactionTotals(total=done, per_second=done / seconds),
+        "queries": QueryTotals(
+            read=reads, write=writes, other=others, total=queries, per_second=queries / seconds
+        ),
+        "errors": ErrorTotals(total=sum(codes.values()), by_code=codes),
+        **{name: count(name) for name in PLAIN_COUNTS},
+        "percentiles": dict.fromkeys(f"{each:g}" for each in percentiles)
+        | {f"{each:g}": us / US_PER_MS for each, us in latencies},
+        "latency_ms": response.latency(),
+        "service_ms": whole.hist(SERVICE).latency(),
+        "latency_sum_ms": response.sum_us / US_PER_MS,
+        "latency_histogram": encode_histogram(response),
+        "statements": {
+            name: latency
+            for name, each in whole.named(STATEMENT).items()
+            if (latency := each.latency()) is not None
+        },
+        "by_transaction": {
+            name: KindTotals(
+                **asdict(latency),
+                p90=named[name].percentiles((90,))[0] / US_PER_MS,
+                retries=count(f"retried.{name}"),
+                rolled_back=count(f"rolled_back.{name}"),
+            )
+            for name in dict.fromkeys((*(kind for kind in kinds if kind in named), *named))
+            if (latency := named[name].latency()) is not None
+        },
+    }
+
+
+PLAIN_COUNTS = ("retries", "reconnects", "scheduled", "failed", "abandoned", "unknown_commits")
 
 
 def per_second(tick: Tick, name: str) -> float:

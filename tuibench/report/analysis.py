@@ -20,7 +20,7 @@ from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence
 from tuibench.metrics.series import slow_text
-from tuibench.model.findings import Evidence, Finding, HeadlineTotals
+from tuibench.model.findings import Evidence, Finding, Headline
 from tuibench.model.server import StatementFigures, StatementReport, StatementRow
 from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.model.tick import STATEMENT, Latency, Tick
@@ -246,9 +246,8 @@ def headline_text(summary: Summary) -> str:
     return "\n".join([*_figure(summary.headline), "", *kinds_lines(summary.by_transaction), "", ""])
 
 
-def _figure(headline: HeadlineTotals) -> Iterator[str]:
-    name = f"{headline.title} ({headline.note})" if headline.note else headline.title
-    yield f"{name + ':':<40} {headline.value:.2f}"
+def _figure(headline: Headline) -> Iterator[str]:
+    yield f"{headline.name + ':':<40} {headline.value:.2f}"
     if headline.efficiency is not None and headline.ideal is not None:
         doubt = f" ({headline.doubt})" if headline.doubt else ""
         yield f"    efficiency:{'':<25} {headline.efficiency:.2f} % of {headline.ideal:,.2f}{doubt}"

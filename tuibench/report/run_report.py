@@ -32,7 +32,7 @@ from tuibench.model.plan import OptionValue, RunPlan, setup_rows
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, SettingState, settings_with
-from tuibench.model.summary import StatementTotals, Summary, engine_text
+from tuibench.model.summary import Summary, engine_text
 from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
 from tuibench.probe.text import probe_commands, probe_level_text, probe_lines, probe_table, steps_in_order
@@ -442,7 +442,7 @@ def _latency(each: Latency) -> list[str]:
     return [count(each.count), *map(decimal, figures)]
 
 
-def _kinds(title: str, name: str, kinds: Mapping[str, StatementTotals]) -> Iterator[Table]:
+def _kinds(title: str, name: str, kinds: Mapping[str, Latency]) -> Iterator[Table]:
     rows = tuple(
         (kind, count(each.count), *(decimal(ms) for ms in (each.p50, each.p95, each.p99, each.max)))
         for kind, each in kinds.items()

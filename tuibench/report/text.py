@@ -17,14 +17,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.effect import CommitCost
 from tuibench.model.event import EventKind
 from tuibench.model.server import error_text
-from tuibench.model.summary import (
-    ReplicationTotals,
-    Summary,
-    WatchedRate,
-    WatchedTotals,
-    WatchReport,
-    engine_text,
-)
+from tuibench.model.summary import ReplicationTotals, Summary, WatchedTotals, engine_text
 from tuibench.model.tick import RESPONSE, Histogram, Tick
 from tuibench.record import sysbench_report
 from tuibench.record.hdr_log import decode_histogram
@@ -48,93 +41,39 @@ from tuibench.report.analysis import addenda, experiment_blocks
 from tuibench.units import binary_size, pluralize
 
 
-def watch_report(summary: Summary) -> WatchReport:
-    """The report of a session without load. The summary must be that of such a session."""
-    seconds = summary.seconds
-    queries, watched = summary.queries, watched_totals(summary)
-
-    def rate(total: int) -> WatchedRate:
-        if not seconds:
-            return WatchedRate(total=None, per_second=None)
-        return WatchedRate(total=total, per_second=total / seconds)
-
-    return WatchReport(
-        session=summary.session,
-        seconds=summary.seconds,
-        outcome=summary.outcome,
-        failure=summary.failure,
-        queries=rate(queries.total),
-        reads=rate(queries.read),
-        writes=rate(queries.write),
-        others=rate(queries.other),
-        transactions=rate(summary.transactions.total),
-        rollbacks=rate(watched.rollbacks),
-        latency_ms=summary.latency_ms,
-        latency_avg_ms=watched.latency_avg_ms,
-        latency_note=watched.latency_note,
-        percentiles=summary.percentiles,
-        threads_running_avg=watched.threads_running_avg,
-        threads_running_max=watched.threads_running_max,
-        server=summary.server,
-        own_statements=summary.reconciliation.own,
-        effects=summary.effects,
-        costs=summary.costs,
-        ab=summary.ab,
-        earlier_ab_tests=summary.earlier_ab_tests,
-        events=summary.events,
-        warnings=summary.warnings,
-    )
-
-
-def watched_totals(summary: Summary) -> WatchedTotals:
-    """The totals of the traffic; empty in a summary made from samples."""
-    return summary.watched or WatchedTotals(
-        rollbacks=0,
-        threads_running_avg=None,
-        threads_running_max=None,
-        latency_avg_ms=None,
-        latency_note="",
-    )
-
-
 def watch_text(summary: Summary) -> str:
-    """The text, ending in a newline."""
+    """The report of a session without load, ending in a newline."""
     experiments = write_text(experiment_blocks(summary))
-    return "\n".join([*_lines(watch_report(summary)), *[""] * bool(experiments), experiments])
+    return "\n".join([*_watched_lines(summary), *[""] * bool(experiments), experiments])
 
 
-def _lines(report: WatchReport) -> Iterator[str]:
-    yield f"The server's own traffic, {report.seconds:.1f} s:"
-    rates = {
-        "queries": report.queries,
-        "read": report.reads,
-        "write": report.writes,
-        "other": report.others,
-        "commits": report.transactions,
-        "rollbacks": report.rollbacks,
+def _watched_lines(summary: Summary) -> Iterator[str]:
+    watched, queries, seconds = summary.watched or WatchedTotals(), summary.queries, summary.seconds
+    yield f"The server's own traffic, {seconds:.1f} s:"
+    totals = {
+        "    queries": queries.total,
+        "        read": queries.read,
+        "        write": queries.write,
+        "        other": queries.other,
+        "    commits": summary.transactions.total,
+        "    rollbacks": watched.rollbacks,
     }
-    for name, rate in rates.items():
-        indent = "        " if name in ("read", "write", "other") else "    "
-        counted = units.count(rate.total)
-        yield f"{indent + name + ':':<28}{counted:>14}  ({units.decimal(rate.per_second)} per sec.)"
-    average, most = report.threads_running_avg, report.threads_running_max
-    if average is not None:
+    for name, total in totals.items():
+        counted, rate = (total, total / seconds) if seconds else (None, None)
+        yield f"{name + ':':<28}{units.count(counted):>14}  ({units.decimal(rate)} per sec.)"
+    if watched.threads_running_avg is not None:
+        average, most = watched.threads_running_avg, watched.threads_running_max
         yield f"{'    threads running:':<28}{average:>14.1f}  (at most {most})"
-    yield from _latency_lines(report)
-
-
-def _latency_lines(report: WatchReport) -> Iterator[str]:
-    """The percentiles, or why there are none."""
-    note = f"  ({report.latency_note})" if report.latency_note else ""
-    if report.latency_avg_ms is not None:
-        yield f"{'    latency avg (ms):':<28}{report.latency_avg_ms:>14.3f}"
-    if report.latency_ms is None:
+    note = f"  ({watched.latency_note})" if watched.latency_note else ""
+    if watched.latency_avg_ms is not None:
+        yield f"{'    latency avg (ms):':<28}{watched.latency_avg_ms:>14.3f}"
+    if summary.latency_ms is None:
         yield f"{'    latency (ms):':<28}{units.DASH:>14}{note}"
         return
-    for name, value in report.percentiles.items():
+    for name, value in summary.percentiles.items():
         written = units.DASH if value is None else f"{value:.3f}"
         yield f"{f'    latency p{name} (ms):':<28}{written:>14}"
-    yield f"{'    latency max (ms):':<28}{report.latency_ms.max:>14.3f}{note}"
+    yield f"{'    latency max (ms):':<28}{summary.latency_ms.max:>14.3f}{note}"
 
 
 def watch_line(tick: Tick, percentile: float) -> str:

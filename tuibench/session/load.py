@@ -21,7 +21,7 @@ from tuibench.model.findings import Headline
 from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import RESPONSE, TRANSACTION, Histogram, SlowTransaction, Tick
+from tuibench.model.tick import SlowTransaction, Tick
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.run_summary import full_report
 from tuibench.session.totals import Alarms, LoadTotals
@@ -102,9 +102,7 @@ class LoadController:
         headline = self._program.headline
         if headline is None:
             return {}
-        kinds = tick.named(TRANSACTION)
-        kind = kinds.get(headline.transaction, Histogram()) if kinds else tick.hist(RESPONSE)
-        return {"headline": headline.value(kind.count, 1.0)}
+        return {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)}
 
     @property
     def users(self) -> int:

@@ -12,38 +12,28 @@ from tuibench.metrics.figures import all_values
 from tuibench.metrics.series import ratio
 from tuibench.model.cluster import HostTotals
 from tuibench.model.counters import Counter
-from tuibench.model.findings import Headline, HeadlineTotals
+from tuibench.model.findings import Headline
 from tuibench.model.message import SessionSpec
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
     ConnectionTotals,
-    ErrorTotals,
     Fairness,
-    KindTotals,
-    QueryTotals,
     Reconciliation,
     ServerTotals,
     Summary,
-    TransactionTotals,
     WatchedTotals,
 )
 from tuibench.model.tick import (
     LOGIN,
     RESPONSE,
-    SERVICE,
-    STATEMENT,
-    TRANSACTION,
-    US_PER_MS,
     WAIT,
-    Histogram,
     Tick,
 )
 from tuibench.observe.status import ServerObservation
-from tuibench.record.hdr_log import encode_histogram, kind_totals, statement_totals
-from tuibench.record.sysbench_report import FullReport
-from tuibench.session.totals import LoadTotals
+from tuibench.record.sysbench_report import FullReport, load_fields
+from tuibench.session.totals import LoadTotals, counter_sums
 
 
 class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,44 +102,26 @@ def build_summary(
     `seconds` is the time of the load, `tick` the sum of the whole run; `kinds` are the profile's
     transactions, in its order. Unless it `is_complete`, some of what the workers did was never reported.
     """
-    totals, plan, measured_seconds, seconds = accounting.totals, spec.plan, seconds, seconds or 1e-9
-    run = accounting.run
-    transactions = run.hist(RESPONSE)
+    plan, run, measured_seconds, seconds = spec.plan, accounting.run, seconds, seconds or 1e-9
     return Summary(
         session=spec.session,
         profile=plan.profile,
         seconds=measured_seconds,
-        percentiles=_percentiles(transactions, plan.percentiles),
         deviations=plan.deviations,
-        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
-        queries=_queries(totals, seconds),
-        errors=ErrorTotals(
-            total=totals.failures,
-            by_code={str(code): times for code, times in totals.errors.items()},
+        **load_fields(
+            Tick(sums=counter_sums(run.counters), hists=run.hists), seconds, plan.percentiles, kinds
         ),
-        retries=totals.retries,
-        reconnects=totals.reconnects,
-        scheduled=totals.scheduled,
-        failed=totals.failed,
-        abandoned=totals.abandoned,
-        unknown_commits=totals.unknown_commits,
-        latency_ms=transactions.latency(),
-        service_ms=run.hist(SERVICE).latency(),
-        latency_sum_ms=transactions.sum_us / US_PER_MS,
-        latency_histogram=encode_histogram(transactions),
         fairness=_fairness(*map(accounting.per_connection, PER_CONNECTION)),
-        statements={name: statement_totals(each) for name, each in run.named(STATEMENT).items()},
-        by_transaction=_kinds(accounting, kinds),
         server=ServerTotals(
             version=server.version_text,
             flavour=server.flavour,
             deltas=counter_deltas(*readings) or {},
         ),
-        reconciliation=reconcile(totals, *readings, is_complete=is_complete),
+        reconciliation=reconcile(run.counters, *readings, is_complete=is_complete),
         client=ClientTotals(
             workers=workers,
-            cpu_share=accounting.cpu_seconds / seconds / max(1, workers),
-            cpu_seconds=accounting.cpu_seconds,
+            cpu_share=run.cpu_seconds / seconds / max(1, workers),
+            cpu_seconds=run.cpu_seconds,
             limited=is_limited,
             engine=engine.name,
             engine_reason=engine.reason,
@@ -158,7 +130,7 @@ def build_summary(
         ),
         figures=all_values(tick),
         is_complete=is_complete,
-        headline=_headline(headline, accounting, seconds),
+        headline=headline and headline.measured(run.of_kind(headline.transaction).count, seconds),
         connection_load=_connection_totals(plan, accounting, seconds),
         **known,
     )
@@ -180,72 +152,25 @@ def _connection_totals(plan: RunPlan, accounting: LoadTotals, seconds: float) ->
     )
 
 
-def latency_fields(transactions: Histogram, percentiles: tuple[float, ...]) -> dict[str, Any]:
-    """The fields of a summary that follow from all latencies."""
-    return {
-        "percentiles": _percentiles(transactions, percentiles),
-        "latency_ms": transactions.latency(),
-        "latency_sum_ms": transactions.sum_us / US_PER_MS,
-    }
-
-
-def _headline(headline: Headline | None, accounting: LoadTotals, seconds: float) -> HeadlineTotals | None:
-    if headline is None:
-        return None
-    return HeadlineTotals.of(headline, accounting.run.of_kind(headline.transaction).count, seconds)
-
-
-def _kinds(accounting: LoadTotals, order: tuple[str, ...]) -> dict[str, KindTotals]:
-    """The kinds of transactions, in the order of the profile."""
-    totals, found = accounting.totals, accounting.run.named(TRANSACTION)
-    names = [name for name in order if name in found]
-    return {
-        name: kind_totals(
-            each, retries=totals.retried.get(name, 0), rolled_back=totals.rolled_back.get(name, 0)
-        )
-        for name, each in ((name, found[name]) for name in dict.fromkeys((*names, *found)))
-    }
-
-
 def full_report(
     accounting: LoadTotals, seconds: float, total_seconds: float, percentiles: tuple[float, ...]
 ) -> FullReport:
     """The `seconds` since the last checkpoint in figures, as sysbench has them at the next or the end."""
     since = accounting.since_checkpoint
-    totals, transactions = since.counters, since.hist(RESPONSE)
-    time = seconds or 1e-9
+    found = load_fields(Tick(sums=counter_sums(since.counters), hists=since.hists), seconds, percentiles)
     return FullReport(
         seconds=seconds,
         total_seconds=total_seconds,
-        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / time),
-        queries=_queries(totals, time),
-        errors=totals.failures,
-        reconnects=totals.reconnects,
-        latency=transactions.latency(),
-        percentiles=_percentiles(transactions, percentiles),
-        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        errors=found["errors"].total,
+        latency=found["latency_ms"],
         fairness=_fairness(
             accounting.per_connection("events_since"), accounting.per_connection("seconds_since")
         ),
+        **{
+            name: found[name]
+            for name in ("transactions", "queries", "reconnects", "percentiles", "latency_sum_ms")
+        },
     )
-
-
-def _queries(totals: Counters, seconds: float) -> QueryTotals:
-    return QueryTotals(
-        read=totals.reads,
-        write=totals.writes,
-        other=totals.others,
-        total=totals.queries,
-        per_second=totals.queries / seconds,
-    )
-
-
-def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float | None]:
-    """In milliseconds, by their number; None where nothing was done that could have taken its time."""
-    if not histogram.count:
-        return dict.fromkeys(f"{each:g}" for each in wanted)
-    found_us = histogram.percentiles(wanted)
-    return {f"{each:g}": us / US_PER_MS for each, us in zip(wanted, found_us, strict=True)}
 
 
 def _fairness(events: FairnessStats, seconds: FairnessStats) -> Fairness:
@@ -314,19 +239,9 @@ def build_watch_summary(
     spec: SessionSpec, server: ServerInfo, totals: WatchTotals, ending: Mapping[str, Any]
 ) -> Summary:
     """The whole session in figures; `ending` are arguments of `build_summary`."""
-    seconds = totals.tick.seconds or 1e-9
-    latency = totals.tick.hist(RESPONSE)
-    commits = totals.count("completed")
-    reads, writes, others = map(totals.count, ("reads", "writes", "others"))
-    queries = reads + writes + others
     return replace(
         build_summary(spec, server, LoadTotals(), **ending),
-        transactions=TransactionTotals(total=commits, per_second=commits / seconds),
-        queries=QueryTotals(
-            read=reads, write=writes, other=others, total=queries, per_second=queries / seconds
-        ),
-        **latency_fields(latency, spec.plan.percentiles),
-        latency_histogram=encode_histogram(latency),
-        steadiness=ending.get("steadiness") if commits else None,
+        **load_fields(totals.tick, totals.tick.seconds, spec.plan.percentiles),
+        steadiness=ending.get("steadiness") if totals.count("completed") else None,
         watched=totals.watched,
     )

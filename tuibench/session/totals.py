@@ -17,8 +17,6 @@ from tuibench.model.server import error_text
 from tuibench.model.summary import ReplicationTotals
 from tuibench.model.tick import (
     ERROR,
-    RESPONSE,
-    TRANSACTION,
     Histogram,
     NamedHistograms,
     ReplicaSample,
@@ -88,11 +86,6 @@ class ReportAggregate(NamedHistograms):
         self.slowest = slowest_of((*self.slowest, *other.slowest))
         self.cpu_seconds += other.cpu_seconds
         self.lag_p99_ms = max(self.lag_p99_ms, other.lag_p99_ms)
-
-    def of_kind(self, name: str) -> Histogram:
-        """The latencies of one kind of transaction; of all, where there is only one kind."""
-        kinds = self.named(TRANSACTION)
-        return kinds.get(name, Histogram()) if kinds else self.hist(RESPONSE)
 
     @property
     def is_empty(self) -> bool:

@@ -203,7 +203,7 @@ async def test_nothing_is_switched_on_in_the_server(server: PrivateServer) -> No
     assert [await ask(server.target, sql) for sql in asked] == before
     kinds = [json.loads(line).get("type") for line in done.out.splitlines()]
     assert {"sample", "event"} <= set(kinds)
-    assert "tuibench.watch/1" in done.out.splitlines()[-1]
+    assert "tuibench.summary/1" in done.out.splitlines()[-1]
 
 
 async def test_the_screen_opens_and_says_what_a_key_cannot_do(any_tables: PrivateServer) -> None:

@@ -32,7 +32,6 @@ from tuibench.model.settings import PresetState
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.probe.command import probe_output
 from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS
-from tuibench.report.text import watch_report
 from tuibench.sweep.folder import SweepFolder
 from tuibench.tune.command import tune_output
 
@@ -217,8 +216,8 @@ def test_of_a_watch(capsys: pytest.CaptureFixture[str]) -> None:
     watched = WatchedTotals(
         rollbacks=1, threads_running_avg=2.5, threads_running_max=4, latency_avg_ms=None, latency_note="OFF"
     )
-    echo_json(watch_report(summary(watched=watched)))
-    check_valid("watch", capsys.readouterr().out)
+    echo_json(summary(watched=watched))
+    check_valid("summary", capsys.readouterr().out)
 
 
 def test_of_statements(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, Verdict
 from tuibench.model.event import Event, EventKind
-from tuibench.model.findings import Headline, HeadlineTotals, OperationCost, Resource
+from tuibench.model.findings import Headline, OperationCost, Resource
 from tuibench.model.server import RoundTrip
 from tuibench.model.summary import ErrorTotals, Fairness, KindTotals, Summary, TransactionTotals
 from tuibench.model.tick import Histogram
@@ -41,10 +41,13 @@ TPMC = Headline(
 )
 KINDS = {
     "new_order": KindTotals(
-        count=450, p50=4.0, p90=8.0, p95=9.5, p99=20.25, max=31.0, rolled_back=5, retries=12
+        count=450, min=1.0, avg=4.5, p50=4.0, p90=8.0, p95=9.5, p99=20.25, p999=30.0, max=31.0,
+        rolled_back=5, retries=12,
     ),
-    "stock_level": KindTotals(count=40, p50=14.0, p90=18.0, p95=19.5, p99=120.25, max=131.0),
-}
+    "stock_level": KindTotals(
+        count=40, min=9.0, avg=15.0, p50=14.0, p90=18.0, p95=19.5, p99=120.25, p999=131.0, max=131.0
+    ),
+}  # fmt: skip
 TEXT = """\
 tpmC (not audited):                      675.00
     efficiency:                          5248.83 % of 12.86 (with waits only)
@@ -57,12 +60,12 @@ Transactions (ms): completed rollbacks   retries       p50       p90       p95  
 
 
 def test_the_headline_is_above_its_transactions() -> None:
-    assert addenda(summary(headline=HeadlineTotals.of(TPMC, 450, 40.0), by_transaction=KINDS)) == TEXT
+    assert addenda(summary(headline=TPMC.measured(450, 40.0), by_transaction=KINDS)) == TEXT
 
 
 def test_without_an_ideal_there_is_no_efficiency() -> None:
     bare = Headline(title="orders", transaction="new_order")
-    text = addenda(summary(headline=HeadlineTotals.of(bare, 450, 0.0)))
+    text = addenda(summary(headline=bare.measured(450, 0.0)))
     assert text == "orders:                                  0.00\n\n\n"
 
 

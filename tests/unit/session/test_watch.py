@@ -31,7 +31,7 @@ from tuibench.mysql.rows import Row
 from tuibench.observe.status import StatusSampler
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import EVENTS, PLAN, SAMPLES, SUMMARY
-from tuibench.report.text import csv_text, sysbench_text, watch_report
+from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session import events
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module
@@ -252,10 +252,11 @@ async def test_the_traffic_of_a_server_is_sampled_and_summed_up(
     assert [read("qps", each) for each in traffic if each] == pytest.approx([QUERIES] * 4)
     assert [read("tps", each) for each in traffic if each] == pytest.approx([COMMITS] * 4)
     assert [each.missing["latency"] for each in traffic if each] == ["performance_schema is OFF"] * 4
-    report = watch_report(summary)
-    assert (report.queries.total, report.transactions.total, report.latency_ms) == (5 * 200, 5 * 10, None)
-    assert (report.reads.total, report.writes.total, report.others.total) == (5 * 140, 5 * 40, 5 * 20)
-    assert report.threads_running_avg == pytest.approx(3)
+    queries, watched = summary.queries, summary.watched
+    assert (queries.total, summary.transactions.total, summary.latency_ms) == (5 * 200, 5 * 10, None)
+    assert (queries.read, queries.write, queries.other) == (5 * 140, 5 * 40, 5 * 20)
+    assert watched is not None
+    assert watched.threads_running_avg == pytest.approx(3)
     fsyncs = [read("fsyncs", each.server) for each in samples[1:] if each.server]
     assert fsyncs == [pytest.approx(1.2)] * 4
 
@@ -359,10 +360,11 @@ async def test_a_server_that_counts_no_statements_has_no_traffic_and_says_so(
     assert [sample.traffic for sample in samples] == [None] * 3
     connected = [read("threads_connected", sample.server) for sample in samples if sample.server]
     assert connected == [9] * 3
-    report = watch_report(summary)
-    assert (report.queries.total, report.queries.per_second, report.threads_running_avg) == (None, None, None)
-    assert report.warnings == ("the server does not count its statements: no traffic",)
-    assert any("lacks Uptime, Questions, Threads_running" in event.text for event in report.events)
+    assert summary.seconds == 0
+    assert summary.watched is not None
+    assert summary.watched.threads_running_avg is None
+    assert summary.warnings == ("the server does not count its statements: no traffic",)
+    assert any("lacks Uptime, Questions, Threads_running" in event.text for event in summary.events)
     lines = run.text(summary).splitlines()
     assert lines[1].split() == ["queries:", "–", "(–", "per", "sec.)"]
 

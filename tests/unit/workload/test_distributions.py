@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.workload.player import Player, nothing
 from tuibench.errors import UsageError
-from tuibench.model.findings import Headline, HeadlineTotals
+from tuibench.model.findings import Headline
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.distributions import (
@@ -388,7 +388,7 @@ def test_the_headline_is_measured_against_its_ideal() -> None:
     assert doubtful is not None
     assert doubtful.doubt == "a measure with --think-time and ten connections a warehouse only"
     assert doubtful.name == "tpmC (not audited)"
-    totals = HeadlineTotals.of(doubtful, 300, 120.0)
+    totals = doubtful.measured(300, 120.0)
     assert totals.value == 150.0
     assert totals.efficiency == pytest.approx(150 / 1.286)
     assert library.load_program("oltp_read_write").headline is None
