@@ -62,8 +62,7 @@ def report(worker: int, buckets: int, numbers: random.Random) -> WorkerReport:
             "service": histogram(each, numbers),
             **{f"stmt.statement {number}": histogram(each, numbers) for number in range(STATEMENTS)},
         },
-        events_per_connection=FairnessStats.of([1.0, 2.0]),
-        seconds_per_connection=FairnessStats.of([1.0, 2.0]),
+        fairness=FairnessStats.of([(1.0, 1.0), (2.0, 2.0)]),
     )
 
 

@@ -25,7 +25,7 @@ round are added up before they are unpacked, once.
 
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 
 import msgspec
@@ -281,18 +281,13 @@ class ReportMerger:
             gaps=self._gaps.common,
             idle_connections=sum(report.idle_connections for report in known),
             idle_refusal=next((report.idle_refusal for report in known if report.idle_refusal), ""),
-            events_per_connection=self._fairness(lambda report: report.events_per_connection),
-            seconds_per_connection=self._fairness(lambda report: report.seconds_per_connection),
-            events_since=self._fairness(lambda report: report.events_since),
-            seconds_since=self._fairness(lambda report: report.seconds_since),
+            fairness=sum((report.fairness for report in known), FairnessStats()),
+            fairness_since=sum((report.fairness_since for report in known), FairnessStats()),
             last_refusal=next((report.last_refusal for report in reports if report.last_refusal), ""),
             failure=failed.failure if failed else "",
             failure_hint=failed.failure_hint if failed else "",
             failure_exit=failed.failure_exit if failed else 0,
         )
-
-    def _fairness(self, figure: Callable[[WorkerReport], FairnessStats]) -> FairnessStats:
-        return sum(map(figure, self._last.values()), FairnessStats())
 
 
 def busy_share(report: WorkerReport) -> float:

@@ -44,8 +44,8 @@ from tuibench.load.connections import (
     WorkerContext,
     backoff_seconds,
 )
-from tuibench.load.engine import BaseEngine, ConnectionFairness, Emit, ReportParts
-from tuibench.load.messages import Counters, FairnessStats, StartLoad
+from tuibench.load.engine import BaseEngine, Emit
+from tuibench.load.messages import Counters, FairnessStats, StartLoad, WorkerReport
 from tuibench.load.pacing import UNSCHEDULED, ArrivalSchedule, ThinkTime, Timer, WorkQueue, system_timer
 from tuibench.model.plan import OnError
 from tuibench.mysql.statements import (
@@ -444,19 +444,12 @@ async def _await_call(call: AsyncCall) -> Any:
 US_PER_SECOND = 1e6
 
 
-def fairness_of(users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
+def fairness_of(users: Iterable[VirtualUser]) -> tuple[FairnessStats, FairnessStats]:
     """Transactions and busy time of each user: since the start, and since the last checkpoint."""
     admitted = [user.transactions for user in users if user.is_admitted]
     return (
-        _fairness([(each.events, each.busy_us) for each in admitted]),
-        _fairness([(each.events_since, each.busy_us_since) for each in admitted]),
-    )
-
-
-def _fairness(figures: Sequence[tuple[int, int]]) -> ConnectionFairness:
-    return ConnectionFairness(
-        FairnessStats.of([float(events) for events, _ in figures]),
-        FairnessStats.of([busy_us / US_PER_SECOND for _, busy_us in figures]),
+        FairnessStats.of((each.events, each.busy_us / US_PER_SECOND) for each in admitted),
+        FairnessStats.of((each.events_since, each.busy_us_since / US_PER_SECOND) for each in admitted),
     )
 
 
@@ -480,7 +473,7 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
         super().__init__(begin, queue, layout, connect=connect, clock=clock, emit=emit, timer=timer)
         self._program = begin.program
         self._generators: dict[int, TransactionGenerator] = {}
-        self._left = self._left_since = ConnectionFairness()
+        self._left = self._left_since = FairnessStats()
         self._lag = EventLoopLagProbe(clock, timer)
 
     def set_weights(self, weights: Sequence[float]) -> None:
@@ -497,7 +490,7 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
 
     def checkpoint(self) -> None:
         self._reap()
-        self._left_since = ConnectionFairness()
+        self._left_since = FairnessStats()
         for user in self._present():
             user.transactions.checkpoint()
 
@@ -509,7 +502,7 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
     def _reset_figures(self, limit: int | None) -> int:
         dropped = self._queue.forget()
         self._queue.grant_quota(limit)
-        self._left = self._left_since = ConnectionFairness()
+        self._left = self._left_since = FairnessStats()
         for user in self._present():
             user.transactions.forget()
         return dropped
@@ -531,16 +524,22 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
     def _outstanding(self) -> int:
         return self._recorder.in_flight + self._queue.backlog
 
-    def _report_parts(self, now_ns: int) -> ReportParts:
-        latencies, slowest = self._recorder.take(), self._recorder.take_slowest()
-        share, since = self._fairness_with(self._present())
-        gaps = self._recorder.gaps.report(now_ns, self._outstanding)
-        return ReportParts(self._counters(), latencies, slowest, share, since, self._lag.take_p99_ms(), gaps)
+    def _measured(self, now_ns: int) -> WorkerReport:
+        fairness, since = self._fairness_with(self._present())
+        return WorkerReport(
+            counters=self._counters(),
+            hists=self._recorder.take(),
+            slowest=self._recorder.take_slowest(),
+            fairness=fairness,
+            fairness_since=since,
+            lag_p99_ms=self._lag.take_p99_ms(),
+            gaps=self._recorder.gaps.report(now_ns, self._outstanding),
+        )
 
-    def _fairness_with(self, users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
+    def _fairness_with(self, users: Iterable[VirtualUser]) -> tuple[FairnessStats, FairnessStats]:
         """The figures of these users and of those that have left."""
-        share, since = fairness_of(users)
-        return self._left.merged(share), self._left_since.merged(since)
+        fairness, since = fairness_of(users)
+        return self._left + fairness, self._left_since + since
 
     def _counters(self) -> Counters:
         counters = self._recorder.totals()

@@ -11,7 +11,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.load.connections import (
@@ -23,9 +25,6 @@ from tuibench.load.connections import (
     WorkerContext,
 )
 from tuibench.load.messages import (
-    CompletionGaps,
-    Counters,
-    FairnessStats,
     Finished,
     Reassign,
     StartLoad,
@@ -33,7 +32,6 @@ from tuibench.load.messages import (
 )
 from tuibench.load.pacing import NetworkDelay, Timer, WakeupTimer
 from tuibench.model.plan import Backlog
-from tuibench.model.tick import Histogram, SlowTransaction
 from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.distributions import ProgramLayout
 
@@ -44,33 +42,6 @@ Emit = Callable[[Reassign | Finished], None]
 
 MAX_PARALLEL_LOGINS = 32
 """Maximum number of concurrent logins of one worker; a server's accept queue often has 80 entries."""
-
-
-class ConnectionFairness(NamedTuple):
-    """Transactions and busy seconds of connections, one value each; connections that never logged in do not
-    count.
-    """
-
-    events: FairnessStats = FairnessStats()
-    seconds: FairnessStats = FairnessStats()
-
-    def merged(self, other: "ConnectionFairness") -> "ConnectionFairness":
-        return ConnectionFairness(self.events + other.events, self.seconds + other.seconds)
-
-
-class ReportParts(NamedTuple):
-    """The engine's part of a report. `core_seconds` is the CPU time of the busiest thread; None with a single
-    thread.
-    """
-
-    counters: Counters
-    hists: dict[str, Histogram]
-    slowest: tuple[SlowTransaction, ...]
-    fairness: ConnectionFairness
-    fairness_since_checkpoint: ConnectionFairness
-    lag_p99_ms: float
-    gaps: CompletionGaps
-    core_seconds: float | None = None
 
 
 UserT = TypeVar("UserT", bound=LoadConnection[Any])
@@ -188,23 +159,14 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
     def report(self) -> WorkerReport:
         """Returns the latencies since the last report, and the counters since the start."""
         now_ns, cpu = self._clock.now_ns(), time.process_time()
-        parts, failure = self._report_parts(now_ns), self._context.failure
-        since = parts.fairness_since_checkpoint
-        report = WorkerReport(
+        measured, failure = self._measured(now_ns), self._context.failure
+        report = replace(
+            measured,
             worker=self._begin.worker,
             seconds=(now_ns - self._reported_ns) / NS_PER_SECOND,
             cpu_seconds=cpu - self._cpu_at,
-            core_seconds=parts.core_seconds,
-            lag_p99_ms=parts.lag_p99_ms,
             connections=sum(user.connected for user in self._present()),
-            counters=parts.counters,
-            events_per_connection=parts.fairness.events,
-            seconds_per_connection=parts.fairness.seconds,
-            hists=parts.hists | self._recorder.take_waits(),
-            slowest=parts.slowest,
-            gaps=parts.gaps,
-            events_since=since.events,
-            seconds_since=since.seconds,
+            hists=measured.hists | self._recorder.take_waits(),
             last_refusal=self._context.last_refusal,
             idle_connections=self._extra.idle,
             idle_refusal=self._extra.refusal,
@@ -271,7 +233,8 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
         """
 
     @abstractmethod
-    def _report_parts(self, now_ns: int) -> ReportParts: ...
+    def _measured(self, now_ns: int) -> WorkerReport:
+        """What the engine itself measures of a report."""
 
     @abstractmethod
     def _wake_all(self) -> None:

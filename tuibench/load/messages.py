@@ -25,11 +25,13 @@ from its session, ends as that of one that was killed does.
 import asyncio
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from operator import add
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import astuple
 
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
@@ -254,29 +256,42 @@ def _combine_counts(ours: dict[Name, int], theirs: dict[Name, int], sign: int) -
 
 
 class FairnessStats(msgspec.Struct, frozen=True):
-    """Count, sum and sum of squares, for mean and standard deviation of merged values."""
+    """Transactions and busy seconds of connections: sums and sums of squares, for means and standard
+    deviations of merged values. Connections that never logged in do not count.
+    """
 
     n: int = 0
-    total: float = 0.0
-    squares: float = 0.0
+    events: float = 0.0
+    events_squared: float = 0.0
+    seconds: float = 0.0
+    seconds_squared: float = 0.0
 
     @classmethod
-    def of(cls, values: list[float]) -> "FairnessStats":
-        return cls(len(values), sum(values), sum(value * value for value in values))
+    def of(cls, figures: Iterable[tuple[float, float]]) -> "FairnessStats":
+        """Of each connection's transactions and busy seconds."""
+        known = tuple(figures)
+        return cls(
+            n=len(known),
+            events=sum(events for events, _ in known),
+            events_squared=sum(events**2 for events, _ in known),
+            seconds=sum(seconds for _, seconds in known),
+            seconds_squared=sum(seconds**2 for _, seconds in known),
+        )
 
     def __add__(self, other: "FairnessStats") -> "FairnessStats":
-        return FairnessStats(self.n + other.n, self.total + other.total, self.squares + other.squares)
+        return FairnessStats(*map(add, astuple(self), astuple(other)))
 
     @property
-    def mean(self) -> float:
-        return self.total / self.n if self.n else 0.0
-
-    @property
-    def deviation(self) -> float:
-        """Population standard deviation."""
-        if not self.n:
-            return 0.0
-        return float(max(0.0, self.squares / self.n - self.mean**2) ** 0.5)
+    def moments(self) -> dict[str, float]:
+        """Mean and population standard deviation of both, by their names in a summary."""
+        n = self.n or 1
+        events, seconds = self.events / n, self.seconds / n
+        return {
+            "events_avg": events,
+            "events_stddev": max(0.0, self.events_squared / n - events**2) ** 0.5,
+            "seconds_avg": seconds,
+            "seconds_stddev": max(0.0, self.seconds_squared / n - seconds**2) ** 0.5,
+        }
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
@@ -319,8 +334,8 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     start, those of each kind of transaction are kept if there are several; service times, from the actual
     start, exist in an open loop only; login times are those of extra and planned logins, wait times those of
     users for a connection. `slowest` are the slowest transactions of the interval. `last_refusal` is the
-    latest error of a login that is retried. `events_since` and `seconds_since` are each connection's
-    figures since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
+    latest error of a login that is retried. `fairness` is about each connection, `fairness_since` about the
+    time since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
     the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
     `idle_refusal` is why there are not more of them; `gaps` are the times without a completion. `commits` are
@@ -328,17 +343,15 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     `failure` is the error that ended the worker, or empty; `failure_exit` its exit code.
     """
 
-    worker: int
-    seconds: float
-    cpu_seconds: float
+    worker: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
     lag_p99_ms: float
-    connections: int
+    connections: int = 0
     counters: Counters
-    events_per_connection: FairnessStats
-    seconds_per_connection: FairnessStats
+    fairness: FairnessStats = FairnessStats()
+    fairness_since: FairnessStats = FairnessStats()
     hists: dict[str, Histogram] = {}
-    events_since: FairnessStats = FairnessStats()
-    seconds_since: FairnessStats = FairnessStats()
     core_seconds: float | None = None
     last_refusal: str = ""
     idle_connections: int = 0

@@ -51,8 +51,16 @@ from tuibench.load.connections import (
     PreparedConnection,
     named_latencies,
 )
-from tuibench.load.engine import BaseEngine, ConnectionFairness, Emit, ReportParts
-from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, Reassign, StartLoad
+from tuibench.load.engine import BaseEngine, Emit
+from tuibench.load.messages import (
+    CompletionGaps,
+    Counters,
+    FairnessStats,
+    Gap,
+    Reassign,
+    StartLoad,
+    WorkerReport,
+)
 from tuibench.load.pacing import Timer, system_timer
 from tuibench.model.plan import Arrival, EngineChoice, OnError
 from tuibench.model.server import Target
@@ -438,19 +446,19 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
     def _reset_figures(self, limit: int | None) -> int:
         return int(self._native.reset_stats(limit))
 
-    def _report_parts(self, now_ns: int) -> ReportParts:
+    def _measured(self, now_ns: int) -> WorkerReport:
         report = self._native.report()
         responses = zip(self._names, map(_histogram, report["responses"]), strict=True)
         statements = {name: _histogram(one) for name, one in report["statements"].items()}
         waits = _histogram(report["wait"])
         late_ms, run_delay_ms = report["late_us"] / US_PER_MS, report["run_delay_ns"] / NS_PER_MS
-        return ReportParts(
-            self._counters(report),
-            named_latencies(dict(responses), _histogram(report["service"]), statements)
+        return WorkerReport(
+            counters=self._counters(report),
+            hists=named_latencies(dict(responses), _histogram(report["service"]), statements)
             | ({WAIT: waits} if waits.count else {}),
-            tuple(self._slow(*each) for each in report.get("slowest", ())),
-            _fairness(report["share"]),
-            _fairness(report["since"]),
+            slowest=tuple(self._slow(*each) for each in report.get("slowest", ())),
+            fairness=_fairness(*report["share"]),
+            fairness_since=_fairness(*report["since"]),
             lag_p99_ms=max(late_ms, run_delay_ms),
             gaps=CompletionGaps(report["until_ns"], tuple(Gap(*each) for each in report["gaps"])),
             core_seconds=report["ran_ns"] / NS_PER_SECOND,
@@ -528,9 +536,8 @@ def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
     )
 
 
-def _fairness(sums: Sequence[tuple[int, float, float]]) -> ConnectionFairness:
-    events, seconds = (FairnessStats(*each) for each in sums)
-    return ConnectionFairness(events, seconds)
+def _fairness(events: tuple[int, float, float], seconds: tuple[int, float, float]) -> FairnessStats:
+    return FairnessStats(*events, *seconds[1:])
 
 
 def _histogram(fields: tuple[dict[int, int], int, int, int, int]) -> Histogram:

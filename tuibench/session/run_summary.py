@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from tuibench.load.messages import Counters, FairnessStats
+from tuibench.load.messages import Counters
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.figures import all_values
 from tuibench.metrics.series import ratio
@@ -77,9 +77,6 @@ def reconcile(
     )
 
 
-PER_CONNECTION = ("events_per_connection", "seconds_per_connection")
-
-
 def build_summary(
     spec: SessionSpec,
     server: ServerInfo,
@@ -111,7 +108,7 @@ def build_summary(
         **load_fields(
             Tick(sums=counter_sums(run.counters), hists=run.hists), seconds, plan.percentiles, kinds
         ),
-        fairness=_fairness(*map(accounting.per_connection, PER_CONNECTION)),
+        fairness=Fairness(**accounting.fairness[0].moments),
         server=ServerTotals(
             version=server.version_text,
             flavour=server.flavour,
@@ -163,22 +160,11 @@ def full_report(
         total_seconds=total_seconds,
         errors=found["errors"].total,
         latency=found["latency_ms"],
-        fairness=_fairness(
-            accounting.per_connection("events_since"), accounting.per_connection("seconds_since")
-        ),
+        fairness=Fairness(**accounting.fairness[1].moments),
         **{
             name: found[name]
             for name in ("transactions", "queries", "reconnects", "percentiles", "latency_sum_ms")
         },
-    )
-
-
-def _fairness(events: FairnessStats, seconds: FairnessStats) -> Fairness:
-    return Fairness(
-        events_avg=events.mean,
-        events_stddev=events.deviation,
-        seconds_avg=seconds.mean,
-        seconds_stddev=seconds.deviation,
     )
 
 

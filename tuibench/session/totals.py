@@ -5,7 +5,6 @@ is new covers less: neither says how long the stretch was, as long as there are 
 """
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -231,9 +230,14 @@ class LoadTotals:
     def connections(self) -> int:
         return sum(report.connections for report in self._last.values())
 
-    def per_connection(self, name: str) -> FairnessStats:
-        """A figure of each connection, by its name in the reports, over all workers."""
-        return sum(map(attrgetter(name), self._last.values()), FairnessStats())
+    @property
+    def fairness(self) -> tuple[FairnessStats, FairnessStats]:
+        """How the work was distributed among the connections: in all, and since the last checkpoint."""
+        reports = self._last.values()
+        return (
+            sum((report.fairness for report in reports), FairnessStats()),
+            sum((report.fairness_since for report in reports), FairnessStats()),
+        )
 
     def add_reports(self, reports: Sequence[WorkerReport]) -> None:
         """Takes a round of reports in."""

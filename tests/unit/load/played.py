@@ -24,7 +24,6 @@ from tuibench.load.fleet import Forward, WorkerGoneError, WorkerLink, WorkerProc
 from tuibench.load.messages import (
     Adjust,
     Counters,
-    FairnessStats,
     FinishLoad,
     MessageChannel,
     RenewLease,
@@ -107,8 +106,6 @@ class PlayedWorker(WorkerLink[Any]):
             connections=len(self.numbers),
             counters=Counters(scheduled=self._done + in_flight, completed=self._done, in_flight=in_flight),
             hists={"response": latencies},
-            events_per_connection=FairnessStats(),
-            seconds_per_connection=FairnessStats(),
         )
 
     def has_run(self) -> bool:

@@ -202,8 +202,8 @@ async def test_departed_connections_keep_their_figures() -> None:
         await until(lambda: drive.report().connections == 1)
         await drive.engine.stop(1)
         report = drive.report()
-        assert report.events_per_connection.n == report.seconds_per_connection.n == 4
-        assert report.events_per_connection.total == report.counters.completed
+        assert report.fairness.n == 4
+        assert report.fairness.events == report.counters.completed
 
 
 async def test_connections_are_opened_a_few_at_a_time() -> None:
@@ -639,14 +639,14 @@ def test_after_the_warm_up_everybody_starts_over(rate: float) -> None:
         await run.wait_until(3)
         run.engine.reset_stats(40)
         warm = run.report()
-        assert (warm.events_per_connection.total, warm.counters.backlog, warm.counters.in_flight) == (0, 0, 0)
+        assert (warm.fairness.events, warm.counters.backlog, warm.counters.in_flight) == (0, 0, 0)
         assert warm.counters.completed > 100
         run.engine.resume()
         await asyncio.wait_for(run.engine.finished.wait(), 60)
         cold = run.report()
         assert cold.counters.completed - warm.counters.completed == 40
-        assert (cold.events_per_connection.total, cold.hist("response").count) == (40, 40)
-        assert cold.events_per_connection.n == 8
+        assert (cold.fairness.events, cold.hist("response").count) == (40, 40)
+        assert cold.fairness.n == 8
 
     ran(script, rate=rate)
 

@@ -436,8 +436,7 @@ def test_every_field_of_a_report_is_merged_and_packed() -> None:
         hists=REPORT.hists | {"login": Histogram.of([500]), "wait": Histogram.of([7])},
         slowest=(slow,),
         gaps=CompletionGaps(NS_PER_SECOND, (Gap(5, NS_PER_SECOND - 7, 9),)),
-        events_since=FairnessStats.of([2.0]),
-        seconds_since=FairnessStats.of([0.1]),
+        fairness_since=FairnessStats.of([(2.0, 0.1)]),
     )
     defaults = {field.name: field.default for field in fields(WorkerReport)}
     empty: tuple[object, ...] = (0, (), "", {}, Histogram())

@@ -50,7 +50,7 @@ async def test_too_many_connections_end_a_new_one_and_are_counted() -> None:
         report = drive.report()
         assert (report.connections, report.failure) == (1, "")
         assert report.counters.refused == {1040: 1}
-        assert report.events_per_connection.n == 1
+        assert report.fairness.n == 1
 
 
 async def test_too_many_connections_while_coming_back_are_waited_out() -> None:

@@ -50,8 +50,7 @@ REPORT = WorkerReport(
         "stmt.point_select": Histogram.of([90]),
         "trx.new_order": Histogram.of([90, 110]),
     },
-    events_per_connection=FairnessStats.of([1.0, 3.0]),
-    seconds_per_connection=FairnessStats.of([0.5]),
+    fairness=FairnessStats.of([(1.0, 0.5), (3.0, 0.25)]),
     failure="no",
     failure_hint="do this",
     failure_exit=3,
@@ -189,17 +188,22 @@ def test_queries_are_statements_of_all_three_kinds() -> None:
 
 @given(values, values)
 def test_merged_moments_are_those_of_all_values(a: list[float], b: list[float]) -> None:
-    moments = FairnessStats.of(a) + FairnessStats.of(b)
+    merged = FairnessStats.of((one, one / 3) for one in a) + FairnessStats.of((one, one / 3) for one in b)
     together = a + b
-    assert moments.n == len(together)
+    assert merged.n == len(together)
     if together:
-        largest = max(together)
-        assert moments.mean == pytest.approx(fmean(together))
-        assert moments.deviation == pytest.approx(pstdev(together), abs=1e-6 * (1 + largest))
+        mean, deviation, largest = fmean(together), pstdev(together), max(together)
+        wanted = {
+            "events_avg": mean,
+            "events_stddev": deviation,
+            "seconds_avg": mean / 3,
+            "seconds_stddev": deviation / 3,
+        }
+        assert merged.moments == pytest.approx(wanted, abs=1e-6 * (1 + largest))
 
 
 def test_moments_of_nothing_are_zero() -> None:
-    assert (FairnessStats().mean, FairnessStats().deviation) == (0.0, 0.0)
+    assert set(FairnessStats().moments.values()) == {0.0}
 
 
 # What a plan's words mean to a worker.

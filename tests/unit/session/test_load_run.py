@@ -424,7 +424,7 @@ async def test_what_happened_before_measuring_begins_leaves_no_trace() -> None:
         counters=Counters(
             scheduled=75, completed=64, failed=1, abandoned=10, questions=990, errors={1213: 5}
         ),
-        events_per_connection=FairnessStats.of([4.0]),
+        fairness=FairnessStats.of([(4.0, 0.5)]),
     )
     load, _, clock = loading([warm], [warm], [warm], [measured])
     await load.begin()
@@ -443,7 +443,7 @@ async def test_what_happened_before_measuring_begins_leaves_no_trace() -> None:
     assert (totals.scheduled, totals.completed, totals.failed, totals.abandoned) == (5, 4, 1, 0)
     assert (totals.questions, totals.errors) == (90, {1213: 1})
     assert load.accounting.run.hist("response").max_us == 1_000
-    assert load.accounting.per_connection("events_per_connection").total == 4
+    assert load.accounting.fairness[0].events == 4
     assert load.seconds == pytest.approx(2.0)
 
 
@@ -466,7 +466,7 @@ async def test_threads_and_rate_are_remembered_and_passed_on() -> None:
 async def test_a_checkpoint_tells_what_was_done_since_the_one_before() -> None:
     def done(completed: int, events_since: float) -> Round:
         counted = Counters(scheduled=completed, completed=completed, reads=completed * 2)
-        return [report(0, 2_000, counters=counted, events_since=FairnessStats.of([events_since]))]
+        return [report(0, 2_000, counters=counted, fairness_since=FairnessStats.of([(events_since, 0.5)]))]
 
     load, fleet, clock = loading(done(0, 0), done(20, 20), done(50, 30), done(60, 10))
     await load.begin()

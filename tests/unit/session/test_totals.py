@@ -117,9 +117,10 @@ def test_statements_of_several_workers_are_one() -> None:
 def test_fairness_is_that_of_the_last_reports() -> None:
     accounting = begun(0, 1)
     for events in ([1.0], [5.0, 7.0]):
-        accounting.tick([report(0, events_per_connection=FairnessStats.of(events)), report(1)], 2, 0)
-    per_connection = accounting.per_connection("events_per_connection")
-    assert (per_connection.n, per_connection.mean) == (2, 6.0)
+        fairness = FairnessStats.of((each, 0.5) for each in events)
+        accounting.tick([report(0, fairness=fairness), report(1)], 2, 0)
+    fairness, since = accounting.fairness
+    assert (fairness.n, fairness.moments["events_avg"], since.n) == (2, 6.0, 0)
 
 
 def test_a_worker_that_gave_no_last_report_keeps_what_it_had() -> None:
@@ -359,8 +360,7 @@ def finished() -> LoadTotals:
                     errors={1213: 2},
                 ),
                 statements={"commit": Histogram.of([500, 900])},
-                events_per_connection=FairnessStats.of([1.0, 2.0]),
-                seconds_per_connection=FairnessStats.of([0.004, 0.008]),
+                fairness=FairnessStats.of([(1.0, 0.004), (2.0, 0.008)]),
                 cpu_seconds=0.5,
             )
         ],

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tuibench.load.messages import Counters, FairnessStats, WorkerReport
+from tuibench.load.messages import Counters, WorkerReport
 from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, TRANSACTION, Histogram
 
 
@@ -25,8 +25,6 @@ def report(
         "lag_p99_ms": 0.5,
         "connections": 4,
         "counters": Counters(),
-        "events_per_connection": FairnessStats(),
-        "seconds_per_connection": FairnessStats(),
     }
     return WorkerReport(
         worker=worker, hists={name: each for name, each in hists.items() if each.count}, **(fields | changes)

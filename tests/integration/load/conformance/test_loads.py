@@ -211,12 +211,12 @@ async def test_figures_of_connections_count_from_a_checkpoint(kind: AnyEngine, r
         await drive.completes(20)
         drive.engine.pause()
         await drive.until(lambda counters: counters.in_flight == 0)
-        assert drive.report().events_per_connection.total == drive.last.counters.completed
+        assert drive.report().fairness.events == drive.last.counters.completed
         drive.engine.checkpoint()
-        assert (drive.report().events_since.total, drive.last.events_since.n) == (0, 2)
+        assert (drive.report().fairness_since.events, drive.last.fairness_since.n) == (0, 2)
         drive.engine.resume()
         await drive.completes(5)
-        assert 0 < drive.last.events_since.total < drive.last.events_per_connection.total
+        assert 0 < drive.last.fairness_since.events < drive.last.fairness.events
 
 
 @pytest.mark.one_flavour
@@ -226,7 +226,7 @@ async def test_figures_begin_again_with_the_measurement(kind: AnyEngine, rows: T
         drive.engine.reset_stats(limit=10)
         await asyncio.wait_for(drive.engine.finished.wait(), 60)
         report = drive.report()
-        assert 10 <= report.events_per_connection.total <= 12
+        assert 10 <= report.fairness.events <= 12
 
 
 @pytest.mark.one_flavour
