@@ -29,7 +29,6 @@ from tuibench.cluster.messages import (
     PROTOCOL,
     AcceptHost,
     AgentChannel,
-    AgentFailed,
     AgentHello,
     At,
     Beat,
@@ -42,7 +41,7 @@ from tuibench.cluster.messages import (
     ToAgent,
     pack,
 )
-from tuibench.errors import TuibenchError, UsageError
+from tuibench.errors import ErrorMessage, TuibenchError, UsageError
 from tuibench.installation import native_module
 from tuibench.load import messages
 from tuibench.load.fleet import Fleet, Forward, worker_count
@@ -230,8 +229,7 @@ class HostLoad:
             while not (reports := await self._fleet.report(checkpoint=checkpoint)):
                 await self._clock.sleep(SILENCE_POLL_SECONDS)
         except TuibenchError as error:
-            failed = AgentFailed(message=error.message, hint=error.hint, exit_code=int(error.exit_code))
-            self._channel.send(failed)
+            self._channel.send(ErrorMessage.of(error))
             return
         self._send(reports)
 
@@ -365,8 +363,7 @@ class Agent:
             for task in done:
                 task.result()
         except TuibenchError as error:
-            failed = AgentFailed(message=error.message, hint=error.hint, exit_code=int(error.exit_code))
-            self._channel.send(failed)
+            self._channel.send(ErrorMessage.of(error))
         finally:
             for task in tasks | self._tasks:
                 task.cancel()

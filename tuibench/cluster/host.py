@@ -23,7 +23,6 @@ from tuibench.cluster.carrier import Carrier, Wire, carriers_of
 from tuibench.cluster.messages import (
     PROTOCOL,
     AcceptHost,
-    AgentFailed,
     AgentHello,
     At,
     Beat,
@@ -38,7 +37,7 @@ from tuibench.cluster.messages import (
     StartHost,
     busy_share,
 )
-from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.errors import ErrorMessage, RunError, TuibenchError, UsageError
 from tuibench.load.fleet import REPORT_SECONDS, Loss, WorkerGoneError, WorkerLink, loss_of
 from tuibench.load.messages import (
     BrokenFrameError,
@@ -188,7 +187,7 @@ class HostLink(WorkerLink[FromAgent]):
         self._has_responded = False
         self._reached: asyncio.Queue[ServerReached] = asyncio.Queue()
         self._reading_taken = asyncio.Event()
-        self._failure: AgentFailed | None = None
+        self._failure: ErrorMessage | None = None
         self._reason = ""
         super().__init__(channel)
 
@@ -348,7 +347,7 @@ class HostLink(WorkerLink[FromAgent]):
                 self.take_finish(grants)
             case ServerReached():
                 self._reached.put_nowait(message)
-            case AgentFailed():
+            case ErrorMessage():
                 self._failure = message
                 self.no_more_reports()
             case AgentHello():

@@ -1,6 +1,6 @@
 """Messages between a session and the agents of a load from several hosts: theory of operation.
 
-    agent    MAGIC AgentHello ···········  BeatReply ···  HostReport ···  AgentFailed
+    agent    MAGIC AgentHello ···········  BeatReply ···  HostReport ···  ErrorMessage
     session        AcceptHost StartHost    Beat ···       At(instant, RequestReport) ···
 
 The carrier is a stream of bytes in both directions: the stdin and stdout of a command such as ssh, or a
@@ -31,6 +31,7 @@ from itertools import repeat
 import msgspec
 
 from tuibench.clock import NS_PER_SECOND
+from tuibench.errors import ErrorMessage
 from tuibench.load.fleet import Loss
 from tuibench.load.messages import (
     ConnectionIds,
@@ -133,7 +134,7 @@ def sum_by_name(rounds: Iterable[Mapping[str, PackedHistogram]]) -> dict[str, Hi
     return {name: each.histogram() for name, each in sums.items()}
 
 
-PROTOCOL = 2
+PROTOCOL = 3
 MAGIC = b"\ntuibench agent speaks\n"
 BEAT_SECONDS = 0.5
 
@@ -229,17 +230,9 @@ class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
     ended_ns: int = 0
 
 
-class AgentFailed(msgspec.Struct, frozen=True, tag="agent failed", kw_only=True):
-    """The error that ends the agent's load; its last message."""
-
-    message: str
-    hint: str = ""
-    exit_code: int = 1
-
-
 ToAgent = AcceptHost | Beat | At
 FromAgent = (
-    AgentHello | BeatReply | HostReport | ConnectionIds | Reassign | Finished | ServerReached | AgentFailed
+    AgentHello | BeatReply | HostReport | ConnectionIds | Reassign | Finished | ServerReached | ErrorMessage
 )
 AgentChannel = MessageChannel[ToAgent]
 HostChannel = MessageChannel[FromAgent]

@@ -14,7 +14,7 @@ from typing import IO, Literal
 import msgspec
 
 from tuibench.demo.binaries import Binary
-from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.errors import ErrorMessage, RunError, ServerUnavailableError
 from tuibench.model.server import ServerLimits
 
 MIB = 1024 * 1024
@@ -64,27 +64,19 @@ class SupervisorRequest(msgspec.Struct, frozen=True):
     remove: bool = False
 
 
-class ServerRunning(msgspec.Struct, frozen=True, tag="running"):
-    """The server accepts connections. `limited` describes its limits, empty without limits."""
+class ServerState(msgspec.Struct, frozen=True, tag="state"):
+    """The state of the server: `pid` is 0 if its process has ended, otherwise it accepts connections.
 
-    pid: int
-    port: int
-    directory: str
+    `limited` describes its limits, empty without limits.
+    """
+
+    pid: int = 0
+    port: int = 0
+    directory: str = ""
     limited: str = ""
 
 
-class ServerStopped(msgspec.Struct, frozen=True, tag="halted"):
-    """The server's process has ended."""
-
-
-class RequestFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """The request failed; with the error's message and hint."""
-
-    message: str
-    hint: str
-
-
-SupervisorReply = ServerRunning | ServerStopped | RequestFailed
+SupervisorReply = ServerState | ErrorMessage
 
 _requests: msgspec.json.Decoder[SupervisorRequest] = msgspec.json.Decoder(SupervisorRequest)
 _replies: msgspec.json.Decoder[SupervisorReply] = msgspec.json.Decoder(SupervisorReply)
@@ -128,7 +120,7 @@ class SupervisorControl:
         """The descriptors of requests and replies."""
         return self._requests.fileno(), self._replies.fileno()
 
-    def ask(self, instruction: SupervisorRequest) -> SupervisorReply:
+    def ask(self, instruction: SupervisorRequest) -> ServerState:
         """Send a request and wait for the reply. Raises ServerUnavailableError if it failed."""
         with self._lock:
             self._send(instruction)
@@ -136,7 +128,7 @@ class SupervisorControl:
         if not text:
             raise ServerUnavailableError("the supervisor of the private server has ended")
         reply = decode_reply(text)
-        if isinstance(reply, RequestFailed):
+        if isinstance(reply, ErrorMessage):
             raise ServerUnavailableError(reply.message, reply.hint)
         return reply
 

@@ -30,7 +30,7 @@ from tuibench import units
 from tuibench.clock import Clock
 from tuibench.demo import limits as cgroup
 from tuibench.demo import process
-from tuibench.demo.client import ServerRunning, ServerSpec
+from tuibench.demo.client import ServerSpec, ServerState
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end, write_private
 from tuibench.errors import RunError, ServerUnavailableError
@@ -281,7 +281,7 @@ class ServerInstance:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def create(self) -> ServerRunning:
+    def create(self) -> ServerState:
         """Initialise the directory and start the server for the first time, on a free port."""
         self._confinement = confine(self._spec.limits, self.layout.root.name, self._spec.no_scope)
         if self._confinement.group is not None:
@@ -299,7 +299,7 @@ class ServerInstance:
                 self.layout.init_file.unlink(missing_ok=True)
         raise AssertionError("the last attempt returns or raises")
 
-    def start(self, *extra: str) -> ServerRunning:
+    def start(self, *extra: str) -> ServerState:
         """Start the server and wait until it accepts connections."""
         command = [*server_command(self._spec, self.layout, self._port), *extra]
         self._oom_kills = self._confinement.oom_kills
@@ -314,7 +314,7 @@ class ServerInstance:
             )
         return self._running(self._process)
 
-    def check_running(self) -> ServerRunning:
+    def check_running(self) -> ServerState:
         """The state of the server's process. Raises ServerUnavailableError with the reason for its end."""
         if self._process is None or self._process.poll() is None:
             return self._running(self._process)
@@ -335,9 +335,9 @@ class ServerInstance:
     def _end_words(self, server: "subprocess.Popen[bytes]") -> str:
         return f"{self._spec.binary} {process.end_words(server.returncode)}"
 
-    def _running(self, server: "subprocess.Popen[bytes] | None") -> ServerRunning:
+    def _running(self, server: "subprocess.Popen[bytes] | None") -> ServerState:
         pid = 0 if server is None else server.pid
-        return ServerRunning(pid, self._port, str(self.layout.root), self._confinement.words)
+        return ServerState(pid, self._port, str(self.layout.root), self._confinement.words)
 
     def _out_of_memory(self) -> ServerUnavailableError | None:
         """The error, if the kernel has killed the server for lack of memory since its start."""

@@ -18,8 +18,8 @@ from tuibench.demo import binaries, instance
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import (
     MIB,
-    ServerRunning,
     ServerSpec,
+    ServerState,
     SupervisorClient,
     SupervisorControl,
     SupervisorRequest,
@@ -27,7 +27,7 @@ from tuibench.demo.client import (
 from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
 from tuibench.demo.limits import scope_command
 from tuibench.demo.process import DirectoryLayout, default_base
-from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.errors import RunError
 from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect
 
@@ -52,7 +52,9 @@ class KillableServer:
 
         `options` are added to its command line for this start.
         """
-        self.pid = (await _running(self._control, SupervisorRequest("start", options=tuple(options)))).pid
+        self.pid = (
+            await asyncio.to_thread(self._control.ask, SupervisorRequest("start", tuple(options)))
+        ).pid
 
     def close(self) -> None:
         """Give up the control; the server goes on."""
@@ -67,7 +69,7 @@ class PrivateServer(KillableServer):
     owners, too.
     """
 
-    def __init__(self, channel: SupervisorClient, spec: ServerSpec, running: ServerRunning) -> None:
+    def __init__(self, channel: SupervisorClient, spec: ServerSpec, running: ServerState) -> None:
         super().__init__(channel)
         self._channel = channel
         self._spec = spec
@@ -125,7 +127,9 @@ class PrivateServer(KillableServer):
         )
         channel = SupervisorClient(scope)
         try:
-            server = cls(channel, spec, await _running(channel, SupervisorRequest("create", spec)))
+            server = cls(
+                channel, spec, await asyncio.to_thread(channel.ask, SupervisorRequest("create", spec))
+            )
             await server.check_login()
         except BaseException:
             channel.abandon()
@@ -238,10 +242,3 @@ class PrivateServer(KillableServer):
             self.release()
         else:
             await self.stop()
-
-
-async def _running(channel: SupervisorControl, instruction: SupervisorRequest) -> ServerRunning:
-    reply = await asyncio.to_thread(channel.ask, instruction)
-    if not isinstance(reply, ServerRunning):
-        raise ServerUnavailableError(f"unexpected reply of the private server's supervisor: {reply}")
-    return reply

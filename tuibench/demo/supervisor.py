@@ -14,16 +14,15 @@ from pathlib import Path
 
 from tuibench.clock import SystemClock
 from tuibench.demo.client import (
-    RequestFailed,
     ServerSpec,
-    ServerStopped,
+    ServerState,
     SupervisorReply,
     SupervisorRequest,
     decode_request,
     encode_message,
 )
 from tuibench.demo.instance import ServerInstance, remove_leftovers
-from tuibench.errors import TuibenchError
+from tuibench.errors import ErrorMessage, TuibenchError
 
 CONTROL = 0
 REPLIES = 1
@@ -93,16 +92,16 @@ class Supervisor:
         try:
             self._reply(self._carry_out(request))
         except TuibenchError as error:
-            self._reply(RequestFailed(error.message, error.hint))
+            self._reply(ErrorMessage.of(error))
         except OSError as error:
-            self._reply(RequestFailed(f"the private server failed: {error}", ""))
+            self._reply(ErrorMessage(f"the private server failed: {error}"))
 
     def _carry_out(self, request: SupervisorRequest) -> SupervisorReply:
         if request.spec is not None:
             self._instance = self._make(request.spec)
             return self._instance.create()
         if self._instance is None:
-            return RequestFailed("the private server was not created yet", "")
+            return ErrorMessage("the private server was not created yet")
         match request.action:
             case "start":
                 return self._instance.start(*request.options)
@@ -112,7 +111,7 @@ class Supervisor:
                 self._instance.halt()
             case "kill":
                 self._instance.kill()
-        return ServerStopped()
+        return ServerState()
 
     def _make(self, spec: ServerSpec) -> ServerInstance:
         remove_leftovers(Path(spec.base))

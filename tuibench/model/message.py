@@ -95,15 +95,6 @@ class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
     grace_seconds: float | None = GRACE_SECONDS
 
 
-class Launched(msgspec.Struct, frozen=True, kw_only=True):
-    """The reply of a starting service: its socket, or (with an exit code) the reason why it cannot run."""
-
-    socket: str = ""
-    message: str = ""
-    hint: str = ""
-    exit_code: int = 0
-
-
 class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
     """Set the number of connections."""
 

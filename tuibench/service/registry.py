@@ -18,15 +18,14 @@ import msgspec
 
 from tuibench import files, paths
 from tuibench.errors import (
-    ExitCode,
+    ErrorMessage,
     RunError,
     SessionUnreachableError,
-    TuibenchError,
     UsageError,
     abbreviated_list,
     matching_names,
 )
-from tuibench.model.message import Hello, Launched, ServiceSpec
+from tuibench.model.message import Hello, ServiceSpec
 from tuibench.service.client import SessionClient, peer_of
 from tuibench.unix_sockets import DEAD, SUFFIX, connect_unix, listen_unix
 
@@ -181,12 +180,10 @@ async def launch(spec: ServiceSpec, log: Path) -> Path:
         threading.Thread(target=_reap, args=(process,), name="session's end", daemon=True).start()
     if not line:
         raise RunError("the session's process ended before it could serve", f"see {log}")
-    launched = msgspec.json.decode(line, type=Launched)
-    if launched.exit_code:
-        error = TuibenchError(launched.message, launched.hint)
-        error.exit_code = ExitCode(launched.exit_code)
-        raise error
-    return Path(launched.socket)
+    launched: str | ErrorMessage = msgspec.json.decode(line, type=str | ErrorMessage)
+    if isinstance(launched, ErrorMessage):
+        raise launched.error
+    return Path(launched)
 
 
 def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:

@@ -6,7 +6,7 @@ probe state are kept. Events, replies and the end are never dropped: a viewer wi
 overfull, and can be disconnected.
 
 Run as `python -m tuibench.service.service`: its `ServiceSpec` comes as one line on stdin (it holds the
-password), `Launched` goes as one line to stdout, then the process is on its own.
+password), its socket or its error goes as one line to stdout, then the process is on its own.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ import msgspec
 
 from tuibench import sanitize
 from tuibench.clock import wait_with_timeout
-from tuibench.errors import ExitCode, TuibenchError
+from tuibench.errors import ErrorMessage, ExitCode, TuibenchError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
@@ -31,7 +31,6 @@ from tuibench.model.message import (
     CommandReply,
     Hello,
     JoinSession,
-    Launched,
     PollCommand,
     SampleGap,
     ServiceSpec,
@@ -313,7 +312,7 @@ class SessionService:
         listener = SocketListener(Path(self._spec.socket), self._on_connect)
         await listener.open()
         self._handle_signals()
-        _send_to_launcher(Launched(socket=self._spec.socket))
+        _send_to_launcher(self._spec.socket)
         self._expect_viewers(FIRST_VIEWER_SECONDS)
         watcher.tasks.start(watcher.settings.start_guardian(), "guardian")
         watcher.tasks.start(listener.keep(), "listener")
@@ -402,7 +401,7 @@ class SessionService:
             loop.add_signal_handler(number, self._run.request_stop, "interrupted")
 
 
-def _send_to_launcher(message: Launched) -> None:
+def _send_to_launcher(message: str | ErrorMessage) -> None:
     """The one line that the launcher waits for; then stdout is closed, as a reader may wait for its end."""
     sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
     sys.stdout.flush()
@@ -420,7 +419,7 @@ async def serve_session(spec: ServiceSpec) -> ExitCode:
     try:
         await SessionService(make_run(spec.session), spec).serve()
     except TuibenchError as error:
-        _send_to_launcher(Launched(message=error.message, hint=error.hint, exit_code=error.exit_code))
+        _send_to_launcher(ErrorMessage.of(error))
         return error.exit_code
     return ExitCode.DONE
 

@@ -9,14 +9,12 @@ from tests.unit.demo.conftest import make_spec
 from tuibench.demo import binaries, client, instance, process
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import (
-    RequestFailed,
-    ServerRunning,
-    ServerStopped,
+    ServerState,
     SupervisorReply,
     SupervisorRequest,
 )
 from tuibench.demo.process import DirectoryLayout, read_server_options, server_groups
-from tuibench.errors import ServerUnavailableError, UsageError
+from tuibench.errors import ErrorMessage, ServerUnavailableError, UsageError
 from tuibench.model.server import Flavour
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
@@ -245,9 +243,7 @@ def test_requests_round_trip(sent: SupervisorRequest) -> None:
     assert client.decode_request(line) == sent
 
 
-@pytest.mark.parametrize(
-    "sent", [ServerRunning(1, 2, "/d"), ServerStopped(), RequestFailed("two\nlines", "hint")]
-)
+@pytest.mark.parametrize("sent", [ServerState(1, 2, "/d"), ServerState(), ErrorMessage("two\nlines", "hint")])
 def test_replies_round_trip(sent: SupervisorReply) -> None:
     assert client.encode_message(sent).count(b"\n") == 1
     assert client.decode_reply(client.encode_message(sent)) == sent

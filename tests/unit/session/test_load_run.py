@@ -16,7 +16,7 @@ from tests.unit.load.programs import SINGLE, program
 from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.clock import ticks
-from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.errors import ErrorMessage, ExitCode, RunError, UsageError
 from tuibench.load.fleet import FILES_OF_A_WORKER, Fleet, Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.figures import read
@@ -25,7 +25,6 @@ from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
 from tuibench.model.message import (
     Command,
-    Launched,
     Pause,
     ResetStats,
     ServiceSpec,
@@ -588,9 +587,7 @@ def test_the_sessions_process_gets_all_pipes() -> None:
     assert msgspec.structs.replace(SPEC.session, control=(11, 12)).pass_fds == (7, 9, 11, 12)
 
 
-@pytest.mark.parametrize(
-    "message", [SPEC, Launched(socket="/s"), Launched(message="no", hint="h", exit_code=3)]
-)
+@pytest.mark.parametrize("message", [SPEC, ErrorMessage("no", "h", 3)])
 def test_it_arrives_as_one_line(message: msgspec.Struct) -> None:
     line = msgspec.json.encode(message)
     assert b"\n" not in line
