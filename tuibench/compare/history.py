@@ -27,7 +27,7 @@ from tuibench.metrics.figures import Better, Figure, figure_named
 from tuibench.metrics.inference import Scale
 from tuibench.metrics.steadiness import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
 from tuibench.model.plan import part_options
-from tuibench.model.summary import History, HistoryRun, LevelChange, Regression, Summary
+from tuibench.model.summary import History, HistoryRun, LevelChange, Summary
 from tuibench.record import reader, store
 from tuibench.record.recorder import PLAN, SUMMARY, PlanRecord
 from tuibench.report.html_chart import Markup, tag
@@ -159,7 +159,7 @@ def _with_regression(found: History, place: int) -> History:
     alarm = first_alarm(levels, math.log1p(worse) if scale.unit is None else worse, place)
     regression = None
     if alarm is not None:
-        regression = Regression(
+        regression = LevelChange(
             run=found.runs[alarm.place].run,
             seen=found.runs[alarm.seen].run,
             **_change(scale, levels[alarm.place : alarm.seen + 1], alarm.change),

@@ -11,12 +11,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 from tuibench import units
 from tuibench.document import Block, Table, Text
 from tuibench.flame.profile import total
 from tuibench.metrics.inference import RatioSeries, estimate_difference, resample
+from tuibench.model.effect import Comparison
 
 WIDER, LEAST_POINTS = 2.0, 0.5
 FEWEST_SECONDS = 4
@@ -25,20 +26,9 @@ MOST_FUNCTIONS = 20
 Window = Sequence[dict[str, int]]
 
 
-class FunctionChange(NamedTuple):
-    """A function's share of the samples in two windows, in percent, and the interval of the difference."""
-
-    function: str
-    before: float
-    after: float
-    low: float
-    high: float
-
-    @property
-    def is_sure(self) -> bool:
-        delta = self.after - self.before
-        towards = delta - self.low if delta > 0 else self.high - delta
-        return abs(delta) >= LEAST_POINTS and WIDER * towards < abs(delta)
+def is_sure(change: Comparison) -> bool:
+    """True if the share of a function certainly changed by enough to be worth a line."""
+    return abs(change.delta) >= LEAST_POINTS and change.excludes_zero(WIDER)
 
 
 def own_shares(window: Window) -> list[tuple[str, float]]:
@@ -50,8 +40,10 @@ def own_shares(window: Window) -> list[tuple[str, float]]:
     return [(function, 100 * count / whole) for function, count in counts.most_common()]
 
 
-def changed_functions(before: Window, after: Window) -> list[FunctionChange]:
-    """The functions by the size of their change; empty with too few seconds for an interval."""
+def changed_functions(before: Window, after: Window) -> list[Comparison]:
+    """The functions' shares of the samples in percent, by the size of their change; empty with too few
+    seconds for an interval.
+    """
     if min(len(before), len(after)) < FEWEST_SECONDS or not (total(before) and total(after)):
         return []
     sides = [[_own(second) for second in window] for window in (before, after)]
@@ -64,9 +56,8 @@ def changed_functions(before: Window, after: Window) -> list[FunctionChange]:
             for side in sides
         )
         if max(old.ratio, new.ratio) >= LEAST_POINTS:
-            estimate = estimate_difference(old.ratio, new.ratio, resample(old, new))
-            found.append(FunctionChange(function, old.ratio, new.ratio, estimate.low, estimate.high))
-    return sorted(found, key=lambda each: (-abs(each.after - each.before), each.function))
+            found.append(estimate_difference(function, old.ratio, new.ratio, resample(old, new)))
+    return sorted(found, key=lambda each: (-abs(each.delta), each.figure))
 
 
 def _own(second: Mapping[str, int]) -> Counter[str]:
@@ -91,14 +82,14 @@ def difference_blocks(before: Window, after: Window) -> list[Block]:
     compared = changed_functions(before, after)
     if not compared:
         return [Text((f"Too few samples: each window needs {FEWEST_SECONDS} whole seconds with some.",))]
-    sure = [each for each in compared if each.is_sure]
+    sure = [each for each in compared if is_sure(each)]
     rest = len(compared) - len(sure)
     rows = tuple(
         (
-            each.function,
+            each.figure,
             f"{each.before:.1f} %",
             f"{each.after:.1f} %",
-            f"{units.signed(each.after - each.before, 1)} points",
+            f"{units.signed(each.delta, 1)} points",
             f"{units.signed(each.low, 1)}..{units.signed(each.high, 1)}",
         )
         for each in sure[:MOST_FUNCTIONS]

@@ -274,44 +274,30 @@ class Quantile:
 # Differences of two windows
 
 
-class DifferenceEstimate(NamedTuple):
-    """A difference and a relative one in percent, each with its interval; see `Comparison`."""
-
-    delta: float
-    low: float
-    high: float
-    percent: float | None
-    percent_low: float | None
-    percent_high: float | None
-    verdict: Verdict
-
-
-def comparison_from_resamples(
-    figure: str, before: float, after: float, resampled: ResampledRatios
-) -> Comparison:
-    """Build a comparison from difference and relative difference with their intervals."""
-    found = estimate_difference(before, after, resampled)
+def estimate_difference(figure: str, before: float, after: float, resampled: ResampledRatios) -> Comparison:
+    """The difference of a figure, and the relative one, from its values and the resampled ones."""
+    low, high = bootstrap_interval(
+        after - before, _pairwise(resampled, lambda old, new: new - old), resampled.scale
+    )
+    percent, percent_low, percent_high = None, None, None
+    if before > 0:
+        edges = _ratio_interval(after / before, resampled)
+        percent, percent_low, percent_high = (100 * (ratio - 1) for ratio in (after / before, *edges))
+    elif not after:
+        percent = percent_low = percent_high = 0.0
     return Comparison(
         figure=figure,
         before=before,
         after=after,
+        delta=after - before,
+        low=low,
+        high=high,
+        percent=percent,
+        percent_low=percent_low,
+        percent_high=percent_high,
+        verdict=_verdict((low, high), (percent_low, percent_high)),
         tolerance_percent=TOLERANCE_PERCENT,
-        **found._asdict(),
     )
-
-
-def estimate_difference(before: float, after: float, resampled: ResampledRatios) -> DifferenceEstimate:
-    """The difference of a figure, from its value and the resampled ones."""
-    low, high = bootstrap_interval(
-        after - before, _pairwise(resampled, lambda old, new: new - old), resampled.scale
-    )
-    relative: tuple[float | None, float | None, float | None] = (None, None, None)
-    if before > 0:
-        edges = _ratio_interval(after / before, resampled)
-        relative = (100 * (after / before - 1), 100 * (edges[0] - 1), 100 * (edges[1] - 1))
-    elif not after:
-        relative = (0.0, 0.0, 0.0)
-    return DifferenceEstimate(after - before, low, high, *relative, _verdict((low, high), relative[1:]))
 
 
 def _verdict(difference: tuple[float, float], percents: tuple[float | None, float | None]) -> Verdict:
@@ -538,6 +524,7 @@ def compare_figure(figure: Figure, first: TickSeries, other: TickSeries) -> Cont
         return Contrast(value=after.value, relative=relative, percent=percent)
     resampled = resample(before.parts, after.parts)
     found = estimate_difference(
+        figure.key,
         before.value,
         after.value,
         ResampledRatios(before.read(resampled.before), after.read(resampled.after), resampled.scale),

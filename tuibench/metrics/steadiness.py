@@ -52,18 +52,13 @@ LEAST_NOISE = 0.003
 
 
 class ChangePoint(NamedTuple):
-    """`place` is the first run at the new level; `change` is the difference of logarithms."""
+    """`place` is the first run at the new level; `change` is the difference of logarithms, so far if it is an
+    alarm, which was evident at run `seen`.
+    """
 
     place: int
     change: float
-
-
-class Alarm(NamedTuple):
-    """A shift that began at run `place` and was evident at run `seen`; `change` is the difference so far."""
-
-    place: int
-    seen: int
-    change: float
+    seen: int = 0
 
 
 def change_points(levels: Sequence[float]) -> list[ChangePoint]:
@@ -76,7 +71,7 @@ def change_points(levels: Sequence[float]) -> list[ChangePoint]:
     ]
 
 
-def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> Alarm | None:
+def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> ChangePoint | None:
     """The first shift that begins at run `since` or later; a negative `shift` is a fall.
 
     The baseline is up to `BASELINE` runs before the shift, at the last level.
@@ -90,7 +85,7 @@ def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> Alarm 
         baseline = levels[max(begin, first - BASELINE) : first]
         evidence += _evidence(levels[place], baseline, shift)
         if evidence > EVIDENCE:
-            return Alarm(first, place, fmean(levels[first : place + 1]) - fmean(baseline))
+            return ChangePoint(first, fmean(levels[first : place + 1]) - fmean(baseline), place)
     return None
 
 

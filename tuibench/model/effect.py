@@ -82,6 +82,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         """True if the difference is significant, and the change's own."""
         return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
 
+    def excludes_zero(self, wider: float = 1.0) -> bool:
+        """True if both edges are on the same side of zero, also of an interval so much wider."""
+        towards = self.delta - self.low if self.delta > 0 else self.high - self.delta
+        return wider * towards < abs(self.delta)
+
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Equal windows before and after a change, or after several changes in quick succession.

@@ -399,18 +399,15 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The level changes at `run` by a percentage, None if it was zero before."""
+    """The level changes at `run` by a percentage, None if it was zero before. A regression, a change for the
+    worse, was detected at run `seen`.
+    """
 
     run: str
     percent: float | None
     before: float
     after: float
-
-
-class Regression(LevelChange, frozen=True, kw_only=True):
-    """A change for the worse that began at `run` and was detected at run `seen`."""
-
-    seen: str
+    seen: str = ""
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_field="type"):
@@ -426,7 +423,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_fiel
     figure: str
     runs: tuple[HistoryRun, ...]
     changes: tuple[LevelChange, ...]
-    regression: Regression | None = None
+    regression: LevelChange | None = None
     since: str | None = None
     other_plans: int = 0
     note: str = ""

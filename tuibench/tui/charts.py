@@ -27,7 +27,7 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.metrics.figures import FIGURES, read
-from tuibench.metrics.inference import RatioSeries, comparison_from_resamples, resample
+from tuibench.metrics.inference import RatioSeries, estimate_difference, resample
 from tuibench.model.effect import Comparison
 from tuibench.model.tick import RESPONSE, Latency, Sample, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
@@ -456,7 +456,7 @@ def _latency_parts(points: Sequence[ChartPoint]) -> RatioSeries | None:
 def _ratio_comparison(name: str, before: RatioSeries | None, after: RatioSeries | None) -> Comparison | None:
     if before is None or after is None or not sum(before.below) or not sum(after.below):
         return None
-    return comparison_from_resamples(FIGURES[name].key, before.ratio, after.ratio, resample(before, after))
+    return estimate_difference(FIGURES[name].key, before.ratio, after.ratio, resample(before, after))
 
 
 TimeRange = tuple[float, float]

@@ -54,15 +54,13 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
     found = {wait: _change(FIGURES[wait_figure(wait)].key, phi, *each) for wait, each in known.items()}
     moved = {wait: one for wait, one in found.items() if abs(one.delta) > least}
     change = _change("", phi, *whole)
-    direction = change.delta if _excludes_zero(change, WIDER) else 0.0
+    direction = change.delta if change.excludes_zero(WIDER) else 0.0
     least = 0.0 if direction else LEAST_CAUSE * abs(change.delta)
-    sure = {
-        wait: one for wait, one in moved.items() if abs(one.delta) >= least and _excludes_zero(one, WIDER)
-    }
+    sure = {wait: one for wait, one in moved.items() if abs(one.delta) >= least and one.excludes_zero(WIDER)}
     if all(log in moved for log in LOGS) and not any(log in sure for log in LOGS):
         both = _change("", phi, *(_sum(series[log][side] for log in LOGS) for side in (0, 1)))
         larger = max(LOGS, key=lambda log: abs(moved[log].delta))
-        if moved[larger].delta * both.delta > 0 and abs(both.delta) >= least and _excludes_zero(both, WIDER):
+        if moved[larger].delta * both.delta > 0 and abs(both.delta) >= least and both.excludes_zero(WIDER):
             sure[larger] = moved[larger]
     named = dict(sure)
     if moved and (direction or sure):
@@ -130,14 +128,7 @@ def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:
 
 
 def _change(figure: str, phi: float, old: RatioSeries, new: RatioSeries) -> Comparison:
-    found = estimate_difference(old.ratio, new.ratio, resample(old, new, phi))
-    return Comparison(figure=figure, before=old.ratio, after=new.ratio, **found._asdict())
-
-
-def _excludes_zero(one: Comparison, wider: float = 1.0) -> bool:
-    """True if the edge towards zero is on the same side, also of an interval so much wider."""
-    towards = one.delta - one.low if one.delta > 0 else one.high - one.delta
-    return wider * towards < abs(one.delta)
+    return estimate_difference(figure, old.ratio, new.ratio, resample(old, new, phi))
 
 
 def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
@@ -152,7 +143,7 @@ def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
     words = [f"{_class_of(one)} {units.signed(one.delta, digits)} ms" for one in named]
     edges = "..".join(units.signed(edge, digits).removeprefix("+") for edge in (first.low, first.high))
     words[0] += f" ({edges}) of {units.decimal(first.before, digits)}"
-    probably = "" if _excludes_zero(first, WIDER) else "probably "
+    probably = "" if first.excludes_zero(WIDER) else "probably "
     return f"because: {probably}{'; '.join(words)}"
 
 

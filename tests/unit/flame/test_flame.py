@@ -31,6 +31,7 @@ from tuibench.flame.text import (
     flame_page,
     folded_text,
     function_blocks,
+    is_sure,
     speedscope,
 )
 
@@ -86,11 +87,11 @@ def test_equal_windows_show_no_function_and_a_change_is_found() -> None:
     shares = {f"function {number}": 100 / number for number in range(1, 31)}
     for _ in range(20):
         before, after = (seconds_of(rng, shares, count) for count in (12, 9))
-        assert [each.function for each in changed_functions(before, after) if each.is_sure] == []
+        assert [each.figure for each in changed_functions(before, after) if is_sure(each)] == []
     assert "No function changed" in write_text(difference_blocks(before, after))
     after = seconds_of(rng, shares | {"function 1": 20.0, "fsync": 80.0}, 12)
-    sure = [each for each in changed_functions(before, after) if each.is_sure]
-    assert {"function 1", "fsync"} <= {each.function for each in sure}
+    sure = [each for each in changed_functions(before, after) if is_sure(each)]
+    assert {"function 1", "fsync"} <= {each.figure for each in sure}
     assert all(each.low < each.after - each.before < each.high for each in sure)
     assert "fsync" in write_text(difference_blocks(before, after))
     assert "Too few" in write_text(difference_blocks(before[:3], after))
