@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import psutil
-from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.series import growth, ratio
@@ -169,14 +168,22 @@ def _switches(status: str) -> tuple[int, int] | None:
     return int(tail[1].split(None, 1)[0]), int(tail[2])
 
 
-def storage_bytes(pid: int, proc: Path = PROC) -> tuple[int, int] | None:
-    """Bytes that a process has read from storage and written to it; None if they cannot be read."""
+def storage_bytes(pid: int, proc: Path = PROC) -> dict[str, float]:
+    """What a process has read from storage and written to it; empty if that cannot be read."""
     try:
         lines = (proc / str(pid) / "io").read_text().splitlines()
         figures = dict(line.split(": ", 1) for line in lines)
-        return int(figures["read_bytes"]), int(figures["write_bytes"])
+        return stored(int(figures["read_bytes"]), int(figures["write_bytes"]))
     except (OSError, KeyError, ValueError):
-        return None
+        return {}
+
+
+STORED = ("server_read_bytes", "server_written_bytes")
+
+
+def stored(read: int, written: int) -> dict[str, float]:
+    """Sums of the server's process: bytes read from storage and written to it."""
+    return dict(zip(STORED, (read, written), strict=True))
 
 
 def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int | None, int | None]:
@@ -188,15 +195,6 @@ def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int
         sum(max(0, now[0] - old[0]) for old, now in pairs),
         sum(max(0, now[1] - old[1]) for old, now in pairs),
     )
-
-
-def grown_pair(
-    before: tuple[int, int] | None, after: tuple[int, int] | None
-) -> tuple[int | None, int | None]:
-    """The increase of two totals; None if one is missing or decreased."""
-    if before is None or after is None or after[0] < before[0] or after[1] < before[1]:
-        return None, None
-    return after[0] - before[0], after[1] - before[1]
 
 
 class CpuTime(NamedTuple):
@@ -262,40 +260,35 @@ NET = Path("/sys/class/net")
 _LOOPBACKS = ("lo", "loop", "ram", "zram")
 
 
-class DiskTotals(NamedTuple):
-    """Disk totals since boot; the milliseconds are sums over all requests."""
+def disk_totals() -> dict[str, float]:
+    """The totals of all counted disks since boot; empty if unavailable.
 
-    read_bytes: int
-    written_bytes: int
-    reads: int
-    writes: int
-    read_ms: int
-    write_ms: int
-
-
-def disk_totals() -> DiskTotals | None:
-    """The totals of all counted disks; None if unavailable."""
+    The milliseconds are sums over all requests.
+    """
     disks = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
     wanted = [disks[name] for name in counted_devices(disks, BLOCK)]
     if not wanted:
-        return None
-    return DiskTotals(
-        read_bytes=sum(disk.read_bytes for disk in wanted),
-        written_bytes=sum(disk.write_bytes for disk in wanted),
-        reads=sum(disk.read_count for disk in wanted),
-        writes=sum(disk.write_count for disk in wanted),
-        read_ms=sum(disk.read_time for disk in wanted),
-        write_ms=sum(disk.write_time for disk in wanted),
-    )
+        return {}
+    return {
+        "read_bytes": sum(disk.read_bytes for disk in wanted),
+        "written_bytes": sum(disk.write_bytes for disk in wanted),
+        "reads": sum(disk.read_count for disk in wanted),
+        "writes": sum(disk.write_count for disk in wanted),
+        "read_ms": sum(disk.read_time for disk in wanted),
+        "write_ms": sum(disk.write_time for disk in wanted),
+    }
 
 
-def net_bytes() -> tuple[int, int] | None:
-    """Bytes received and sent by the network cards since boot."""
+def net_bytes() -> dict[str, float]:
+    """The totals of the counted network cards since boot; empty if unavailable."""
     cards = psutil.net_io_counters(pernic=True, nowrap=False) or {}
     wanted = counted_devices(cards, NET)
     if not wanted:
-        return None
-    return sum(cards[name].bytes_recv for name in wanted), sum(cards[name].bytes_sent for name in wanted)
+        return {}
+    return {
+        "received_bytes": sum(cards[name].bytes_recv for name in wanted),
+        "sent_bytes": sum(cards[name].bytes_sent for name in wanted),
+    }
 
 
 def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
@@ -314,33 +307,24 @@ def counted_among(names: Iterable[str], whole: Collection[str], with_hardware: C
     return [name for name in chosen if name in with_hardware] or chosen
 
 
-class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory and swap space in bytes; `server` is the resident set of the server's process."""
-
-    used: int
-    total: int
-    swap_used: int | None = None
-    swap_total: int | None = None
-    server: int | None = None
+def known(values: Mapping[str, float | None]) -> dict[str, float]:
+    """The values that are known."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The system's totals at `at_ns` of a monotonic clock; processor seconds by pid.
+    """The system at `at_ns` of a monotonic clock: totals since boot (`sums`) and present values (`levels`) by
+    their names in a tick, processor seconds by pid, and the switches of the server's threads.
 
-    `group` are the limits of a control group: tuibench's on this host, the server process's on
-    another one.
+    The limits of a control group are tuibench's on this host, those of the server's process on another one.
     """
 
     at_ns: int
-    machine: CpuTime
+    sums: dict[str, float]
+    levels: dict[str, float]
     cores: tuple[CpuTime, ...] = ()
     processes: dict[int, float] = {}
-    disk: DiskTotals | None = None
-    net: tuple[int, int] | None = None
-    group: GroupLimits = GroupLimits()
     switches: Switches | None = None
-    storage: tuple[int, int] | None = None
-    memory: MemoryUse
 
 
 def host_tick(
@@ -359,51 +343,28 @@ def host_tick(
     `note` is the reason why the server's process is not included, `origin` the source of another host.
     """
     seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
-    whole = growth(before.machine.total, after.machine.total)
-    if not whole or seconds <= 0:
+    grown = {name: growth(before.sums.get(name), value) for name, value in after.sums.items()}
+    if not grown["total"] or seconds <= 0:
         return None
+    if any(name in grown and grown[name] is None for name in STORED):
+        # The totals of another process.
+        grown |= dict.fromkeys(STORED)
     used = {pid: growth(before.processes.get(pid), cpu) for pid, cpu in after.processes.items()}
     own = [cpu for pid, cpu in used.items() if pid in own_pids and cpu is not None]
     voluntary, involuntary = grown_switches(before.switches, after.switches)
-    stored_read, stored_written = grown_pair(before.storage, after.storage)
-    received, sent = grown_pair(before.net, after.net)
-    disk_before, disk_after = before.disk, after.disk
-    disk = {
-        name: growth(getattr(disk_before, name), getattr(disk_after, name))
-        for name in DiskTotals._fields
-        if disk_before is not None and disk_after is not None
-    }
     sums = {
         "seconds": seconds,
         "core_seconds": seconds * cores,
-        "total": whole,
-        "busy": growth(before.machine.busy, after.machine.busy),
-        "steal": growth(before.machine.steal, after.machine.steal),
-        "throttled": growth(before.group.throttled_seconds, after.group.throttled_seconds),
+        **grown,
         "server_cpu": None if server_pid is None else used.get(server_pid),
         "tuibench_cpu": sum(own),
         "voluntary_switches": voluntary,
         "involuntary_switches": involuntary,
-        "server_read_bytes": stored_read,
-        "server_written_bytes": stored_written,
-        **disk,
-        "received_bytes": received,
-        "sent_bytes": sent,
         **core_seconds(before.cores, after.cores, seconds),
     }
-    levels = {
-        "cores": cores,
-        "memory_used": after.memory.used,
-        "memory_total": after.memory.total,
-        "memory_server": after.memory.server,
-        "swap_used": after.memory.swap_used,
-        "swap_total": after.memory.swap_total,
-        "cpu_limit": after.group.cpu_cores,
-        "memory_limit": after.group.memory_bytes,
-    }
     return Tick(
-        sums={name: value for name, value in sums.items() if value is not None},
-        levels={name: value for name, value in levels.items() if value is not None},
+        sums=known(sums),
+        levels={"cores": cores, **after.levels},
         missing={name: why for name, why in (("server_cpu", note), ("local", origin)) if why},
     )
 
@@ -572,27 +533,28 @@ class HostSampler:
     def _totals(self, own: set[int]) -> HostTotals:
         pid = self.server_pid
         watched = own if pid is None else own | {pid}
+        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+        of_server = {} if pid is None else storage_bytes(pid)
+        machine = cpu_time()._asdict()
         return HostTotals(
             switches=None if pid is None else thread_switches(pid),
-            storage=None if pid is None else storage_bytes(pid),
             at_ns=self._clock.now_ns(),
-            machine=cpu_time(),
+            sums=known(
+                {**of_server, **machine, **disk_totals(), **net_bytes(), "throttled": throttled_seconds()}
+            ),
+            levels=known(
+                {
+                    "memory_used": memory.total - memory.available,
+                    "memory_total": memory.total,
+                    "memory_server": None if pid is None else self._times.resident_bytes(pid),
+                    "swap_used": swap.used,
+                    "swap_total": swap.total,
+                    "cpu_limit": self._limits.cpu_cores,
+                    "memory_limit": self._limits.memory_bytes,
+                }
+            ),
             cores=core_cpu_times(),
             processes=self._times.read(watched),
-            disk=disk_totals(),
-            net=net_bytes(),
-            group=replace(self._limits, throttled_seconds=throttled_seconds()),
-            memory=self._memory(pid),
-        )
-
-    def _memory(self, pid: int | None) -> MemoryUse:
-        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-        return MemoryUse(
-            used=memory.total - memory.available,
-            total=memory.total,
-            swap_used=swap.used,
-            swap_total=swap.total,
-            server=None if pid is None else self._times.resident_bytes(pid),
         )
 
     def _note(self, totals: HostTotals) -> str:

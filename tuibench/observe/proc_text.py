@@ -19,14 +19,14 @@ from tuibench.observe.host import (
     MEMORY_MAX,
     MOST_THREADS,
     CpuTime,
-    DiskTotals,
     HostTotals,
-    MemoryUse,
     Switches,
     counted_among,
     group_levels,
     group_path,
+    known,
     parse_limits,
+    stored,
 )
 
 PROGRAMS = "mysqld|mariadbd|tidb-server"
@@ -182,20 +182,29 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
     own = f"/proc/{pid}"
     seconds = _process_seconds(files.get(f"{own}/stat", [""])[0], facts.ticks_per_second)
     resident = files.get(f"{own}/statm", [""])[0].split()
-    contents = {path: "\n".join(text) for path, text in files.items()}
+    limits = parse_limits({path: "\n".join(text) for path, text in files.items()}, facts.group)
     return HostTotals(
         at_ns=round(uptime * NS_PER_SECOND),
-        machine=machine,
+        sums=known(
+            {
+                **machine._asdict(),
+                **_disks(files.get("/proc/diskstats", []), facts),
+                **_network(files.get("/proc/net/dev", []), facts),
+                **_storage(files.get(f"{own}/io", [])),
+                "throttled": limits.throttled_seconds,
+            }
+        ),
+        levels=known(
+            {
+                **memory,
+                "memory_server": int(resident[1]) * facts.page_bytes if len(resident) > 1 else None,
+                "cpu_limit": limits.cpu_cores,
+                "memory_limit": limits.memory_bytes,
+            }
+        ),
         cores=cores,
         processes={} if pid is None or seconds is None else {pid: seconds},
-        disk=_disks(files.get("/proc/diskstats", []), facts),
-        net=_network(files.get("/proc/net/dev", []), facts),
-        group=parse_limits(contents, facts.group),
         switches=_switches(files, own),
-        storage=_storage(files.get(f"{own}/io", [])),
-        memory=msgspec.structs.replace(
-            memory, server=int(resident[1]) * facts.page_bytes if len(resident) > 1 else None
-        ),
     )
 
 
@@ -214,22 +223,22 @@ def _cpu_time(values: list[float]) -> CpuTime:
     return CpuTime(total - values[3] - values[4], total, values[7] if len(values) > 7 else 0.0)
 
 
-def _memory(lines: list[str]) -> MemoryUse | None:
-    """Memory use. Older kernels do not report available memory: then it is free memory plus caches."""
+def _memory(lines: list[str]) -> dict[str, float | None] | None:
+    """Memory in use. Older kernels do not report available memory: then it is free memory plus caches."""
     kib = {name: _first_number(value) or 0.0 for name, _, value in (line.partition(":") for line in lines)}
     if "MemTotal" not in kib:
         return None
     free = kib.get("MemAvailable", kib.get("MemFree", 0.0) + kib.get("Buffers", 0.0) + kib.get("Cached", 0.0))
     total, swap = kib["MemTotal"], kib.get("SwapTotal")
-    return MemoryUse(
-        used=int((total - free) * KIB),
-        total=int(total * KIB),
-        swap_used=None if swap is None else int((swap - kib.get("SwapFree", 0.0)) * KIB),
-        swap_total=None if swap is None else int(swap * KIB),
-    )
+    return {
+        "memory_used": int((total - free) * KIB),
+        "memory_total": int(total * KIB),
+        "swap_used": None if swap is None else int((swap - kib.get("SwapFree", 0.0)) * KIB),
+        "swap_total": None if swap is None else int(swap * KIB),
+    }
 
 
-def _disks(lines: list[str], facts: RemoteFacts) -> DiskTotals | None:
+def _disks(lines: list[str], facts: RemoteFacts) -> dict[str, float]:
     """Disk totals. Fields of diskstats: reads, -, sectors, ms, then the same for writes."""
     rows = {fields[2]: fields[3:] for fields in map(str.split, lines) if len(fields) >= 11}
     wanted = [
@@ -237,21 +246,21 @@ def _disks(lines: list[str], facts: RemoteFacts) -> DiskTotals | None:
         for name in counted_among(rows, facts.disks, facts.disk_hardware)
     ]
     if not wanted:
-        return None
+        return {}
     reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms = map(
         sum, zip(*wanted, strict=True)
     )
-    return DiskTotals(
-        read_bytes=read_sectors * SECTOR_BYTES,
-        written_bytes=written_sectors * SECTOR_BYTES,
-        reads=reads,
-        writes=writes,
-        read_ms=read_ms,
-        write_ms=write_ms,
-    )
+    return {
+        "read_bytes": read_sectors * SECTOR_BYTES,
+        "written_bytes": written_sectors * SECTOR_BYTES,
+        "reads": reads,
+        "writes": writes,
+        "read_ms": read_ms,
+        "write_ms": write_ms,
+    }
 
 
-def _network(lines: list[str], facts: RemoteFacts) -> tuple[int, int] | None:
+def _network(lines: list[str], facts: RemoteFacts) -> dict[str, float]:
     rows = {
         name.strip(): values.split()
         for name, colon, values in (line.partition(":") for line in lines)
@@ -259,8 +268,11 @@ def _network(lines: list[str], facts: RemoteFacts) -> tuple[int, int] | None:
     }
     wanted = [rows[name] for name in counted_among(rows, facts.cards, facts.card_hardware)]
     if not wanted:
-        return None
-    return sum(int(row[0]) for row in wanted), sum(int(row[8]) for row in wanted)
+        return {}
+    return {
+        "received_bytes": sum(int(row[0]) for row in wanted),
+        "sent_bytes": sum(int(row[8]) for row in wanted),
+    }
 
 
 def _process_seconds(stat: str, ticks: int) -> float | None:
@@ -284,10 +296,10 @@ def _switches(files: dict[str, list[str]], own: str) -> Switches | None:
     return found or None
 
 
-def _storage(lines: list[str]) -> tuple[int, int] | None:
+def _storage(lines: list[str]) -> dict[str, float]:
     figures = dict(line.split(": ", 1) for line in lines if ": " in line)
     read, written = _number(figures.get("read_bytes", "")), _number(figures.get("write_bytes", ""))
-    return (read, written) if read is not None and written is not None else None
+    return stored(read, written) if read is not None and written is not None else {}
 
 
 def _devices(paths: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick
-from tuibench.observe.host import CpuTime, DiskTotals, HostTotals, MemoryUse, host_tick
+from tuibench.observe.host import CpuTime, HostTotals, host_tick, known
 from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
 
 EXAMPLES = "for example ssh:ann@db1, ssh:ann@db1:2222 or http://db1:9100/metrics"
@@ -201,13 +201,12 @@ def parse_page(page: str) -> HostTotals | None:
     memory = _memory(plain)
     if at is None or not cores or memory is None:
         return None
+    machine = CpuTime(*(sum(values) for values in zip(*cores, strict=True)))
     return HostTotals(
         at_ns=round(at * NS_PER_SECOND),
-        machine=CpuTime(*(sum(values) for values in zip(*cores, strict=True))),
+        sums=machine._asdict() | _disks(figures) | _network(figures),
+        levels=memory,
         cores=tuple(cores),
-        disk=_disks(figures),
-        net=_network(figures),
-        memory=memory,
     )
 
 
@@ -226,16 +225,18 @@ def _cpu_time(modes: dict[str, float]) -> CpuTime:
     return CpuTime(total - modes.get("idle", 0.0) - modes.get("iowait", 0.0), total, modes.get("steal", 0.0))
 
 
-def _memory(plain: dict[str, float]) -> MemoryUse | None:
+def _memory(plain: dict[str, float]) -> dict[str, float] | None:
     total, available = plain.get("node_memory_MemTotal_bytes"), plain.get("node_memory_MemAvailable_bytes")
     if total is None or available is None:
         return None
     swap, free = plain.get("node_memory_SwapTotal_bytes"), plain.get("node_memory_SwapFree_bytes")
-    return MemoryUse(
-        used=int(total - available),
-        total=int(total),
-        swap_used=None if swap is None or free is None else int(swap - free),
-        swap_total=None if swap is None else int(swap),
+    return known(
+        {
+            "memory_used": int(total - available),
+            "memory_total": int(total),
+            "swap_used": None if swap is None or free is None else int(swap - free),
+            "swap_total": None if swap is None else int(swap),
+        }
     )
 
 
@@ -253,7 +254,7 @@ def _own_devices(names: dict[str, float]) -> set[str]:
     return own or {name for name in names if not name.startswith(("lo", "ram", "zram"))}
 
 
-def _disks(figures: list[Figure]) -> DiskTotals | None:
+def _disks(figures: list[Figure]) -> dict[str, float]:
     tables = [
         _by_device(figures, f"node_disk_{name}_total")
         for name in (
@@ -263,28 +264,31 @@ def _disks(figures: list[Figure]) -> DiskTotals | None:
     ]  # fmt: skip
     wanted = _own_devices(tables[0])
     if not wanted:
-        return None
+        return {}
     read, written, reads, writes, read_seconds, write_seconds = (
         sum(value for device, value in table.items() if device in wanted) for table in tables
     )
-    return DiskTotals(
-        read_bytes=int(read),
-        written_bytes=int(written),
-        reads=int(reads),
-        writes=int(writes),
-        read_ms=int(read_seconds * MS_PER_SECOND),
-        write_ms=int(write_seconds * MS_PER_SECOND),
-    )
+    return {
+        "read_bytes": int(read),
+        "written_bytes": int(written),
+        "reads": int(reads),
+        "writes": int(writes),
+        "read_ms": int(read_seconds * MS_PER_SECOND),
+        "write_ms": int(write_seconds * MS_PER_SECOND),
+    }
 
 
-def _network(figures: list[Figure]) -> tuple[int, int] | None:
+def _network(figures: list[Figure]) -> dict[str, float]:
     received, sent = (
         _by_device(figures, f"node_network_{name}_bytes_total") for name in ("receive", "transmit")
     )
     wanted = _own_devices(received)
     if not wanted:
-        return None
-    return int(sum(received[name] for name in wanted)), int(sum(sent.get(name, 0.0) for name in wanted))
+        return {}
+    return {
+        "received_bytes": int(sum(received[name] for name in wanted)),
+        "sent_bytes": int(sum(sent.get(name, 0.0) for name in wanted)),
+    }
 
 
 SSH_OPTIONS = (

@@ -4,11 +4,10 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import psutil
@@ -27,12 +26,11 @@ from tuibench.model.tick import HOST, Tick
 from tuibench.observe import host as host_module
 from tuibench.observe import host_facts as facts_module
 from tuibench.observe.host import (
+    STORED,
     CpuTime,
-    DiskTotals,
     GroupLimits,
     HostSampler,
     HostTotals,
-    MemoryUse,
     ProcessTimes,
     ServerProcess,
     counted_devices,
@@ -41,7 +39,6 @@ from tuibench.observe.host import (
     find_server_process,
     group_levels,
     group_path,
-    grown_pair,
     grown_switches,
     host_tick,
     is_server_process,
@@ -49,6 +46,7 @@ from tuibench.observe.host import (
     own_limits,
     parse_limits,
     storage_bytes,
+    stored,
     thread_switches,
     throttled_seconds,
 )
@@ -65,6 +63,7 @@ from tuibench.observe.host_facts import (
 
 
 SERVER, OURS, VIEWER, NOBODY = 100, 200, 201, 2**22 + 1
+DISK = ("read_bytes", "written_bytes", "reads", "writes", "read_ms", "write_ms")
 
 
 class FakeMachine:
@@ -74,13 +73,13 @@ class FakeMachine:
         self.clock = FakeClock()
         self.machine = CpuTime(0.0, 0.0)
         self.seconds = {SERVER: 50.0, OURS: 10.0}
-        self.disk: DiskTotals | None = DiskTotals(0, 0, 0, 0, 0, 0)
+        self.disk: dict[str, float] = dict.fromkeys(DISK, 0.0)
         self.cores: tuple[CpuTime, ...] = (CpuTime(0.0, 0.0),) * 2
         monkeypatch.setattr(psutil, "cpu_count", lambda: 4)
         monkeypatch.setattr(host_module, "cpu_time", lambda: self.machine)
         monkeypatch.setattr(host_module, "disk_totals", lambda: self.disk)
         monkeypatch.setattr(host_module, "core_cpu_times", lambda: self.cores)
-        monkeypatch.setattr(host_module, "net_bytes", lambda: (0, 0))
+        monkeypatch.setattr(host_module, "net_bytes", lambda: {"received_bytes": 0, "sent_bytes": 0})
         monkeypatch.setattr(ProcessTimes, "read", self._read)
 
     def _read(self, pids: set[int]) -> dict[int, float]:
@@ -111,7 +110,7 @@ def test_processor_time_is_split(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     machine.pass_time(2.0, busy=6.0)
     machine.seconds = {SERVER: 53.0, OURS: 11.0}
-    machine.disk = DiskTotals(100, 4000, 0, 4, 0, 10)
+    machine.disk = dict(zip(DISK, (100, 4000, 0, 4, 0, 10), strict=True))
     machine.cores = (CpuTime(1.0, 2.0), CpuTime(0.5, 2.0))
     part = sampled(sampling)
     assert (part.levels.get(HOST + "cores"), read("cpu_total", part)) == (4, 75.0)
@@ -182,15 +181,25 @@ def test_cores_that_come_or_go_have_no_share_in_that_tick(machine: FakeMachine) 
 
 
 def test_disks_that_cannot_be_read_have_no_rate(machine: FakeMachine) -> None:
-    machine.disk = None
+    machine.disk = {}
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=0.0)
     part = sampled(sampling)
     assert figures(part, "disk_read", "disk_write") == (None, None)
 
 
-def totals(at: float, machine: CpuTime = CpuTime(0, 0), **fields: Any) -> HostTotals:  # noqa: B008 (frozen)
-    return HostTotals(at_ns=round(at * 1e9), machine=machine, memory=MemoryUse(used=1, total=2), **fields)
+def totals(
+    at: float,
+    machine: CpuTime = CpuTime(0, 0),  # noqa: B008 (frozen)
+    processes: dict[int, float] | None = None,
+    **sums: float,
+) -> HostTotals:
+    return HostTotals(
+        at_ns=round(at * 1e9),
+        sums=machine._asdict() | sums,
+        levels={"memory_used": 1, "memory_total": 2},
+        processes=processes or {},
+    )
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
@@ -205,8 +214,8 @@ def test_a_share_is_a_percentage_or_unknown(
 def test_what_went_back_is_unknown() -> None:
     """A process number that was taken again, and a counter of the network."""
     found = host_tick(
-        totals(1, CpuTime(1, 2), processes={SERVER: 50.0}, net=(10, 10)),
-        totals(3, CpuTime(2, 4), processes={SERVER: 0.5}, net=(5, 30)),
+        totals(1, CpuTime(1, 2), {SERVER: 50.0}, received_bytes=10, sent_bytes=10),
+        totals(3, CpuTime(2, 4), {SERVER: 0.5}, received_bytes=5, sent_bytes=30),
         cores=2,
         server_pid=SERVER,
     )
@@ -419,16 +428,16 @@ def test_too_many_threads_are_not_read(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_cannot_be_read_is_none(tmp_path: Path) -> None:
     assert thread_switches(7, tmp_path) is None
-    assert storage_bytes(7, tmp_path) is None
+    assert storage_bytes(7, tmp_path) == {}
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "io").write_text("rchar: 9\n")
-    assert storage_bytes(7, tmp_path) is None
+    assert storage_bytes(7, tmp_path) == {}
 
 
 def test_storage_is_what_reached_it(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "io").write_text(IO)
-    assert storage_bytes(7, tmp_path) == (4096, 8192)
+    assert storage_bytes(7, tmp_path) == {"server_read_bytes": 4096, "server_written_bytes": 8192}
 
 
 def test_switches_grow_by_thread() -> None:
@@ -438,8 +447,16 @@ def test_switches_grow_by_thread() -> None:
 
 
 def test_totals_that_went_back_are_of_another_process() -> None:
-    assert grown_pair((1, 2), (4, 8)) == (3, 6)
-    assert grown_pair((5, 2), (4, 8)) == grown_pair(None, (1, 1)) == (None, None)
+    def grown(*sums: dict[str, float]) -> dict[str, float]:
+        before, after = (
+            totals(at, CpuTime(at, 2 * at), **each) for at, each in zip((1, 3), sums, strict=True)
+        )
+        tick = host_tick(before, after, cores=2, server_pid=SERVER)
+        assert tick is not None
+        return {name: value for name, value in tick.sums.items() if name in STORED}
+
+    assert grown(stored(1, 2), stored(4, 8)) == stored(3, 6)
+    assert grown(stored(5, 2), stored(4, 8)) == grown({}, stored(1, 1)) == {}
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="no /proc here")
@@ -447,7 +464,7 @@ def test_this_process_is_read() -> None:
     switches = thread_switches(os.getpid())
     assert switches
     assert os.getpid() in switches
-    assert storage_bytes(os.getpid()) is not None
+    assert storage_bytes(os.getpid()).keys() == set(STORED)
 
 
 # This test's own process plays the server: it works in its data directory and listens.
@@ -589,12 +606,10 @@ def test_without_the_kernels_folder_all_but_the_loopback_counts(tmp_path: Path) 
 
 
 def test_this_hosts_totals_never_go_back() -> None:
-    readers: tuple[Callable[[], tuple[int, ...] | None], ...] = (disk_totals, net_bytes)
-    for reader in readers:
+    for reader in (disk_totals, net_bytes):
         first, second = reader(), reader()
-        assert (first is None) == (second is None)
-        if first is not None and second is not None:
-            assert all(new >= old >= 0 for old, new in zip(first, second, strict=True))
+        assert first.keys() == second.keys()
+        assert all(second[name] >= first[name] >= 0 for name in first)
 
 
 # The limits of control groups, from their files.
@@ -695,9 +710,7 @@ def test_the_time_is_that_of_our_own_group(
 
 
 def test_steal_is_a_share_of_all_time() -> None:
-    memory = MemoryUse(used=1, total=2)
-    before = HostTotals(at_ns=0, machine=CpuTime(10.0, 100.0, 1.0), memory=memory)
-    after = HostTotals(at_ns=50_000_000_000, machine=CpuTime(60.0, 200.0, 13.0), memory=memory)
+    before, after = totals(0, CpuTime(10.0, 100.0, 1.0)), totals(50, CpuTime(60.0, 200.0, 13.0))
     tick = host_tick(before, after, cores=2, server_pid=None)
     assert tick is not None
     assert read("steal", tick.moved("", HOST)) == pytest.approx(12.0)

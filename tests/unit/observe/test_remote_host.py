@@ -18,7 +18,7 @@ from tuibench.errors import UsageError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST
-from tuibench.observe.host import host_tick
+from tuibench.observe.host import STORED, host_tick
 from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
 from tuibench.observe.remote_host import (
     FIRST_NOTE,
@@ -215,7 +215,7 @@ def test_a_server_that_ended_has_no_figures() -> None:
     facts = facts_with()
     totals = parse_totals(reading(1, process=False), facts)
     assert totals is not None
-    assert (totals.processes, totals.switches, totals.storage) == ({}, None, None)
+    assert (totals.processes, totals.switches, set(STORED) & totals.sums.keys()) == ({}, None, set())
 
 
 @pytest.mark.parametrize("missing", ["/proc/uptime", "/proc/stat:cpu ", "/proc/meminfo:MemTotal"])
@@ -420,10 +420,10 @@ async def test_this_host_over_ssh(fake_ssh: Path, tmp_path: Path) -> None:
     assert (first.server_pid, first.note) == (os.getpid(), "")
     assert first.cores == second.cores == os.cpu_count()
     assert second.totals.at_ns >= first.totals.at_ns
-    assert 0 < second.totals.machine.busy < second.totals.machine.total
+    assert 0 < second.totals.sums["busy"] < second.totals.sums["total"]
     assert second.totals.processes[os.getpid()] > 0
     assert second.totals.switches is not None
-    assert (second.totals.memory.server or 0) > 1e6
+    assert second.totals.levels["memory_server"] > 1e6
     arguments = (tmp_path / "log").read_text()
     assert "-oBatchMode=yes" in arguments
     assert "-p 2222 -l ann -- db1 exec sh -c" in arguments
