@@ -257,6 +257,13 @@ def error_rate_label(codes: Iterable[str]) -> str:
     return name.rate if name else "errors/s"
 
 
+IDLE_COMMANDS = frozenset({"Sleep", "Daemon"})
+BINLOG_DUMP = "Binlog Dump"
+"""The command of a replica's connection (MySQL also says Binlog Dump GTID)."""
+
+SERVER_USERS = frozenset({"system user", "event_scheduler", ""})
+
+
 class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
     """A connection of another client. `seconds` is the time it has been in its state."""
 
@@ -265,9 +272,18 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     database: str
     command: str
-    state: str
+    state: str = ""
     seconds: int
     statement: str
+
+    @property
+    def is_replica(self) -> bool:
+        return self.command.startswith(BINLOG_DUMP)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if it works now."""
+        return self.command not in IDLE_COMMANDS and not self.is_replica and self.user not in SERVER_USERS
 
 
 class OwnSessions(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from tuibench import units
 from tuibench.model.counters import ROW_WRITES, Counter
 from tuibench.model.findings import Finding, Severity, next_step, not_visible, note, ok, stop, warning
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import DiskFacts, DiskSpeed, Flavour, HostConditions, ServerInfo
+from tuibench.model.server import DiskFacts, DiskSpeed, Flavour, HostConditions, ServerInfo, ServerSession
 from tuibench.model.settings import PREFLIGHT_VARIABLES, ServerVariable
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, query_if_allowed, read_only_bypass_privileges
@@ -94,45 +94,20 @@ def statement_kinds(program: Program) -> tuple[str, ...]:
     return tuple(kind for kind in STATEMENT_KINDS if kind in found)
 
 
-IDLE_COMMANDS = frozenset({"Sleep", "Daemon"})
-BINLOG_DUMP = "Binlog Dump"
-"""The command of a replica's connection (MySQL also says Binlog Dump GTID)."""
-
 TRANSACTION_CONTROL = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK"})
-SERVER_USERS = frozenset({"system user", "event_scheduler", ""})
 
 
-class ClientConnection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection of another client, as the process list shows it."""
+def is_load(client: ServerSession, database: str, stems: Iterable[str]) -> bool:
+    """True if a client does what another load would, as far as can be seen: it works on a data set's tables.
 
-    id: int
-    user: str
-    host: str
-    database: str
-    command: str
-    seconds: int
-    statement: str
-
-    @property
-    def is_replica(self) -> bool:
-        return self.command.startswith(BINLOG_DUMP)
-
-    @property
-    def is_busy(self) -> bool:
-        """True if it works now."""
-        return self.command not in IDLE_COMMANDS and not self.is_replica and self.user not in SERVER_USERS
-
-    def benchmarks(self, database: str, stems: Iterable[str]) -> bool:
-        """True if it does what another load would, as far as can be seen: it works on a data set's tables.
-
-        `stems` are the beginnings of the tables' names.
-        """
-        if self.database != database:
-            return False
-        words = self.statement.split(None, 1)
-        if not words or words[0].strip(";").upper() in TRANSACTION_CONTROL:
-            return True
-        return any(stem in self.statement for stem in stems)
+    `stems` are the beginnings of the tables' names.
+    """
+    if client.database != database:
+        return False
+    words = client.statement.split(None, 1)
+    if not words or words[0].strip(";").upper() in TRANSACTION_CONTROL:
+        return True
+    return any(stem in client.statement for stem in stems)
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +124,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     variables: dict[str, str]
     status: dict[str, int]
     grants: Grants | None
-    clients: tuple[ClientConnection, ...] | None
+    clients: tuple[ServerSession, ...] | None
     registered_replicas: int = 0
     clock_ahead_seconds: float | None = None
     writes: dict[str, int] = {}
@@ -175,7 +150,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         return max(fetching, self.registered_replicas)
 
     @property
-    def busy(self) -> tuple[ClientConnection, ...]:
+    def busy(self) -> tuple[ServerSession, ...]:
         return tuple(client for client in self.clients or () if client.is_busy)
 
     @property
@@ -672,7 +647,7 @@ def _expiry_seconds(facts: Facts) -> float:
     return float(facts.server.variables.get(ServerVariable.BINLOG_EXPIRE_DAYS, "0")) * DAY_SECONDS
 
 
-def _named(client: ClientConnection) -> str:
+def _named(client: ServerSession) -> str:
     return f"{client.user}@{client.host.partition(':')[0]} in {client.database or 'no database'}"
 
 
@@ -790,7 +765,7 @@ def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, 
     found = []
     if server.replicas:
         found.append(f"{pluralize(server.replicas, 'replica')} attached")
-    loads = [c for c in server.clients or () if c.benchmarks(server.database, stems)]
+    loads = [c for c in server.clients or () if is_load(c, server.database, stems)]
     if others := [client for client in server.busy if client not in loads]:
         users = ", ".join(dict.fromkeys(client.user for client in others))
         found.append(f"{pluralize(len(others), 'active connection')} of other users ({users})")
@@ -960,9 +935,9 @@ def _replicas_sql(info: ServerInfo) -> str:
     return "SHOW REPLICAS" if new else "SHOW SLAVE HOSTS"
 
 
-def _clients(rows: Sequence[Row], own_id: int) -> tuple[ClientConnection, ...]:
+def _clients(rows: Sequence[Row], own_id: int) -> tuple[ServerSession, ...]:
     return tuple(
-        ClientConnection(
+        ServerSession(
             id=int(row[0]),
             user=str(row[1] or ""),
             host=str(row[2] or ""),

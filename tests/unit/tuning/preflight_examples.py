@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.server import HostConditions
+from tuibench.model.server import HostConditions, ServerSession
 from tuibench.tuning.catalogue import Grants
-from tuibench.tuning.preflight import ClientConnection, DataFacts, Facts, LoadRequirements, ServerFacts
+from tuibench.tuning.preflight import DataFacts, Facts, LoadRequirements, ServerFacts
 
 GIB = 1 << 30
 ALL = Grants(everywhere=frozenset({"ALL"}), database=frozenset(), partly=False, account="`app`@`localhost`")
@@ -75,9 +75,9 @@ def facts(
     )
 
 
-def client(**changes: Any) -> ClientConnection:
+def client(**changes: Any) -> ServerSession:
     """Somebody at work in a database of his own."""
-    made = ClientConnection(
+    made = ServerSession(
         id=9,
         user="shop",
         host="web1:4711",
