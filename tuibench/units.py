@@ -96,11 +96,18 @@ def small_number(value: float | None) -> str:
     return f"{value:.3f}" if value < 0.0995 else f"{value:,.2f}"
 
 
+def three_digits(value: float, most: int = 2) -> str:
+    """Three significant digits, no fewer whole ones, and `most` decimals: 2,412, 26.9, 1.04, 0.02, 0."""
+    if value == 0:
+        return "0"
+    return decimal(value, 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 1 else most)
+
+
 def microseconds(value: float | None) -> str:
     """A time of a processor with three significant digits and its unit: 41.2 µs, 2.37 ms."""
     if value is None or value >= 1000 * _ROUND_UP_SHARE:
         return milliseconds(None if value is None else value / 1000)
-    return f"{value:.0f} µs" if value >= 99.95 else f"{value:.1f} µs" if value >= 9.995 else f"{value:.2f} µs"
+    return f"{three_digits(value)} µs"
 
 
 def signed(value: float, digits: int = 0) -> str:

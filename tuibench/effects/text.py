@@ -210,14 +210,7 @@ def _row(one: Comparison) -> tuple[str, ...]:
 
 def _levels(one: Comparison) -> tuple[str, str]:
     digits = 3 if figure_named(one.figure).unit is FigureUnit.NUMBER else 2
-    return _level(one.before, digits), _level(one.after, digits)
-
-
-def _level(value: float, digits: int) -> str:
-    """Three significant digits, and no fewer whole ones: 2,412, 26.9, 1.04, 0.020, 0."""
-    if value == 0:
-        return "0"
-    return units.decimal(value, 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 1 else digits)
+    return units.three_digits(one.before, digits), units.three_digits(one.after, digits)
 
 
 def _name(one: Comparison) -> str:

@@ -9,7 +9,15 @@ from tuibench.model.counters import Counter
 from tuibench.model.effect import CommitCost
 from tuibench.model.settings import CostFigure, SettingState, consequence
 from tuibench.model.tick import Sample, Tick
-from tuibench.tui.figures import GROUP_HEADING, REPLICA, FigureRow, ServerTable, figure_key, lag_text
+from tuibench.tui.figures import (
+    GROUP_HEADING,
+    REPLICA,
+    FigureRow,
+    ServerTable,
+    figure_key,
+    lag_text,
+    rate_text,
+)
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.text import TextLine, TextSpan, justify, line_width, pad_line, shorten
 from tuibench.tui.view import View
@@ -113,13 +121,6 @@ def _value_meaning(setting: SettingState, room: int) -> str:
 TOTAL_WIDTH = 12
 
 
-def _rate_text(value: float | None) -> str:
-    """A rate with the digits that are significant to a reader."""
-    if value is None:
-        return DASH
-    return count(value) if value >= 100 or value == 0 else decimal(value, 1)
-
-
 def _hit_text(hit: float | None) -> str:
     """Hit ratio in percent, with decimals below 100."""
     return percent(hit, 0 if hit is not None and hit >= 99.995 else 2)
@@ -155,7 +156,7 @@ class ServerTile(NamedTuple):
         if self.value(tick) is None:
             is_first = read("questions", tick) is None and Counter.QUESTIONS in tick.levels
             return "next sample" if is_first and self.why else self.why
-        return f"{_rate_text(read(self.beside_figure, tick))}/s" if self.beside_figure else ""
+        return f"{rate_text(read(self.beside_figure, tick))}/s" if self.beside_figure else ""
 
     def short(self, tick: Tick) -> str:
         value = self.value(tick)
@@ -178,8 +179,8 @@ def _short_limit(name: str, value: float | None) -> str:
 
 
 TILES = (
-    ServerTile("questions", "Questions/s", _rate_text, "Questions/s", total=Counter.QUESTIONS),
-    ServerTile("commits", "Commits/s", _rate_text, "Commits/s", why="not counted"),
+    ServerTile("questions", "Questions/s", rate_text, "Questions/s", total=Counter.QUESTIONS),
+    ServerTile("commits", "Commits/s", rate_text, "Commits/s", why="not counted"),
     ServerTile("slow", "Slow queries", count, "Slow", total=Counter.SLOW_QUERIES),
     ServerTile(
         "open_tables", "Open tables", count, "Tables",
@@ -198,7 +199,7 @@ TILES = (
         beside_figure="fsyncs_per_second", why="no commits",
     ),
     ServerTile("pool_hit", "Buffer pool hit", _hit_text, "Pool hit", why="no reads"),
-    ServerTile("innodb_row_lock_waits", "Row lock waits/s", _rate_text, "Lock waits/s", why="not counted"),
+    ServerTile("innodb_row_lock_waits", "Row lock waits/s", rate_text, "Lock waits/s", why="not counted"),
 )  # fmt: skip
 STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
 """Indices of the tiles on the narrow screen: two rows of four."""
