@@ -7,8 +7,6 @@ line.
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-import msgspec
-
 
 class ExitCode(IntEnum):
     """Exit codes of the commands."""
@@ -38,25 +36,6 @@ class TuibenchError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
-
-
-class ErrorMessage(msgspec.Struct, frozen=True, tag="failed"):
-    """An error as one process reports it to another."""
-
-    message: str
-    hint: str = ""
-    exit_code: int = ExitCode.RUN_FAILED
-
-    @classmethod
-    def of(cls, error: TuibenchError) -> "ErrorMessage":
-        return cls(error.message, error.hint, error.exit_code)
-
-    @property
-    def error(self) -> TuibenchError:
-        """The error again."""
-        error = TuibenchError(self.message, self.hint)
-        error.exit_code = ExitCode(self.exit_code)
-        return error
 
 
 class UsageError(TuibenchError):

@@ -41,7 +41,7 @@ from tuibench.cluster.messages import (
     ToAgent,
     pack,
 )
-from tuibench.errors import ErrorMessage, TuibenchError, UsageError
+from tuibench.errors import TuibenchError, UsageError
 from tuibench.installation import native_module
 from tuibench.load import messages
 from tuibench.load.fleet import Fleet, Forward, worker_count
@@ -55,6 +55,7 @@ from tuibench.load.messages import (
     StartLoad,
     WorkerReport,
 )
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.tick import RESPONSE, Tick

@@ -37,7 +37,7 @@ from tuibench.cluster.messages import (
     StartHost,
     busy_share,
 )
-from tuibench.errors import ErrorMessage, RunError, TuibenchError, UsageError
+from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import REPORT_SECONDS, Loss, WorkerGoneError, WorkerLink, loss_of
 from tuibench.load.messages import (
     BrokenFrameError,
@@ -52,6 +52,7 @@ from tuibench.load.messages import (
 )
 from tuibench.metrics.measurement_warnings import cpu_of_host
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, HostState, LoadHost
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import LOOPBACK_HOSTS, Endpoint, Target
 from tuibench.model.tick import HOST, US_PER_MS

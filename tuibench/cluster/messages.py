@@ -31,7 +31,6 @@ from itertools import repeat
 import msgspec
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.errors import ErrorMessage
 from tuibench.load.fleet import Loss
 from tuibench.load.messages import (
     ConnectionIds,
@@ -45,6 +44,7 @@ from tuibench.load.messages import (
     WorkerCommand,
     WorkerReport,
 )
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.tick import Histogram, Tick, fold_histograms, slowest_of

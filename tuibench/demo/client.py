@@ -14,7 +14,8 @@ from typing import IO, Literal
 import msgspec
 
 from tuibench.demo.binaries import Binary
-from tuibench.errors import ErrorMessage, RunError, ServerUnavailableError
+from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import ServerLimits
 
 MIB = 1024 * 1024

@@ -22,7 +22,8 @@ from tuibench.demo.client import (
     encode_message,
 )
 from tuibench.demo.instance import ServerInstance, remove_leftovers
-from tuibench.errors import ErrorMessage, TuibenchError
+from tuibench.errors import TuibenchError
+from tuibench.model.findings import ErrorMessage
 
 CONTROL = 0
 REPLIES = 1

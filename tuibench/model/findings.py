@@ -13,6 +13,8 @@ Cost of an operation: the resources that a query and a transaction use, on serve
 Steadiness of a run's throughput, and its stalls.
 
 Crashes of a private server: what became of the commits, and the recovery.
+
+Errors as one process reports them to another.
 """
 
 from collections.abc import Collection
@@ -21,6 +23,8 @@ from typing import Any, Self
 
 import msgspec
 from msgspec.structs import replace
+
+from tuibench.errors import ExitCode, TuibenchError
 
 
 class Severity(StrEnum):
@@ -352,3 +356,22 @@ class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     planned: int
     crashes: tuple[Crash, ...]
+
+
+class ErrorMessage(msgspec.Struct, frozen=True, tag="failed"):
+    """An error as one process reports it to another."""
+
+    message: str
+    hint: str = ""
+    exit_code: int = ExitCode.RUN_FAILED
+
+    @classmethod
+    def of(cls, error: TuibenchError) -> "ErrorMessage":
+        return cls(error.message, error.hint, error.exit_code)
+
+    @property
+    def error(self) -> TuibenchError:
+        """The error again."""
+        error = TuibenchError(self.message, self.hint)
+        error.exit_code = ExitCode(self.exit_code)
+        return error

@@ -18,13 +18,13 @@ import msgspec
 
 from tuibench import files, paths
 from tuibench.errors import (
-    ErrorMessage,
     RunError,
     SessionUnreachableError,
     UsageError,
     abbreviated_list,
     matching_names,
 )
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.message import Hello, ServiceSpec
 from tuibench.service.client import SessionClient, peer_of
 from tuibench.unix_sockets import DEAD, SUFFIX, connect_unix, listen_unix

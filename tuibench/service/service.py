@@ -23,8 +23,9 @@ import msgspec
 
 from tuibench import sanitize
 from tuibench.clock import wait_with_timeout
-from tuibench.errors import ErrorMessage, ExitCode, TuibenchError
+from tuibench.errors import ExitCode, TuibenchError
 from tuibench.files import DECODE_ERRORS
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
     Command,

@@ -14,7 +14,8 @@ from tuibench.demo.client import (
     SupervisorRequest,
 )
 from tuibench.demo.process import DirectoryLayout, read_server_options, server_groups
-from tuibench.errors import ErrorMessage, ServerUnavailableError, UsageError
+from tuibench.errors import ServerUnavailableError, UsageError
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 

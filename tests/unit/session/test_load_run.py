@@ -16,13 +16,13 @@ from tests.unit.load.programs import SINGLE, program
 from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.clock import ticks
-from tuibench.errors import ErrorMessage, ExitCode, RunError, UsageError
+from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.load.fleet import FILES_OF_A_WORKER, Fleet, Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.figures import read
 from tuibench.model.cluster import ClusterPlan, LoadHost
 from tuibench.model.event import EventKind
-from tuibench.model.findings import Headline
+from tuibench.model.findings import ErrorMessage, Headline
 from tuibench.model.message import (
     Command,
     Pause,
