@@ -13,6 +13,7 @@ from typing import NamedTuple, assert_never
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import UsageError
+from tuibench.flame.profile import CpuProfiling
 from tuibench.model import message as commands
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
@@ -48,7 +49,6 @@ from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
-from tuibench.session.profiling import CpuProfiling
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import Settings
 from tuibench.session.timeline import PlanRunner

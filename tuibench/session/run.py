@@ -29,6 +29,7 @@ from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, tic
 from tuibench.crash.experiment import CrashOnStage
 from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
+from tuibench.flame.profile import CpuProfiling
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.inference import ab_order
@@ -70,7 +71,6 @@ from tuibench.session.lifecycle import (
 )
 from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
-from tuibench.session.profiling import CpuProfiling
 from tuibench.session.run_summary import ServerReading, WatchTotals, build_watch_summary
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
