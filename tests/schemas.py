@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.paths import DOCS
-from tuibench.cli import profiles, records, server, sessions
+from tuibench.cli import profiles, server, sessions
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
 from tuibench.model.event import Event
@@ -23,7 +23,7 @@ from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summar
 from tuibench.model.sweep import SweepLine, SweepRecord
 from tuibench.model.tune import TuneResult
 from tuibench.record.recorder import PlanRecord, ReportLine, SampleLine, StatusLine
-from tuibench.record.store import RecordedEntry
+from tuibench.record.store import RecordedEntry, RecordedRun
 from tuibench.sweep.formats import SweepExport
 
 FOLDER = DOCS / "schemas"
@@ -54,7 +54,7 @@ SCHEMAS = {
     ),
     "sweeps": Schema("tuibench sweep --compare --format json", list[SweepExport]),
     "runs": Schema("tuibench runs list --format json", list[RecordedEntry]),
-    "run": Schema("tuibench runs show RUN --format json", records.RunDetails),
+    "run": Schema("tuibench runs show RUN --format json", RecordedRun),
     "compare": Schema("tuibench compare --format json", RunComparison),
     "history": Schema("tuibench history --format json", History),
     "probe": Schema("tuibench probe --format json", ProbeResult),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import click
-import msgspec
 
 from tuibench import paths, sanitize
 from tuibench.cli.arguments import STDOUT
@@ -30,12 +29,10 @@ from tuibench.cli.runner import require_terminal, run_async
 from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.model.option import Option
-from tuibench.model.server import Environment
-from tuibench.model.summary import Summary
 from tuibench.record import store
 from tuibench.record.reader import Run, load_run
-from tuibench.record.recorder import PlanRecord, pretty_json
-from tuibench.record.store import RUNNING, RecordedEntry, find_run
+from tuibench.record.recorder import pretty_json
+from tuibench.record.store import RUNNING, RecordedEntry, RecordedRun, find_run
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, final_report, run_notes, sysbench_text
 from tuibench.sweep.execution import sweep_notes
@@ -44,14 +41,6 @@ from tuibench.sweep.formats import sweep_text
 from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
-
-
-class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """A recorded run: plan, server, result."""
-
-    plan: PlanRecord
-    environment: Environment | None
-    summary: Summary
 
 
 COLUMNS_IN_ID = ("started", "profile")
@@ -134,7 +123,7 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
         return
     run = load_noted(directory)
     if as_json:
-        echo_json(RunDetails(plan=run.plan, environment=run.environment, summary=run.summary))
+        echo_json(RecordedRun(run.id, run.plan, run.summary, run.environment))
         return
     plan, seen = run.plan, run.environment
     threads = first_to_last(plan.plan.threads, run.summary.threads)

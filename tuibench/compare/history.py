@@ -30,6 +30,7 @@ from tuibench.model.plan import part_options
 from tuibench.model.summary import History, HistoryRun, LevelChange, Summary
 from tuibench.record import reader, store
 from tuibench.record.recorder import PLAN, SUMMARY, PlanRecord
+from tuibench.record.store import RecordedRun
 from tuibench.report.html_chart import Markup, tag
 from tuibench.units import axis_maximum, local_time, signed
 
@@ -41,14 +42,6 @@ ROUNDING = 1e-9
 
 NOT_THE_PLAN = {"deviations"} | {each.field for each in part_options("") if not each.option.affects_load}
 """Fields of a plan that do not affect a second of the load."""
-
-
-class RecordedRun(msgspec.Struct, frozen=True):
-    """The data of a run that the history uses."""
-
-    id: str
-    plan: PlanRecord
-    summary: Summary
 
 
 def recorded_runs(profile: str, on_damage: Callable[[str], object]) -> list[RecordedRun]:

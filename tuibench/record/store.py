@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from tuibench import paths
 from tuibench.errors import RunError, UsageError, abbreviated_list, did_you_mean, matching_names
-from tuibench.model.summary import TransactionTotals
+from tuibench.model.server import Environment
+from tuibench.model.summary import Summary, TransactionTotals
 from tuibench.model.sweep import Sweep
 from tuibench.model.tick import Latency
 from tuibench.record import reader
@@ -53,6 +54,15 @@ class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
     cells: int | None = None
     cells_done: int | None = None
     threads_at_start: int | None = None
+
+
+class RecordedRun(msgspec.Struct, frozen=True):
+    """A recorded run: plan, result, environment."""
+
+    id: str
+    plan: PlanRecord
+    summary: Summary
+    environment: Environment | None = None
 
 
 class _SummaryFigures(msgspec.Struct):

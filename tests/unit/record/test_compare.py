@@ -13,7 +13,7 @@ from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, plan_record
 from tuibench.compare import comparison as comparison_report
 from tuibench.compare.comparison import compare_runs
-from tuibench.compare.history import RecordedRun, history, history_chart, history_text
+from tuibench.compare.history import history, history_chart, history_text
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import figure_named
 from tuibench.model.event import Event, EventKind
@@ -21,6 +21,7 @@ from tuibench.model.findings import OperationCost
 from tuibench.model.summary import RunComparison
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
+from tuibench.record.store import RecordedRun
 from tuibench.waits.classes import WaitClass
 
 # Recorded runs against each other: what was not the same about them, doubts, figures, words.
