@@ -232,15 +232,11 @@ LOOK_EVERY_TICKS = 30
 LATE = "no answer in time"
 
 
-class ReplicasObservation(NamedTuple):
-    """The replicas in a sample, and the texts of events about them."""
-
-    samples: tuple[ReplicaSample, ...] = ()
-    news: tuple[str, ...] = ()
-
-
 class Replicas:
-    """Reads them over separate connections: one to the source, one to each replica."""
+    """Reads them over separate connections: one to the source, one to each replica.
+
+    `news` are the texts of the events of the last reading.
+    """
 
     def __init__(self, choice: ReplicaChoice, target: Target, clock: Clock) -> None:
         self._choice = choice
@@ -255,6 +251,7 @@ class Replicas:
         self._ticks = 0
         self._doing: dict[str, bool] = {}
         self._last: tuple[ReplicaSample, ...] = ()
+        self.news: tuple[str, ...] = ()
 
     @property
     def is_wanted(self) -> bool:
@@ -276,7 +273,7 @@ class Replicas:
         observed = await self.finish(FIRST_TIMEOUT_SECONDS)
         self._doing = {}
         named = {target.where for target in self._choice.targets}
-        for replica in observed.samples:
+        for replica in observed:
             if replica.name in named and replica.note:
                 raise RunError(
                     f"--replica {replica.name}: {replica.note}",
@@ -288,16 +285,17 @@ class Replicas:
         if self.is_wanted and self._task is None:
             self._task = asyncio.create_task(self._read(), name="replicas")
 
-    async def finish(self, timeout_seconds: float = FINISH_SECONDS) -> ReplicasObservation:
+    async def finish(self, timeout_seconds: float = FINISH_SECONDS) -> tuple[ReplicaSample, ...]:
         """The replicas according to the reading."""
+        self.news = ()
         if self._task is None:
-            return ReplicasObservation()
+            return ()
         done, _ = await asyncio.wait({self._task}, timeout=timeout_seconds)
         if not done:
-            return ReplicasObservation(tuple(_unknown(each.name, LATE) for each in self._last))
-        samples, self._task = self._task.result(), None
-        self._last = samples
-        return ReplicasObservation(samples, tuple(self._news(samples)))
+            return tuple(_unknown(each.name, LATE) for each in self._last)
+        self._last, self._task = self._task.result(), None
+        self.news = tuple(self._news(self._last))
+        return self._last
 
     async def close(self) -> None:
         if self._task is not None:

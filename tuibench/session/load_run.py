@@ -209,7 +209,7 @@ class MeasuringLoop:
             tick=observed.tick(end, load, shows_traffic=is_traffic),
             shows_traffic=is_traffic,
             slowest=tuple(replace(each, at_seconds=end) for each in measured.slowest) if load else (),
-            replicas=observed.replicas.samples,
+            replicas=observed.replicas,
             hosts=measured.hosts,
         )
         if observed.traffic is not None:
@@ -235,7 +235,7 @@ class MeasuringLoop:
         """Emits what the operator needs to know of this tick."""
         await self._watcher.report(observed)
         if self._lifecycle.state is not RunState.WARMING:
-            self._lag_guard.tick(observed.replicas.samples)
+            self._lag_guard.tick(observed.replicas)
         for kind, text in self._load.alarms.check(measured.tick):
             self._watcher.emit(kind, text)
         if measured.has_reported:

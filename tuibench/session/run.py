@@ -231,7 +231,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         """Samples server and host, and reports what was noticed."""
         own = self.own_statements
         observed = await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
-        self.lag.add(observed.replicas.samples)
+        self.lag.add(observed.replicas)
         if observed.server is not None:
             self.is_traffic_uncounted = Counter.QUESTIONS not in observed.server.levels
         if (waiting := self.sampler.time_report) is not None:
@@ -343,7 +343,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             late_ms=tick.late_ns / 1e6,
             tick=observed.tick(self.log.elapsed_at(tick.due_ns), None, shows_traffic=True),
             shows_traffic=True,
-            replicas=observed.replicas.samples,
+            replicas=observed.replicas,
         )
         self.bus.sample(sample)
         self.count(sample)

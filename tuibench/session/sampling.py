@@ -12,7 +12,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
-from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +29,7 @@ from tuibench.model.tick import (
     OWN,
     SERVER,
     Histogram,
+    ReplicaSample,
     Tick,
     bucket_upper_bound,
     prefixed,
@@ -40,7 +40,7 @@ from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementReading, StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
-from tuibench.replicas.monitor import Replicas, ReplicasObservation
+from tuibench.replicas.monitor import Replicas
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.run_summary import ServerReading
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
@@ -50,25 +50,18 @@ from tuibench.waits.sampler import TimeSampler, account_sums
 OwnIds = Callable[[], Awaitable[Set[int]]]
 
 
-class HostsObservation(NamedTuple):
-    """`host` is the server's host, `client` this host if the server is on another one; `note` is the reason
-    why the former is missing. `news` is the text of an event: the remote host was lost, or is back.
-    """
-
-    host: Tick | None = None
-    client: Tick | None = None
-    note: str = ""
-    news: str = ""
-
-
 class Hosts:
-    """`local` is None only in tests. `remote` reads the server's host, None if this was not requested."""
+    """`local` is None only in tests. `remote` reads the server's host, None if this was not requested.
+
+    `news` is the text of an event of the last reading: the remote host was lost, or is back.
+    """
 
     def __init__(self, local: HostSampler | None, remote: RemoteHost | None, *, is_local: bool) -> None:
         self._local = local
         self._remote = remote
         self._is_local = is_local
         self._is_lost = False
+        self.news = ""
 
     @classmethod
     def of(
@@ -108,15 +101,25 @@ class Hosts:
         if self._remote is not None:
             self._remote.begin()
 
-    async def finish(self) -> HostsObservation:
-        """The hosts since the last call."""
-        local = self._local.sample() if self._local is not None else None
+    async def finish(self) -> Tick:
+        """The hosts since the last call, under their prefixes: the server's, and this one if that is another
+        one; with the reason why the former is missing.
+        """
+        local = (self._local.sample() if self._local is not None else None) or Tick()
         if self._is_local:
-            return HostsObservation(local)
+            return local.moved("", HOST)
+        client = local.moved("", CLIENT)
         if self._remote is None:
-            return HostsObservation(client=local)
+            return client
         found = await self._remote.finish()
-        return HostsObservation(found.sample, local, found.note, self._news(found.failed, found.note))
+        self.news = self._news(found.failed, found.note)
+        host = (found.sample or Tick()).moved("", HOST)
+        note = {"host": found.note} if found.note else {}
+        return Tick(
+            sums=host.sums | client.sums,
+            levels=host.levels | client.levels,
+            missing=host.missing | client.missing | note,
+        )
 
     def follow(self, server: ServerInfo) -> None:
         """The server was restarted: it has another process."""
@@ -148,13 +151,13 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
     """One observation. `settings_changed` is True if variables changed, but not by this session, or
     `restarted`.
 
-    `traffic` is the work of the server's clients, in a session without load; `time` is what the account of
-    time is made of.
+    `hosts` has the hosts under their prefixes. `traffic` is the work of the server's clients, in a session
+    without load; `time` is what the account of time is made of.
     """
 
     server: Tick | None
-    hosts: HostsObservation
-    replicas: ReplicasObservation = ReplicasObservation()
+    hosts: Tick = Tick()
+    replicas: tuple[ReplicaSample, ...] = ()
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
     restarted: bool = False
@@ -168,26 +171,21 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
         """
         shown = self.traffic if shows_traffic else load
         server, hosts = self.server or Tick(), self.hosts
-        host, client = hosts.host or Tick(), hosts.client or Tick()
         sums = dict(shown.sums) if shown else {}
         done: dict[str, float] = {name: sums[name] for name in ("completed", "queries") if name in sums}
         if server.sums:
             sums |= prefixed(SERVER, done) | server.sums
-        of_host = dict(host.sums)
+        of_host = hosts.counts(HOST)
         if of_host and of_host["seconds"] <= LONGEST_READING * (shown.seconds if shown else 0.0):
             of_host |= done
-        sums |= prefixed(HOST, of_host | unseen_sums(of_host)) | prefixed(CLIENT, client.sums)
+        sums |= hosts.sums | prefixed(HOST, of_host | unseen_sums(of_host))
         hists = dict(shown.hists) if shown else {}
-        levels = server.levels | prefixed(HOST, host.levels) | prefixed(CLIENT, client.levels)
-        missing = {**(shown.missing if shown else {}), **server.missing}
-        for prefix, source in ((HOST, host), (CLIENT, client)):
-            missing |= {prefix + name: why for name, why in source.missing.items()}
-        if hosts.note:
-            missing["host"] = hosts.note
+        levels = server.levels | hosts.levels
+        missing = (shown.missing if shown else {}) | server.missing | hosts.missing
         if self.time is not None and shown is not None:
             sums |= account_sums(self.time, shown)
             missing |= self.time.missing
-        lags = [each.lag_seconds for each in self.replicas.samples if each.lag_seconds is not None]
+        lags = [each.lag_seconds for each in self.replicas if each.lag_seconds is not None]
         peaks = {"lag_seconds": max(lags)} if lags else {}
         arrears: dict[str, float] = {}
         if load is not None:
@@ -327,7 +325,7 @@ class Sampler:
         elif tick % VARIABLES_EVERY_TICKS == 0:
             foreign = await self._foreign_changes(ours, changes)
         hosts, replicas = await self._hosts.finish(), await self._replicas.finish()
-        lost = [(EventKind.WARNING, text) for text in (hosts.news, *replicas.news) if text]
+        lost = [(EventKind.WARNING, text) for text in (self._hosts.news, *self._replicas.news) if text]
         return TickObservation(
             server=observation.tick,
             hosts=hosts,

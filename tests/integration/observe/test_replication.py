@@ -19,7 +19,7 @@ PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
 async def look(replicas: Replicas) -> ReplicaSample | None:
     """The one replica as the next reading finds it."""
     replicas.begin()
-    found = (await replicas.finish(PATIENCE_SECONDS)).samples
+    found = await replicas.finish(PATIENCE_SECONDS)
     return found[0] if found else None
 
 

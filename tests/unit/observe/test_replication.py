@@ -152,7 +152,7 @@ def test_a_reading_of_servers_that_are_silent_ends_within_the_sample(monkeypatch
         replicas = Replicas(ReplicaChoice(targets=(TARGET,)), TARGET, clock)
         for _ in range(3):
             replicas.begin()
-            (sample,) = (await replicas.finish()).samples
+            (sample,) = await replicas.finish()
             assert sample.name == TARGET.where
             assert sample.note.startswith("no answer for ")
         await replicas.close()

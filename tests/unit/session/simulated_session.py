@@ -21,7 +21,7 @@ from tuibench.model.summary import Summary
 from tuibench.session import events, load, load_run
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
-from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
+from tuibench.session.sampling import Sampler, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.workload.program import Program
 
@@ -100,7 +100,7 @@ class PlayedSampler:
         return
 
     async def observe(self, *_: object) -> TickObservation:
-        return TickObservation(server=None, hosts=HostsObservation())
+        return TickObservation(server=None)
 
     async def end(self, *_: int) -> tuple[None, None]:
         return None, None

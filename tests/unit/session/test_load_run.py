@@ -44,7 +44,7 @@ from tuibench.session.lifecycle import ticks_until
 from tuibench.session.load import POLL_SECONDS, LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import required_open_files
-from tuibench.session.sampling import HostsObservation, TickObservation
+from tuibench.session.sampling import TickObservation
 from tuibench.tuning.preflight import load_requirements
 from tuibench.workload import library
 
@@ -207,7 +207,7 @@ def watching(run: LoadRun) -> None:
     """The server's clients send 100 statements and 10 commits a second."""
 
     async def observe(*_: object) -> TickObservation:
-        return TickObservation(server=SERVER_PART, hosts=HostsObservation(), traffic=TRAFFIC)
+        return TickObservation(server=SERVER_PART, traffic=TRAFFIC)
 
     run.watcher.sampler.observe = observe  # type: ignore[method-assign,assignment]
     run.watcher.sampler.last_observations = [ServerObservation(tick=SERVER_PART, traffic=REMAINDER)]

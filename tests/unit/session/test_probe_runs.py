@@ -39,7 +39,7 @@ from tuibench.probe import experiment
 from tuibench.probe.experiment import result_of, usl_of
 from tuibench.probe.plan import FARTHEST, ProbeProgress, objective_edge
 from tuibench.session.load_run import LoadRun
-from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
+from tuibench.session.sampling import Sampler, TickObservation
 
 # A probe inside a run: whole runs in make-believe time, on workers that do what a known curve lets them.
 
@@ -282,7 +282,6 @@ class AbsentObserver(PlayedSampler):
     async def observe(self, *_: object) -> TickObservation:
         return TickObservation(
             server=None if self.is_away else script.server_part(1, 100.0, 4, 1.0),
-            hosts=HostsObservation(),
         )
 
 

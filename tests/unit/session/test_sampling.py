@@ -16,7 +16,8 @@ from tuibench.metrics.series import StatementSums
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, StatementReport
-from tuibench.model.tick import Histogram, Tick
+from tuibench.model.tick import CLIENT as THIS
+from tuibench.model.tick import HOST, Histogram, Tick
 from tuibench.mysql.rows import Row
 from tuibench.observe.host import HostSampler
 from tuibench.observe.remote_host import NamedSample, RemoteHost
@@ -31,7 +32,6 @@ from tuibench.session.sampling import (
     VARIABLES_EVERY_TICKS,
     ActivityMonitor,
     Hosts,
-    HostsObservation,
     Sampler,
     StatementMonitor,
     kill_error,
@@ -537,28 +537,31 @@ def hosts(*answers: NamedSample, is_local: bool = False) -> Hosts:
 
 
 async def test_a_server_on_this_host() -> None:
-    assert await hosts(is_local=True).finish() == HostsObservation(CLIENT)
+    assert await hosts(is_local=True).finish() == CLIENT.moved("", HOST)
 
 
 async def test_a_server_elsewhere_leaves_the_clients_host() -> None:
-    assert await hosts().finish() == HostsObservation(client=CLIENT)
+    assert await hosts().finish() == CLIENT.moved("", THIS)
 
 
 async def test_a_remote_host_is_shown_beside_the_clients_host() -> None:
-    assert await hosts(NamedSample(FAR)).finish() == HostsObservation(FAR, CLIENT)
+    far, here, both = FAR.moved("", HOST), CLIENT.moved("", THIS), await hosts(NamedSample(FAR)).finish()
+    assert (both.sums, both.levels) == (far.sums | here.sums, far.levels | here.levels)
+    assert both.missing == far.missing | here.missing
 
 
 async def test_a_loss_and_the_return_are_reported_once() -> None:
     watched = hosts(LOST, LOST, NamedSample(None, "the next sample has it"), NamedSample(FAR))
-    seen = [await watched.finish() for _ in range(4)]
-    assert [each.news for each in seen] == [
+    seen = [(await watched.finish(), watched.news) for _ in range(4)]
+    assert [news for _, news in seen] == [
         "the server's host cannot be read: ssh db1: gone",
         "",
         "the server's host is read again",
         "",
     ]
-    assert [each.note for each in seen] == ["ssh db1: gone", "ssh db1: gone", "the next sample has it", ""]
-    assert seen[-1].host == FAR
+    notes = [each.missing.get("host", "") for each, _ in seen]
+    assert notes == ["ssh db1: gone", "ssh db1: gone", "the next sample has it", ""]
+    assert seen[-1][0].counts(HOST) == FAR.sums
 
 
 async def test_a_host_that_cannot_be_read_at_the_start_ends_the_session() -> None:
