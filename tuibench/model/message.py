@@ -29,7 +29,7 @@ from tuibench.model.server import Activity, ServerInfo, StatementReport, Target,
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
-from tuibench.model.tune import OPERATORS_BUDGET, TunePlan, TuneProgress
+from tuibench.model.tune import OPERATORS_BUDGET, TunePlan, TuneResult
 
 
 class Address(NamedTuple):
@@ -361,7 +361,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     metrics: str = ""
     probe: ProbeState | None = None
-    tune: TuneProgress | None = None
+    tune: TuneResult | None = None
     headline: Headline | None = None
     engine: str = ""
     engine_reason: str = ""
@@ -427,7 +427,7 @@ SessionUpdate = (
     | TimeReport
     | CommitCosts
     | ProbeState
-    | TuneProgress
+    | TuneResult
     | SampleGap
     | SessionEnded
 )

@@ -275,9 +275,10 @@ def parse_tune_text(text: str) -> TunePlan:
     return parse_tune_words(text.split())
 
 
-class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a screening. `disturbed` is the number of discarded blocks; `winner` are the numbers of the
-    candidates to keep. `not_restored` says why the settings were not restored at the end; empty if they were.
+class TuneResult(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
+    """State of a screening, `by_hand` if an operator started it during a run. `disturbed` is the number of
+    discarded blocks; `winner` are the numbers of the candidates to keep. `not_restored` says why the settings
+    were not restored at the end; empty if they were.
     """
 
     plan: TunePlan
@@ -290,15 +291,6 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     winner: tuple[int, ...] = ()
     is_complete: bool = False
     not_restored: str = ""
-
-    def result_of(self, number: int) -> CandidateResult:
-        return next(one for one in self.results if one.candidate.number == number)
-
-
-class TuneProgress(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
-    """Progress of a screening. `by_hand` if an operator started it during a run."""
-
-    result: TuneResult
     by_hand: bool = False
     is_over: bool = False
 
@@ -306,3 +298,6 @@ class TuneProgress(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
     def can_be_stopped(self) -> bool:
         """True while a screening that an operator started is in progress."""
         return self.by_hand and not self.is_over
+
+    def result_of(self, number: int) -> CandidateResult:
+        return next(one for one in self.results if one.candidate.number == number)

@@ -44,7 +44,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.probe import ProbeState
 from tuibench.model.tick import Sample
-from tuibench.model.tune import TuneProgress
+from tuibench.model.tune import TuneResult
 from tuibench.service.client import Peer, peer_of
 from tuibench.service.http import serve_metrics
 from tuibench.service.registry import SocketListener
@@ -92,7 +92,7 @@ class Outbox:
             if len(self._samples) > self._most_samples:
                 self._leave_out(self._samples.popleft())
                 self._missed += 1
-        elif isinstance(message, Status | ProbeState | TuneProgress):
+        elif isinstance(message, Status | ProbeState | TuneResult):
             if (older := self._newest.get(type(message))) is not None:
                 self._leave_out(older)
             self._newest[type(message)] = self._last

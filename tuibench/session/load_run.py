@@ -350,7 +350,7 @@ class LoadRun(SessionRun):
             costs=self.effect_tracker.costs,
             headline=self.load.headline,
             probe=self.probe.message if self.probe is not None else None,
-            tune=self.tune_progress,
+            tune=self.tune,
             engine=self.engine.name,
             engine_reason=self.engine.reason,
         )

@@ -53,7 +53,7 @@ from tuibench.model.schedule import parse_ab
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick, total_tick
-from tuibench.model.tune import TuneProgress, TuneResult
+from tuibench.model.tune import TuneResult
 from tuibench.observe.statements import StatementSampler
 from tuibench.probe.experiment import Probe
 from tuibench.report.text import watch_text
@@ -518,12 +518,6 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         screening = self.laboratory.last(TuneRun)
         return screening.result if screening is not None else None
 
-    @property
-    def tune_progress(self) -> TuneProgress | None:
-        """The same for viewers."""
-        screening = self.laboratory.last(TuneRun)
-        return screening.message if screening is not None else None
-
     async def _plan_experiment(self) -> None:
         """Before the load starts: refuse an experiment that is not possible."""
         for kind in EXPERIMENTS:
@@ -709,7 +703,7 @@ class WatchRun(SessionRun):
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         hello = self.watcher.hello(samples, with_events=with_events)
-        return replace(hello, costs=self.effect_tracker.costs, tune=self.tune_progress)
+        return replace(hello, costs=self.effect_tracker.costs, tune=self.tune)
 
     def _assemble(self) -> None:
         watcher = self.watcher

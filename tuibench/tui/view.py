@@ -37,7 +37,7 @@ from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import Activity, ServerInfo, StatementReport, TimeReport
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Sample, Tick
-from tuibench.model.tune import TuneProgress
+from tuibench.model.tune import TuneResult
 from tuibench.tui.charts import ChartHistory, ChartPoint, ChartState, TimeGrid, chart_point, make_grid
 from tuibench.units import pluralize
 
@@ -114,7 +114,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     picture_of: float | None = None
     replay: ReplayState | None = None
     probe: ProbeState | None = None
-    tune: TuneProgress | None = None
+    tune: TuneResult | None = None
     read_only: bool = False
     coach: bool = False
     caption: Caption | None = None
@@ -315,7 +315,7 @@ def next_view(view: View, message: ViewMessage) -> View:
             return msgspec.structs.replace(view, waiting=message)
         case ProbeState():
             return msgspec.structs.replace(view, probe=message)
-        case TuneProgress():
+        case TuneResult():
             return msgspec.structs.replace(view, tune=message)
         case CommitCosts(costs=costs):
             return msgspec.structs.replace(view, costs=costs)

@@ -34,7 +34,6 @@ from tuibench.model.tune import (
     TuneBlock,
     TuneLogHead,
     TunePlan,
-    TuneProgress,
     TuneResult,
     TuneVerdict,
     TuneWindow,
@@ -147,11 +146,11 @@ class TuneRun(Experiment):
     @property
     def result(self) -> TuneResult:
         """What is known so far."""
-        return self._evaluation.result(self._elapsed)
+        return replace(self._evaluation.result(self._elapsed), by_hand=self.is_by_hand, is_over=self.is_over)
 
     @property
-    def message(self) -> TuneProgress:
-        return TuneProgress(result=self.result, by_hand=self.is_by_hand, is_over=self.is_over)
+    def message(self) -> TuneResult:
+        return self.result
 
     @property
     def _elapsed(self) -> float:

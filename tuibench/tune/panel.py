@@ -4,7 +4,7 @@ from tuibench import units
 from tuibench.document import Cell, Styled, Table
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.inference import difference_text, verdict_text
-from tuibench.model.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
+from tuibench.model.tune import CandidateResult, TuneResult, TuneVerdict
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, table_lines
 from tuibench.tui.view import View
 from tuibench.tune.text import HEADINGS, change_text, effect_bar, heading_row, in_order, late_text, scale
@@ -18,12 +18,11 @@ MIN_NAME, MAX_NAME = 24, 56
 
 def tune_panel(view: View, width: int, height: int) -> list[TextLine]:
     """Two lines of state, the chart ordered by verdict, and below it the winner as far as it fits."""
-    progress = view.tune
-    if progress is None:
+    result = view.tune
+    if result is None:
         return []
-    result = progress.result
-    head = [_state(view, progress), _method(result)]
-    ending = _ending(progress)
+    head = [_state(view, result), _method(result)]
+    ending = _ending(result)
     room = max(0, height - len(head) - len(ending))
     chart = _chart(result, width)
     if len(chart) > room:
@@ -32,11 +31,10 @@ def tune_panel(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in (*head, *chart, *ending)][:height]
 
 
-def _state(view: View, progress: TuneProgress) -> TextLine:
-    result = progress.result
+def _state(view: View, result: TuneResult) -> TextLine:
     known = sum(one.verdict is not TuneVerdict.CANNOT_TELL for one in result.results)
     left = max(0.0, result.plan.budget_seconds - result.seconds)
-    is_over = progress.is_over or view.stopping
+    is_over = result.is_over or view.stopping
     state = "over" if is_over else f"at most {units.duration(left)} left"
     words = f"{units.duration(result.seconds)}, {known} of {len(result.results)} have a verdict, {state}"
     return (TextSpan(" SCREENING OF SETTINGS  ", "title"), TextSpan(words, "" if is_over else "strong"))
@@ -85,27 +83,21 @@ def _change(one: CandidateResult, width: int) -> str:
     return shorten(f"{name} {candidate.change}", width)
 
 
-def _ending(progress: TuneProgress) -> list[TextLine]:
+def _ending(result: TuneResult) -> list[TextLine]:
     """Result of the best candidates together, and the my.cnf lines of the winner."""
-    result = progress.result
     lines: list[TextLine] = []
     together = result.together
     if together is not None and (found := together.comparison(result.plan.primary)) is not None:
         words = f" the best {len(together.candidates)} together: "
         lines.append((TextSpan(words, "muted"), TextSpan(verdict_text(found), "strong")))
-    if result.is_complete or progress.is_over:
-        kept = winner_lines_of(result)
+    if result.is_complete or result.is_over:
+        kept = winner_lines(result)
         text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " no value is known to be better"
         lines.append((TextSpan(text, "ok" if kept else "muted"),))
     return [(), *lines] if lines else []
 
 
-def winner_lines(view: View) -> list[str]:
+def winner_lines(result: TuneResult) -> list[str]:
     """The winner's lines for my.cnf."""
-    return winner_lines_of(view.tune.result) if view.tune is not None else []
-
-
-def winner_lines_of(result: TuneResult) -> list[str]:
-    """The winner's lines for my.cnf, from a result."""
     winners = (result.result_of(number) for number in result.winner)
     return [one.option_line for one in winners if one.option_line]

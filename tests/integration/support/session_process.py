@@ -31,7 +31,7 @@ from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.probe import ProbeState
 from tuibench.model.server import Activity, Target
 from tuibench.model.tick import Sample, Tick
-from tuibench.model.tune import TuneProgress
+from tuibench.model.tune import TuneResult
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch
 
@@ -56,7 +56,7 @@ class Watcher:
         self.events: list[Event] = []
         self.activity: Activity | None = None
         self.probe: ProbeState | None = None
-        self.tune: TuneProgress | None = None
+        self.tune: TuneResult | None = None
         self.ended: SessionEnded | None = None
         self.hung_up = False
         self._client = client
@@ -127,7 +127,7 @@ class Watcher:
                     self.activity = message
                 case ProbeState():
                     self.probe = message
-                case TuneProgress():
+                case TuneResult():
                     self.tune = message
                 case SampleGap():
                     pytest.fail(f"{message.samples} samples were not sent")

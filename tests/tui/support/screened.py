@@ -1,7 +1,9 @@
 """A screening of settings for pictures and tests of screens."""
 
+from msgspec.structs import replace
+
 from tests.unit.session.tune_examples import candidate, evaluated
-from tuibench.model.tune import TuneProgress
+from tuibench.model.tune import TuneResult
 
 FACTORS = {1: 1.9, 2: 1.35, 3: 0.7, 4: 1.0, 5: 1.0, 6: 1.0, 7: 1.012}
 CANDIDATES = (
@@ -15,8 +17,8 @@ CANDIDATES = (
 )
 
 
-def progress(*, is_over: bool = False) -> TuneProgress:
+def progress(*, is_over: bool = False) -> TuneResult:
     """Most of it is known."""
     evaluation = evaluated(FACTORS, blocks=20, candidates=CANDIDATES, budget_seconds=600.0)
     evaluation.is_complete = is_over
-    return TuneProgress(result=evaluation.result(310.0), by_hand=True, is_over=is_over)
+    return replace(evaluation.result(310.0), by_hand=True, is_over=is_over)

@@ -267,7 +267,7 @@ class TuneScreen(MainScreen):
 
     def copied(self, view: View) -> str:
         """The winner's lines for my.cnf; before there is a winner, the figures."""
-        lines = winner_lines(view)
+        lines = winner_lines(view.tune) if view.tune is not None else []
         return "\n".join(lines) + "\n" if lines else super().copied(view)
 
 
