@@ -71,7 +71,7 @@ from tuibench.session.lifecycle import (
 )
 from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
-from tuibench.session.run_summary import ServerReading, WatchTotals, build_watch_summary
+from tuibench.session.run_summary import Reading, WatchTotals, build_watch_summary
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.totals import LagTotals
@@ -394,7 +394,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         self._experiment_session: ExperimentSession
         self._started = 0
         self._tune_log = TuneLog(Path(spec.run_directory))
-        self._readings: tuple[ServerReading | None, ServerReading | None] = (None, None)
+        self._readings: tuple[Reading, Reading] = (None, None)
         self._summary: Summary | None = None
         self._stack = AsyncExitStack()
 

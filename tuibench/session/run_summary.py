@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from tuibench.load.messages import Counters
@@ -35,20 +34,11 @@ from tuibench.observe.status import ServerObservation
 from tuibench.record.sysbench_report import FullReport, load_fields
 from tuibench.session.totals import LoadTotals, counter_sums
 
-
-class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's cumulative counters at one moment, and how many statements we had sent it by then.
-
-    `own` counts sampling and steering, the reading itself included; `uptime_seconds` shows a restart, if the
-    server reports it.
-    """
-
-    counters: Mapping[str, int]
-    own: int
-    uptime_seconds: int | None
+Reading = ServerObservation | None
+"""The server's counters at one moment; its own statements are all that the session had sent by then."""
 
 
-def counter_deltas(before: ServerReading | None, after: ServerReading | None) -> dict[str, int] | None:
+def counter_deltas(before: Reading, after: Reading) -> dict[str, int] | None:
     """How much each counter grew; None if a reading is missing or the counters were reset in between."""
     if before is None or after is None or (after.uptime_seconds or 0) < (before.uptime_seconds or 0):
         return None
@@ -61,11 +51,11 @@ def counter_deltas(before: ServerReading | None, after: ServerReading | None) ->
 
 
 def reconcile(
-    totals: Counters, before: ServerReading | None, after: ServerReading | None, *, is_complete: bool = True
+    totals: Counters, before: Reading, after: Reading, *, is_complete: bool = True
 ) -> Reconciliation:
     """Client against server: what is left over was sent by others, if the client's figures are complete."""
     grown = counter_deltas(before, after)
-    own = after.own - before.own if before and after else 0
+    own = after.own_statements - before.own_statements if before and after else 0
     questions = grown.get(Counter.QUESTIONS) if grown is not None else None
     return Reconciliation(
         questions_client=totals.questions,
@@ -85,7 +75,7 @@ def build_summary(
     seconds: float,
     engine: Chosen,
     tick: Tick,
-    readings: tuple[ServerReading | None, ServerReading | None] = (None, None),
+    readings: tuple[Reading, Reading] = (None, None),
     is_complete: bool = True,
     workers: int = 0,
     is_limited: bool = False,

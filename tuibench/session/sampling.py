@@ -42,7 +42,7 @@ from tuibench.observe.statements import StatementReading, StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
 from tuibench.replicas.monitor import Replicas
 from tuibench.session.lifecycle import StartTask
-from tuibench.session.run_summary import ServerReading
+from tuibench.session.run_summary import Reading
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 from tuibench.units import DASH
 from tuibench.waits.sampler import TimeSampler, account_sums
@@ -233,7 +233,7 @@ class Sampler:
         self._hosts = hosts
         self._replicas = replicas
         self._variables: dict[str, str] | None = None
-        self._first: ServerReading | None = None
+        self._first: Reading = None
         self._pending: ServerObservation | None = None
         self._ticks_to_warn = max(1, math.ceil(SILENCE_SECONDS / interval_seconds))
         self._silent_ticks = 0
@@ -337,9 +337,7 @@ class Sampler:
             time=self._account.collect() if self._account is not None else None,
         )
 
-    async def end(
-        self, steering_statements: int, questions: int
-    ) -> tuple[ServerReading | None, ServerReading | None]:
+    async def end(self, steering_statements: int, questions: int) -> tuple[Reading, Reading]:
         """The first and the last reading; the load must have ended, after this many `questions`.
 
         There is no first one to compare with if the counters were reset in between.
@@ -486,18 +484,17 @@ def status_gaps(tick: Tick) -> list[str]:
     return [f"the server's status lacks {missing}: these figures are {DASH}"] if missing else []
 
 
-def _others(reading: ServerReading) -> int:
+def _others(reading: ServerObservation) -> int:
     """Statements that were not our own sampling and steering; 0 if the server does not count statements."""
-    return reading.counters.get(Counter.QUESTIONS, reading.own) - reading.own
+    own = reading.own_statements
+    return reading.counters.get(Counter.QUESTIONS, own) - own
 
 
-def _reading(observation: ServerObservation, steering_statements: int) -> ServerReading | None:
+def _reading(observation: ServerObservation, steering_statements: int) -> Reading:
     if observation.tick is None:
         return None
-    return ServerReading(
-        counters=observation.counters,
-        own=observation.own_statements + steering_statements,
-        uptime_seconds=observation.uptime_seconds,
+    return msgspec.structs.replace(
+        observation, own_statements=observation.own_statements + steering_statements
     )
 
 

@@ -23,7 +23,8 @@ from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
-from tuibench.session.run_summary import ServerReading, build_summary, counter_deltas, reconcile
+from tuibench.observe.status import ServerObservation
+from tuibench.session.run_summary import Reading, build_summary, counter_deltas, reconcile
 from tuibench.session.totals import QUIET_TICKS, Alarms, LoadTotals
 
 # Reports of several workers into samples and totals: nothing is lost, nothing counted twice.
@@ -268,8 +269,13 @@ def test_each_report_is_folded_once_and_so_is_each_tick(monkeypatch: pytest.Monk
 # The summary's figures, and client against server.
 
 
-def reading(questions: int, own: int = 0, uptime: int = 100, **counters: int) -> ServerReading:
-    return ServerReading(counters={"Questions": questions, **counters}, own=own, uptime_seconds=uptime)
+def reading(questions: int, own: int = 0, uptime: int = 100, **counters: int) -> ServerObservation:
+    return ServerObservation(
+        tick=Tick(),
+        counters={"Questions": questions, **counters},
+        own_statements=own,
+        uptime_seconds=uptime,
+    )
 
 
 CLIENT = Counters(questions=1000, commits=50, reads=900, others=100)
@@ -287,9 +293,7 @@ CLIENT = Counters(questions=1000, commits=50, reads=900, others=100)
         (reading(500), reading(400), None),
     ],
 )
-def test_what_is_left_over_was_sent_by_others(
-    before: ServerReading | None, after: ServerReading | None, foreign: int | None
-) -> None:
+def test_what_is_left_over_was_sent_by_others(before: Reading, after: Reading, foreign: int | None) -> None:
     result = reconcile(CLIENT, before, after)
     assert (result.foreign, result.questions_client, result.commits_client) == (foreign, 1000, 50)
     assert (result.questions_server is None) == (foreign is None)
