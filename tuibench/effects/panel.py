@@ -361,13 +361,6 @@ class MeanLine(NamedTuple):
         return row, LINE_GLYPHS[min(int((level - row) * len(LINE_GLYPHS)), len(LINE_GLYPHS) - 1)]
 
 
-class TickRange(NamedTuple):
-    """Numbers of the first and the last tick of a window."""
-
-    first: int
-    last: int
-
-
 class Signature(NamedTuple):
     """Mark of a change in one chart: the column of its marker, the means, the difference."""
 
@@ -408,8 +401,10 @@ def compared_in(measure: Measure, effect: Effect) -> Comparison | None:
     return effect.comparison(FIGURES[measure.name].key) if measure.name in FIGURES else None
 
 
-def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
-    """Ticks of the compared windows: those that ended before the change, and those after settling."""
+def effect_windows(view: View, effect: Effect) -> tuple[range, range]:
+    """The numbers of the ticks in the compared windows: those that ended before the change, and those after
+    settling.
+    """
     interval = view.plan.interval_seconds
     began = next(
         (event.elapsed_seconds for event in view.events if event.marker == effect.markers[0]),
@@ -418,7 +413,7 @@ def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
     count = max(1, round(effect.window_seconds / interval))
     last = math.floor(began / interval)
     first = round((effect.at_seconds + effect.settling_seconds) / interval) + 1
-    return TickRange(last - count + 1, last), TickRange(first, first + count - 1)
+    return range(last - count + 1, last + 1), range(first, first + count)
 
 
 def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float] | None:
@@ -427,7 +422,9 @@ def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float]
         return one.before, one.after
     if measure.name not in SIGNED_MEASURES:
         return None
-    before, after = (_mean(measure, view.history.between(*window)) for window in effect_windows(view, effect))
+    before, after = (
+        _mean(measure, view.history.between(window[0], window[-1])) for window in effect_windows(view, effect)
+    )
     return (before, after) if before is not None and after is not None else None
 
 
@@ -442,11 +439,11 @@ def _mean(measure: Measure, points: Sequence[ChartPoint]) -> float | None:
 
 
 def _mean_line(
-    grid: TimeGrid, ticks: TickRange, value: float, write: Callable[[float], str], *, is_before: bool
+    grid: TimeGrid, ticks: range, value: float, write: Callable[[float], str], *, is_before: bool
 ) -> MeanLine | None:
     """The visible part of a window's mean; None if there is none."""
-    first = max(0, grid.column_of(ticks.first))
-    last = min(grid.columns - 1, grid.column_of(ticks.last) + grid.cells - 1)
+    first = max(0, grid.column_of(ticks[0]))
+    last = min(grid.columns - 1, grid.column_of(ticks[-1]) + grid.cells - 1)
     return MeanLine(first, last, value, f" {write(value)} ", is_before) if first <= last else None
 
 

@@ -258,7 +258,11 @@ def _maximum_rule(view: View, width: int, *, numbered: bool) -> TextLine:
     for band in change_bands(view, width):
         length = band.last - band.first + 1
         rule = overlay(rule, band.first, drawing.BAND * (length - 1) + drawing.BAND_END, width, "muted")
-        labels[band.first] = band.label if len(band.label) < length else band.label.partition(" ")[0]
+        labels[band.first] = (
+            _bound_label(band[-1])
+            if len(_bound_label(band[-1])) < length
+            else _bound_label(band[-1]).partition(" ")[0]
+        )
     for start, text in drawing.marker_labels(labels, width).items():
         rule = overlay(rule, start, text, width, "badge")
     return rule
@@ -315,20 +319,13 @@ DENSITIES = (
 )
 
 
-class LatencyBand(NamedTuple):
-    """A row of the map: buckets `first` to `last`."""
-
-    first: int
-    last: int
-
-    @property
-    def label(self) -> str:
-        """Upper bound of the band."""
-        value = UPPER_US[self.last]
-        for factor, unit in _UNITS:
-            if value >= factor * _JUST_BELOW:
-                return f"{float(f'{value / factor:.2g}'):g} {unit}"
-        raise AssertionError
+def _bound_label(bucket: int) -> str:
+    """The upper bound of a bucket."""
+    value = UPPER_US[bucket]
+    for factor, unit in _UNITS:
+        if value >= factor * _JUST_BELOW:
+            return f"{float(f'{value / factor:.2g}'):g} {unit}"
+    raise AssertionError
 
 
 FEWEST_BANDS = 8
@@ -349,7 +346,7 @@ def heat_map(view: View, width: int, height: int) -> list[TextLine]:
         row: TextLine = (TextSpan("".join(_density_glyph(point, band) for point in points), "shade5"),)
         if cursor is not None:
             row = overlay(row, cursor, drawing.CURSOR, columns)
-        label = band.label if number % 2 == 0 else ""
+        label = _bound_label(band[-1]) if number % 2 == 0 else ""
         lines.append((TextSpan(f"{label:>{AXIS_WIDTH - 1}} ", "muted"), *row))
     if not bands:
         lines.append(pad_line((TextSpan(" " * AXIS_WIDTH + "no latencies yet", "muted"),), width))
@@ -365,7 +362,7 @@ def heat_map_legend(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in lines[:height]]
 
 
-def _latency_bands(points: Sequence[ChartPoint | None], rows: int) -> list[LatencyBand]:
+def _latency_bands(points: Sequence[ChartPoint | None], rows: int) -> list[range]:
     """The used buckets in at most this number of rows, from the slowest down.
 
     Rows begin at whole multiples of their size, so that the map does not jump when a slower bucket is used.
@@ -380,13 +377,13 @@ def _latency_bands(points: Sequence[ChartPoint | None], rows: int) -> list[Laten
     first, last = used[0], used[-1]
     each = next(size for size in range(1, BUCKETS + 1) if last // size - first // size < rows)
     numbers = range(last // each, first // each - 1, -1)
-    return [LatencyBand(number * each, min((number + 1) * each, BUCKETS) - 1) for number in numbers]
+    return [range(number * each, min((number + 1) * each, BUCKETS)) for number in numbers]
 
 
-def _density_glyph(point: ChartPoint | None, band: LatencyBand) -> str:
+def _density_glyph(point: ChartPoint | None, band: range) -> str:
     if point is None or not point.counts:
         return " "
-    count = sum(point.counts[band.first : band.last + 1])
+    count = sum(point.counts[band.start : band.stop])
     if not count:
         return " "
     share = count / sum(point.counts)
