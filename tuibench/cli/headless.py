@@ -33,7 +33,7 @@ from tuibench.cli.runner import ENDING_SIGNALS
 from tuibench.cli.script_report import ScriptReporter
 from tuibench.errors import ExitCode
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import REPORTED_KINDS, Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, SessionSpec, Status
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, Sample, Tick
@@ -96,20 +96,6 @@ def open_csv(
 
 def _write_bytes(stream: FileIO, text: str) -> None:
     stream.write(text.encode())
-
-
-REPORTED_EVENTS = frozenset(
-    {
-        EventKind.WARNING,
-        EventKind.RESTART,
-        EventKind.FOREIGN,
-        EventKind.RESTORE,
-        EventKind.ERRORS,
-        EventKind.RECONNECT,
-        EventKind.EFFECT,
-    }
-)
-"""Events reported by a headless run."""
 
 
 REPORT_VERBOSITY = 3
@@ -177,7 +163,7 @@ class IntervalPrinter:
                 self._write(THREADS_STARTED)
 
     def note(self, message: SessionMessage) -> None:
-        if isinstance(message, Event) and message.kind in REPORTED_EVENTS:
+        if isinstance(message, Event) and message.kind in REPORTED_KINDS:
             info(f"{timestamp(message.elapsed_seconds)} {message.text}")
 
 
@@ -293,7 +279,7 @@ def _report_start(run: WatchRun, event: Event) -> None:
 
 
 def _report_event(message: SessionMessage) -> None:
-    if isinstance(message, Event) and message.kind in REPORTED_EVENTS:
+    if isinstance(message, Event) and message.kind in REPORTED_KINDS:
         info(f"{timestamp(message.elapsed_seconds)} {message.text}")
 
 

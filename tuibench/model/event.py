@@ -56,6 +56,19 @@ CHANGE_KINDS = frozenset(
 )
 """The kinds that are drawn as a numbered line through all charts."""
 
+REPORTED_KINDS = frozenset(
+    {
+        EventKind.WARNING,
+        EventKind.RESTART,
+        EventKind.FOREIGN,
+        EventKind.RESTORE,
+        EventKind.ERRORS,
+        EventKind.RECONNECT,
+        EventKind.EFFECT,
+    }
+)
+"""The kinds that a run without a screen prints when they happen."""
+
 COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
 """The kinds after which the cost of a commit may differ."""
 

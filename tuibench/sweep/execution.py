@@ -202,15 +202,21 @@ def show_sweep_progress(plan: SweepPlan) -> Iterator[SweepProgress]:
 
 
 def sweep_notes(known: Sweep, directory: Path) -> list[str]:
-    """Notes below the tables: skipped cells, warnings, location of the files."""
+    """Notes below the tables: failed cells, warnings, how to continue, location of the files."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
     lines += [*sweep_warnings(known), *filter(None, [beginning_line(known)])]
+    versions = known.record.versions
     left = known.record.plan.cell_count - len(known.done)
+    if versions is not None and versions.bisect:
+        left = len(sweep_step(known).wanted)
+    command, cell = ("versions", "run") if versions is not None else ("sweep", "cell")
     if left:
-        are = "1 cell is" if left == 1 else f"{left} cells are"
-        lines.append(f"{are} left; continue with: tuibench sweep --resume {directory}")
+        are = f"1 {cell} is" if left == 1 else f"{left} {cell}s are"
+        lines.append(f"{are} left; continue with: tuibench {command} --resume {directory}")
     if has_tables(known):
         lines.append("the tables that the sweep created still exist")
+    if (directory / PAGE).exists():
+        lines.append(f"page with charts: {directory / PAGE}")
     lines.append(f"recorded in {directory}")
     return lines
 
@@ -300,7 +306,6 @@ def run_sweep(
             folder,
             _run(folder, target, yes_this_server=session.yes_this_server),
             lambda known: results.write(sweep_text(known, results.table, results.form)),
-            sweep_notes,
             keeps_tables=True,
         )
     raise click.exceptions.Exit(code)
@@ -388,7 +393,6 @@ def run_and_print(
     folder: SweepFolder,
     run: Coroutine[Any, Any, None],
     write: Callable[[Sweep], None],
-    notes: Callable[[Sweep, Path], list[str]],
     *,
     keeps_tables: bool = False,
 ) -> ExitCode:
@@ -411,7 +415,7 @@ def run_and_print(
         raise failure
     if known.done:
         write(known)
-    for line in notes(known, folder.directory):
+    for line in sweep_notes(known, folder.directory):
         info(line)
     if failure is not None:
         raise failure
@@ -590,7 +594,7 @@ def versions(
         folder = _new_comparison(words, rest, tests, servers, start, options)
     with closing(folder):
         run = run_on_private_servers(folder, versions_setup(folder.sweep))
-        code = run_and_print(folder, run, partial(_write, folder, output), versions_notes)
+        code = run_and_print(folder, run, partial(_write, folder, output))
     raise click.exceptions.Exit(code)
 
 
@@ -646,21 +650,6 @@ def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
     (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")
 
 
-def versions_notes(known: Sweep, directory: Path) -> list[str]:
-    """Notes below the table."""
-    lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
-    lines += [*sweep_warnings(known), *filter(None, [beginning_line(known)])]
-    setup = versions_setup(known)
-    left = len(sweep_step(known).wanted) if setup.bisect else known.record.plan.cell_count - len(known.done)
-    if left:
-        are = "1 run is" if left == 1 else f"{left} runs are"
-        lines.append(f"{are} left; continue with: tuibench versions --resume {directory}")
-    if (directory / PAGE).exists():
-        lines.append(f"page with charts: {directory / PAGE}")
-    lines.append(f"recorded in {directory}")
-    return lines
-
-
 def one_build(program: str, private: PrivateServerOptions) -> ServerBuild:
     """The private server of one program. Raises UsageError for several."""
     ((name, binary),) = parse_builds([program])
@@ -708,5 +697,4 @@ def ab_over_starts(
             folder,
             run_on_private_servers(folder, versions_setup(folder.sweep)),
             lambda known: click.echo(versions_text(known), nl=False),
-            versions_notes,
         )

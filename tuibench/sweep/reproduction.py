@@ -47,7 +47,7 @@ from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_recorded
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.report.run_report import html_report, run_markdown
-from tuibench.sweep.execution import run_and_print, run_on_private_servers, sweep_notes
+from tuibench.sweep.execution import run_and_print, run_on_private_servers
 from tuibench.sweep.folder import is_sweep, load_sweep
 from tuibench.sweep.formats import sweep_text, versions_text
 from tuibench.sweep.planning import build_cases, parse_words, with_servers
@@ -167,7 +167,7 @@ def reproduce(
 
     with closing(folder):
         run = run_on_private_servers(folder, private_servers(folder.sweep))
-        code = run_and_print(folder, run, show, sweep_notes)
+        code = run_and_print(folder, run, show)
     raise click.exceptions.Exit(
         ExitCode.THRESHOLD_CROSSED if code is ExitCode.DONE and any(differs) else code
     )

@@ -21,7 +21,7 @@ from tuibench.cli.options import (
 from tuibench.cli.output import JSON, TEXT, check_format, info, timestamp
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, RunError, UsageError
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import REPORTED_KINDS, Event, EventKind
 from tuibench.model.message import SessionMessage
 from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from tuibench.session.load_run import LoadRun
 
 __all__ = ["CONTEXT", "tune"]
-
-REPORTED = frozenset(
-    {
-        EventKind.WARNING,
-        EventKind.RESTART,
-        EventKind.FOREIGN,
-        EventKind.RESTORE,
-        EventKind.ERRORS,
-        EventKind.EFFECT,
-    }
-)
 
 
 def tune(
@@ -192,5 +181,5 @@ async def announce(run: LoadRun) -> None:
 
 
 def on_message(message: SessionMessage) -> None:
-    if isinstance(message, Event) and message.kind in REPORTED:
+    if isinstance(message, Event) and message.kind in REPORTED_KINDS - {EventKind.RECONNECT}:
         info(f"{timestamp(message.elapsed_seconds)} {message.text}")

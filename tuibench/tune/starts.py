@@ -31,7 +31,6 @@ from tuibench.sweep.execution import (
     plan_over_starts,
     run_and_print,
     run_on_private_servers,
-    versions_notes,
 )
 from tuibench.sweep.planning import OVERHEAD_SECONDS, starting_seconds
 from tuibench.sweep.tables import start_levels
@@ -89,7 +88,6 @@ def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOption
             lambda known: click.echo(
                 write_text(tuple(result_blocks(known, found, [*left_out, *refused, *cut], tune))), nl=False
             ),
-            versions_notes,
         )
 
 
