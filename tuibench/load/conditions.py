@@ -19,10 +19,9 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.errors import UsageError, did_you_mean
-from tuibench.load.tables import abort_and_kill, check_tables_present, database_hint, run_all
+from tuibench.load.tables import abort_and_kill, check_tables_present, connect_to_tables, run_all
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.errors import NoDatabaseError
 from tuibench.mysql.info import Manner, connect_with_defaults
 from tuibench.workload.datasets import DataSet, build_data_set
 from tuibench.workload.distributions import C_GROUPS, GROUP_DIGITS, PAD_GROUPS
@@ -344,11 +343,7 @@ async def check_consistency(
     if tables are missing or belong to another data set. On failure or cancellation, the queries are killed.
     """
     conditions = conditions_of(program)
-    try:
-        first = await connect_with_defaults(target)
-    except NoDatabaseError as error:
-        error.hint = database_hint(program, target)
-        raise
+    first = await connect_to_tables(target, program)
     try:
         await check_tables_present(first, program)
     finally:

@@ -311,6 +311,15 @@ def database_hint(program: Program, target: Target) -> str:
     return f"create it and the tables with: {prepare_line(program, target)} --create-database"
 
 
+async def connect_to_tables(target: Target, program: Program) -> Connection:
+    """Logs in; if the database does not exist, the error has the command that creates it."""
+    try:
+        return await connect_with_defaults(target)
+    except NoDatabaseError as error:
+        error.hint = database_hint(program, target)
+        raise
+
+
 def cleanup_line(program: Program, target: Target) -> str:
     """The command line that drops them."""
     return for_server(build_data_set(program).cleanup_command(program.profile), target)
@@ -707,11 +716,7 @@ async def prepare_tables(
     """
     if create_database:
         await ensure_database(target)
-    try:
-        first = await connect_with_defaults(target)
-    except NoDatabaseError as error:
-        error.hint = database_hint(program, target)
-        raise
+    first = await connect_to_tables(target, program)
     try:
         await check_tables_absent(first, program)
         limit = int(await server_value(first, "max_allowed_packet") or LEAST_PACKET_BYTES)

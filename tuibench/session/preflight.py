@@ -20,6 +20,7 @@ from tuibench.load.tables import (
     MissingTablesError,
     check_statements_allowed,
     check_tables_ready,
+    connect_to_tables,
     database_hint,
 )
 from tuibench.model.findings import Finding, Severity, note, ok
@@ -87,11 +88,7 @@ async def run_preflight(
     target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
 ) -> tuple[ServerInfo, PreflightResult]:
     """Identifies the server and checks the run; `meanwhile` fills the time between the two readings."""
-    try:
-        connection = await connect_with_defaults(target)
-    except NoDatabaseError as error:
-        error.hint = database_hint(program, target)
-        raise
+    connection = await connect_to_tables(target, program)
     try:
         info = await server_info(connection)
         preflight = await Preflight.begin(connection, info, target, plan, program)
