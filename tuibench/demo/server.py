@@ -52,9 +52,8 @@ class KillableServer:
 
         `options` are added to its command line for this start.
         """
-        self.pid = (
-            await asyncio.to_thread(self._control.ask, SupervisorRequest("start", tuple(options)))
-        ).pid
+        start = SupervisorRequest("start", options=tuple(options))
+        self.pid = (await asyncio.to_thread(self._control.ask, start)).pid
 
     def close(self) -> None:
         """Give up the control; the server goes on."""

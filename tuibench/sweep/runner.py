@@ -172,7 +172,7 @@ class CellRun:
             attempt=self._attempt,
             failure=failure,
             headline=headline_name(summary),
-            figures=None if failure else cell_figures(summary, self._samples),
+            figures={} if failure else cell_figures(summary, self._samples),
             started_at=started_at,
             seconds=seconds,
             run=self._run_name,

@@ -158,9 +158,7 @@ def _levels(sweep: Sweep, figure: Figure) -> dict[str, list[list[float]]]:
         found = {}
         for result in sweep.done:
             cell, figures = result.cell, result.figures
-            level = None if figures is None else figures.value(figure.name)
-            if level is None and figures is not None:
-                level = figures.value(figure.key)
+            level = figures.get(figure.name, figures.get(figure.key))
             if level is not None:
                 found.setdefault(cell.variant.name, {})[cell.repeat] = level
     return {name: [[own[start]] for start in sorted(own)] for name, own in found.items() if own}

@@ -449,7 +449,7 @@ def test_switches_grow_by_thread() -> None:
 def test_totals_that_went_back_are_of_another_process() -> None:
     def grown(*sums: dict[str, float]) -> dict[str, float]:
         before, after = (
-            totals(at, CpuTime(at, 2 * at), **each) for at, each in zip((1, 3), sums, strict=True)
+            totals(at, CpuTime(at, 2 * at), None, **each) for at, each in zip((1, 3), sums, strict=True)
         )
         tick = host_tick(before, after, cores=2, server_pid=SERVER)
         assert tick is not None

@@ -72,7 +72,7 @@ class Watched:
         self.clock.advance(1)
         self.server.grow(1, **counters)
         look = await self.sampler.observe(self.tick, 0, ours or {})
-        assert look.hosts.host is None
+        assert look.hosts == Tick()
         return list(look.events)
 
 
@@ -105,7 +105,7 @@ async def test_the_first_and_the_last_reading_enclose_the_run(watched: Watched) 
     first, last = await watched.sampler.end(5, 0)
     assert first is not None
     assert last is not None
-    assert (first.own, last.own) == (2 + 3, len(watched.server.received) + 5)
+    assert (first.own_statements, last.own_statements) == (2 + 3, len(watched.server.received) + 5)
     ours_alone = len(watched.server.received) - 2
     assert last.counters["Questions"] - first.counters["Questions"] == 100 + ours_alone
 
@@ -171,7 +171,7 @@ async def test_another_first_reading_forgets_what_was_before(watched: Watched) -
     first, last = await watched.sampler.end(9, 0)
     assert first is not None
     assert last is not None
-    assert (first.own, last.own) == (asked + 5, len(watched.server.received) + 9)
+    assert (first.own_statements, last.own_statements) == (asked + 5, len(watched.server.received) + 9)
     grown = last.counters["Questions"] - first.counters["Questions"]
     assert grown == 7 + len(watched.server.received) - asked
 
@@ -203,7 +203,7 @@ async def test_the_last_reading_has_all_that_the_load_has_asked(watched: Watched
     first, last = await watched.sampler.end(0, 21)
     assert first is not None
     assert last is not None
-    asked = last.own - first.own
+    asked = last.own_statements - first.own_statements
     assert last.counters["Questions"] - first.counters["Questions"] == 21 + asked
 
 
