@@ -7,39 +7,17 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, cast, get_args
+from typing import Any, NamedTuple, get_args
 
 from tuibench import files
 from tuibench.errors import UsageError
 from tuibench.model.server import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, SslMode
 
-
-class OptionValues(TypedDict, total=False):
-    """Fields of a Target that an option file gave, under the Target's names."""
-
-    host: str
-    port: int
-    socket: str
-    user: str
-    password: str
-    password_command: str
-    database: str
-    ssl_mode: SslMode
-    ssl_ca: str
-    ssl_cert: str
-    ssl_key: str
-    ssl_server_name: str
-    compress: bool
-    get_server_public_key: bool
-    server_public_key_path: str
-    enable_cleartext_plugin: bool
-    connect_timeout: float
-    query_timeout: float
-    net_timeout: float
-
-
 TargetField = tuple[str, Any]
 """A field of the Target and its value."""
+
+OptionValues = dict[str, Any]
+"""Fields of a Target that an option file gave, by their names."""
 
 _TRUE = frozenset({"1", "on", "true", "yes"})
 _FALSE = frozenset({"0", "off", "false", "no"})
@@ -231,7 +209,7 @@ def group_suffixes(names: Iterable[str]) -> list[str]:
 def merge_entries(entries: Iterable[OptionEntry], group_suffix: str = "") -> OptionValues:
     """What entries in our groups mean, the later one winning."""
     wanted = {group + suffix for group in GROUPS for suffix in {"", group_suffix}}
-    made: dict[str, Any] = {}
+    made: OptionValues = {}
     for entry in entries:
         if entry.group not in wanted:
             continue
@@ -242,7 +220,7 @@ def merge_entries(entries: Iterable[OptionEntry], group_suffix: str = "") -> Opt
         parsed = parse_option(entry.key, entry.text, entry.place)
         if parsed is not None:
             made[parsed[0]] = parsed[1]
-    return cast(OptionValues, made)
+    return made
 
 
 def parse_option_file(text: str, file: str) -> Iterator[OptionEntry | IncludeDirective]:
