@@ -29,10 +29,10 @@ from tuibench.document import (
 )
 from tuibench.effects.text import stalls_line
 from tuibench.metrics import inference
-from tuibench.metrics.figures import MAIN_FIGURES, Figure
+from tuibench.metrics.figures import MAIN_FIGURES, Figure, figure_named
 from tuibench.metrics.inference import TOO_NOISY, TickSeries, compare_figure, judge, merge_ticks
 from tuibench.metrics.series import slow_text
-from tuibench.metrics.thresholds import RelativeThreshold, crossed_relative_thresholds
+from tuibench.metrics.thresholds import Threshold, crossed_relative_thresholds
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.findings import Resource, ResourceUnit, Steadiness
 from tuibench.model.settings import ServerVariable
@@ -172,7 +172,7 @@ MOST_NAMED, LONGEST_NAMED = 5, 30
 """Differences within a side that a warning names, and the characters of a value that it shows."""
 
 
-def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()) -> RunComparison:
+def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> RunComparison:
     """Compare all sides with the first one; each side is one or more runs."""
     every = run_names([run for side in sides for run in side])
     names = side_names(sides, every)
@@ -190,7 +190,7 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
                 for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
             ),
         )
-        for figure in dict.fromkeys((*MAIN_FIGURES, *(bound.figure for bound in bounds)))
+        for figure in dict.fromkeys((*MAIN_FIGURES, *(figure_named(bound.figure) for bound in bounds)))
     )
     found = audit(
         [[around for run in side if (around := _surroundings(run))] for side in sides], _intended(sides)

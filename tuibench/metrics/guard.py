@@ -19,7 +19,6 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from statistics import median
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -52,14 +51,7 @@ LEAST_SHARE = 0.5
 """Of a sample: a shorter trial in it cannot be told from the level before."""
 
 
-class Limit(NamedTuple):
-    """A condition that must hold; with `is_of_level` the limit is a share of the level before."""
-
-    condition: Threshold
-    is_of_level: bool
-
-
-def parse_guard(texts: Sequence[str], *, is_traffic: bool = False) -> tuple[Limit, ...]:
+def parse_guard(texts: Sequence[str], *, is_traffic: bool = False) -> tuple[Threshold, ...]:
     """The limits of a guard: those given, none for `off`, else those of a server's own traffic.
 
     Raises UsageError for an invalid one, or for a figure that a sample does not have.
@@ -71,7 +63,7 @@ def parse_guard(texts: Sequence[str], *, is_traffic: bool = False) -> tuple[Limi
     return tuple(map(_parse_limit, texts or (OF_TRAFFIC if is_traffic else ())))
 
 
-def _parse_limit(text: str) -> Limit:
+def _parse_limit(text: str) -> Threshold:
     plain = text.rstrip().removesuffix("%")
     is_percent = plain != text.rstrip()
     found = parse_threshold(plain if is_percent else text)
@@ -79,14 +71,14 @@ def _parse_limit(text: str) -> Limit:
         raise UsageError(f"'{text}': a sample has no such figure", f"for example {GUARD_EXAMPLES}")
     figure = figure_named(found.figure)
     if not is_percent or figure.share or figure.unit is FigureUnit.PERCENT:
-        return Limit(parse_threshold(text), is_of_level=False)
-    return Limit(replace(found, text=text.strip(), limit=found.limit / 100), is_of_level=True)
+        return parse_threshold(text)
+    return replace(found, text=text.strip(), limit=found.limit / 100, is_relative=True)
 
 
 class Guard:
     """Takes the samples of a session in order: those of the original values, and those to judge."""
 
-    def __init__(self, limits: Sequence[Limit]) -> None:
+    def __init__(self, limits: Sequence[Threshold]) -> None:
         self.limits = limits
         self._learned = 0
         self._levels: dict[str, deque[float]] = {}
@@ -95,27 +87,25 @@ class Guard:
     @property
     def missing_samples(self) -> int:
         """Samples until the level is known."""
-        needs_level = any(limit.is_of_level for limit in self.limits)
+        needs_level = any(limit.is_relative for limit in self.limits)
         return max(0, LEVEL_SAMPLES - self._learned) if needs_level else 0
 
     def forget(self) -> None:
         """The level is another one from now on."""
         self._learned = 0
         self._levels = {
-            limit.condition.text: deque(maxlen=MOST_SPREAD_SAMPLES)
-            for limit in self.limits
-            if limit.is_of_level
+            limit.text: deque(maxlen=MOST_SPREAD_SAMPLES) for limit in self.limits if limit.is_relative
         }
 
     def learn(self, tick: Tick) -> None:
         """A sample of the original values."""
         self._learned += 1
         for limit in self.limits:
-            value = limit.condition.value(tick)
-            is_rate = figure_named(limit.condition.figure).unit is FigureUnit.PER_SECOND
+            value = limit.value(tick)
+            is_rate = figure_named(limit.figure).unit is FigureUnit.PER_SECOND
             is_of_few = is_rate and value is not None and value * tick.seconds < FEWEST_EVENTS
-            if limit.is_of_level and value and not is_of_few:
-                self._levels[limit.condition.text].append(value)
+            if limit.is_relative and value and not is_of_few:
+                self._levels[limit.text].append(value)
 
     def broken(self, tick: Tick, share: float = 1.0) -> str:
         """What a sample breaks, with what was measured; empty if everything holds. In the last `share` of the
@@ -124,12 +114,11 @@ class Guard:
         found = (self._broken(limit, tick, share) for limit in self.limits)
         return "; ".join(filter(None, found))
 
-    def _broken(self, limit: Limit, tick: Tick, share: float) -> str:
-        condition = limit.condition
+    def _broken(self, condition: Threshold, tick: Tick, share: float) -> str:
         value, figure = condition.value(tick), figure_named(condition.figure)
         if value is None:
             return ""
-        if not limit.is_of_level:
+        if not condition.is_relative:
             is_held = OPERATORS[condition.operator](value, condition.limit)
             return "" if is_held else f"{condition.text} is broken: {figure.text(value)}"
         known = self._levels[condition.text]

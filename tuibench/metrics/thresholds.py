@@ -19,12 +19,11 @@ The number is the difference to the first run. Only a significant difference cro
 import re
 from collections.abc import Sequence
 from operator import ge, gt, le, lt
-from typing import NamedTuple
 
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.metrics.figures import FIGURES, Figure, FigureUnit, figure_named
+from tuibench.metrics.figures import FIGURES, FigureUnit, figure_named
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast
@@ -48,13 +47,18 @@ _WRITTEN = re.compile(r"\s*([a-z_]+[\d.]*[a-z_]*)\s*(>=|<=|>|<)\s*(\d+(?:\.\d*)?
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and its bound; `limit` and `unit` are ms, `/s`, `%` or plain."""
+    """A figure and its bound; `limit` and `unit` are ms, `/s`, `%` or plain.
+
+    One that `is_relative` is a bound on the figure relative to another value of it: a signed percentage of
+    difference in a comparison, a share of the level before in a guard.
+    """
 
     text: str
     figure: str
     operator: str
     limit: float
-    unit: str
+    unit: str = "%"
+    is_relative: bool = False
 
     def holds(self, tick: Tick) -> bool | None:
         """True if the figures of a tick, or of a whole run, satisfy the condition; None if nothing was
@@ -144,16 +148,7 @@ EXAMPLES = '"tps<-5%", "p95>10%"'
 _RELATIVE_WRITTEN = re.compile(r"\s*([a-z_]+[\d.]*[a-z_]*)\s*(>=|<=|>|<)\s*([+\-−]?\d+(?:\.\d*)?)\s*%\s*")
 
 
-class RelativeThreshold(NamedTuple):
-    """A bound on the difference of a figure; `percent` is signed."""
-
-    text: str
-    figure: Figure
-    operator: str
-    percent: float
-
-
-def parse_relative_threshold(text: str) -> RelativeThreshold:
+def parse_relative_threshold(text: str) -> Threshold:
     """Parse a threshold. Raises UsageError with valid examples for anything else."""
     written = _RELATIVE_WRITTEN.fullmatch(text.lower())
     if written is None:
@@ -164,28 +159,29 @@ def parse_relative_threshold(text: str) -> RelativeThreshold:
     except UsageError as error:
         raise _relative_syntax_error(text, error.message, error.hint) from error
     figure = FIGURES.get(figure.share, figure)
-    return RelativeThreshold(text.strip(), figure, operator, float(number.replace("−", "-")))
+    limit = float(number.replace("−", "-"))
+    return Threshold(text=text.strip(), figure=figure.name, operator=operator, limit=limit, is_relative=True)
 
 
 def crossed_relative_thresholds(
-    bounds: Sequence[RelativeThreshold], rows: Sequence[ComparisonRow], runs: Sequence[str]
+    bounds: Sequence[Threshold], rows: Sequence[ComparisonRow], runs: Sequence[str]
 ) -> list[str]:
     """A line for each threshold that a run has crossed; one that cannot be evaluated counts as crossed."""
     by_name = {row.metric: row for row in rows}
     return [
         f"{bound.text} crossed by {run}: {_describe_difference(other)}"
         for bound in bounds
-        for run, other in zip(runs[1:], by_name[bound.figure.name].others, strict=True)
+        for run, other in zip(runs[1:], by_name[bound.figure].others, strict=True)
         if _is_crossed(bound, other)
     ]
 
 
-def _is_crossed(bound: RelativeThreshold, other: Contrast) -> bool:
+def _is_crossed(bound: Threshold, other: Contrast) -> bool:
     if _is_noise(other):
         return False
     if other.percent is None:
         return _is_crossed_from_zero(bound, other)
-    return bool(OPERATORS[bound.operator](other.percent, bound.percent))
+    return bool(OPERATORS[bound.operator](other.percent, bound.limit))
 
 
 def _is_noise(other: Contrast) -> bool:
@@ -197,7 +193,7 @@ def _is_noise(other: Contrast) -> bool:
     return other.low <= 0 <= other.high
 
 
-def _is_crossed_from_zero(bound: RelativeThreshold, other: Contrast) -> bool:
+def _is_crossed_from_zero(bound: Threshold, other: Contrast) -> bool:
     """Any value above zero is infinitely more than zero; an unmeasured one cannot be evaluated."""
     return other.value is None or (other.value > 0 and bound.operator.startswith(">"))
 

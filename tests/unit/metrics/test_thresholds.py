@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 
 from tests.tables import for_each
 from tuibench.errors import UsageError
-from tuibench.metrics.figures import FIGURES as RELATIVE_FIGURES
 from tuibench.metrics.thresholds import (
     THRESHOLD_EXAMPLES,
-    RelativeThreshold,
     crossed_relative_thresholds,
     crossed_thresholds,
     parse_relative_threshold,
@@ -188,9 +186,9 @@ def differing(
     ],
 )
 def test_what_is_meant(text: str, bound: tuple[str, str, float]) -> None:
-    assert parse_relative_threshold(text) == RelativeThreshold(
-        text.strip(), RELATIVE_FIGURES[bound[0]], *bound[1:]
-    )
+    found = parse_relative_threshold(text)
+    assert (found.text, found.unit, found.is_relative) == (text.strip(), "%", True)
+    assert (found.figure, found.operator, found.limit) == bound
 
 
 @pytest.mark.parametrize(

@@ -314,7 +314,7 @@ async def test_what_is_off_guards_nothing() -> None:
 
 
 def test_a_guard_is_read() -> None:
-    of = [(one.condition.figure, one.condition.limit, one.is_of_level) for one in parse_guard(
+    of = [(one.figure, one.limit, one.is_relative) for one in parse_guard(
         ("p95<50ms", "tps > 80%", "errors<1%", "cpu_idle>5%", "lag<2s", "p99.5 <= 250 %"))]  # fmt: skip
     assert of == [
         ("p95", 50.0, False),
@@ -325,7 +325,7 @@ def test_a_guard_is_read() -> None:
         ("p99.5", 2.5, True),
     ]
     assert parse_guard(()) == parse_guard(("off",), is_traffic=True) == ()
-    assert tuple(one.condition.text for one in parse_guard((), is_traffic=True)) == OF_TRAFFIC
+    assert tuple(one.text for one in parse_guard((), is_traffic=True)) == OF_TRAFFIC
 
 
 @for_each("text", ["tps", "tps>", "nothing<5", "tps>80furlongs", "failed<1", "tps>%"])
