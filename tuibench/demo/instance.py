@@ -32,9 +32,10 @@ from tuibench.demo import limits as cgroup
 from tuibench.demo import process
 from tuibench.demo.client import ServerSpec, ServerState
 from tuibench.demo.limits import Confinement, confine
-from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end, write_private
+from tuibench.demo.process import DirectoryLayout, reserve_end, write_end, write_private
 from tuibench.errors import RunError, ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour, ServerLimits
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
@@ -328,9 +329,9 @@ class ServerInstance:
             return
         killed = self._out_of_memory()
         if killed is None:
-            write_end(self.layout, ServerEnd(self._end_words(self._process)))
+            write_end(self.layout, ErrorMessage(self._end_words(self._process)))
         else:
-            write_end(self.layout, ServerEnd(killed.message, killed.hint))
+            write_end(self.layout, ErrorMessage.of(killed))
 
     def _end_words(self, server: "subprocess.Popen[bytes]") -> str:
         return f"{self._spec.binary} {process.end_words(server.returncode)}"

@@ -31,6 +31,7 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.demo.binaries import Binary
 from tuibench.errors import ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour
 from tuibench.mysql.option_files import OptionEntry, read_entries
 from tuibench.paths import PRIVATE_SERVER_PREFIX
@@ -290,13 +291,6 @@ WHAT = "the private server has ended"
 RESERVED_BYTES = 4096
 
 
-class ServerEnd(msgspec.Struct, frozen=True):
-    """Why a server ended: was killed by SIGKILL, and how to avoid it."""
-
-    words: str
-    hint: str = ""
-
-
 def reserve_end(layout: DirectoryLayout) -> None:
     """Before a server starts: reserve the space of the reason, since a full disk may be what ends it."""
     layout.server_end.unlink(missing_ok=True)
@@ -304,8 +298,8 @@ def reserve_end(layout: DirectoryLayout) -> None:
         _reserved(layout).write_bytes(b" " * RESERVED_BYTES)
 
 
-def write_end(layout: DirectoryLayout, end: ServerEnd) -> None:
-    """Write the reason into the reserved space, and name it so, at once as a whole."""
+def write_end(layout: DirectoryLayout, end: ErrorMessage) -> None:
+    """Write the reason why a server ended into the reserved space, and name it so, at once as a whole."""
     with contextlib.suppress(OSError):
         with _reserved(layout).open("r+b") as file:
             file.write(msgspec.json.encode(end)[:RESERVED_BYTES])
@@ -319,7 +313,7 @@ def _reserved(layout: DirectoryLayout) -> Path:
 def find_end(layout: DirectoryLayout) -> ServerUnavailableError | None:
     """The error that says why the server has ended; None while it runs."""
     try:
-        end = msgspec.json.decode(layout.server_end.read_bytes(), type=ServerEnd)
+        end = msgspec.json.decode(layout.server_end.read_bytes(), type=ErrorMessage)
     except FileNotFoundError:
         try:
             descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
@@ -335,4 +329,4 @@ def find_end(layout: DirectoryLayout) -> ServerUnavailableError | None:
         return ServerUnavailableError(f"{WHAT}: its supervisor has ended")
     except (OSError, *DECODE_ERRORS):
         return ServerUnavailableError(WHAT)
-    return ServerUnavailableError(f"{WHAT}: {end.words}", end.hint)
+    return ServerUnavailableError(f"{WHAT}: {end.message}", end.hint)

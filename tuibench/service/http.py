@@ -35,14 +35,15 @@ PLAIN = "text/plain; charset=utf-8"
 HINT = "choose another port, or 0 for any free port"
 
 
-class HttpContent(NamedTuple):
-    """The body of a response and its content type."""
+class HttpResponse(NamedTuple):
+    """The body of a response, its content type and status."""
 
     body: bytes
     content_type: str = PLAIN
+    status: HTTPStatus = HTTPStatus.OK
 
 
-ContentSource = Callable[[str], Awaitable[HttpContent | None]]
+ContentSource = Callable[[str], Awaitable[HttpResponse | None]]
 """Makes a page in a format that the request accepts; None if it is too early for one."""
 
 
@@ -52,11 +53,6 @@ class HttpRequest(NamedTuple):
     method: str
     path: str
     accept: str
-
-
-class HttpResponse(NamedTuple):
-    status: HTTPStatus
-    page: HttpContent
 
 
 class HttpServer:
@@ -115,11 +111,11 @@ class HttpServer:
         page = await source(request.accept)
         if page is None:
             return _status_response(HTTPStatus.SERVICE_UNAVAILABLE, "the load does not run yet\n")
-        return HttpResponse(HTTPStatus.OK, page)
+        return page
 
 
 def _status_response(status: HTTPStatus, text: str = "") -> HttpResponse:
-    return HttpResponse(status, HttpContent((text or f"{status.phrase}\n").encode()))
+    return HttpResponse((text or f"{status.phrase}\n").encode(), status=status)
 
 
 def parse_request(head: bytes) -> HttpRequest:
@@ -136,14 +132,14 @@ def parse_request(head: bytes) -> HttpRequest:
 
 def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:
     """The response as bytes."""
-    status, page = answer
+    body, content_type, status = answer
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\n"
-        f"Content-Type: {page.content_type}\r\n"
-        f"Content-Length: {len(page.body)}\r\n"
+        f"Content-Type: {content_type}\r\n"
+        f"Content-Length: {len(body)}\r\n"
         "Connection: close\r\n\r\n"
     )
-    return head.encode("latin-1") + (page.body if with_body else b"")
+    return head.encode("latin-1") + (body if with_body else b"")
 
 
 def listen_tcp(address: Address, what: str = "metrics") -> socket.socket:
@@ -210,11 +206,11 @@ class MetricsExporter:
         self._events: Counter[str] = Counter()
         run.watcher.bus.listeners.append(self._on_message)
 
-    async def page(self, accept: str) -> HttpContent | None:
+    async def page(self, accept: str) -> HttpResponse | None:
         """The current page; None before the first status."""
         if self._status is None:
             return None
-        return HttpContent(*await asyncio.to_thread(self._make, self._snapshot(self._status), accept))
+        return HttpResponse(*await asyncio.to_thread(self._make, self._snapshot(self._status), accept))
 
     def _snapshot(self, status: Status) -> MetricsSnapshot:
         run = self._run

@@ -17,9 +17,10 @@ from tuibench.clock import SystemClock
 from tuibench.demo import instance, process
 from tuibench.demo.instance import ServerInstance, start_seconds
 from tuibench.demo.limits import Confinement
-from tuibench.demo.process import DirectoryLayout, ServerEnd, find_end, reserve_end, write_end
+from tuibench.demo.process import DirectoryLayout, find_end, reserve_end, write_end
 from tuibench.demo.supervisor import Supervisor
 from tuibench.errors import ServerUnavailableError
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour, ServerLimits
 
 # Why a private server ended, with a shell command that stands for the server.
@@ -296,7 +297,7 @@ def test_a_server_runs_as_long_as_its_supervisor_says_nothing(
 def test_the_reason_that_the_supervisor_wrote(layout: DirectoryLayout, lock: IO[bytes]) -> None:
     reserve_end(layout)
     assert find_end(layout) is None
-    write_end(layout, ServerEnd("MariaDB was killed by SIGKILL", "give it more"))
+    write_end(layout, ErrorMessage("MariaDB was killed by SIGKILL", "give it more"))
     error = find_end(layout)
     assert error is not None
     assert (error.message, error.hint, error.exit_code) == (
@@ -311,12 +312,12 @@ def test_a_full_disk_does_not_keep_the_reason_from_being_written(
     layout: DirectoryLayout, lock: IO[bytes]
 ) -> None:
     """What is written at the end has its space since the start."""
-    write_end(layout, ServerEnd("the server of before"))
+    write_end(layout, ErrorMessage("the server of before"))
     assert find_end(layout) is None
     reserve_end(layout)
     (reserved,) = (path for path in layout.root.glob("server.*"))
     before = reserved.stat()
-    write_end(layout, ServerEnd("MariaDB ended with exit code 1"))
+    write_end(layout, ErrorMessage("MariaDB ended with exit code 1"))
     after = layout.server_end.stat()
     assert (after.st_ino, after.st_blocks, after.st_size) == (before.st_ino, before.st_blocks, 4096)
     assert "exit code 1" in str(find_end(layout))
@@ -331,7 +332,7 @@ def test_a_reason_that_cannot_be_read(layout: DirectoryLayout, lock: IO[bytes]) 
 
 def test_a_server_that_was_stopped_has_no_directory(tmp_path: Path) -> None:
     gone = DirectoryLayout(tmp_path / "gone")
-    write_end(gone, ServerEnd("x"))
+    write_end(gone, ErrorMessage("x"))
     assert f"it was stopped, and {gone.root} is removed" in str(find_end(gone))
 
 

@@ -25,7 +25,7 @@ from tuibench.service import http as module
 from tuibench.service.http import (
     LONGEST_REQUEST_BYTES,
     MAX_CONNECTIONS,
-    HttpContent,
+    HttpResponse,
     HttpServer,
     MetricsExporter,
     serve_metrics,
@@ -38,11 +38,11 @@ from tuibench.session.load_run import LoadRun
 ANY = Address("127.0.0.1", 0)
 
 
-async def greet(accept: str) -> HttpContent | None:
-    return HttpContent(f"accepts {accept}".encode(), "text/special")
+async def greet(accept: str) -> HttpResponse | None:
+    return HttpResponse(f"accepts {accept}".encode(), "text/special")
 
 
-async def too_early(_: str) -> HttpContent | None:
+async def too_early(_: str) -> HttpResponse | None:
     return None
 
 

@@ -18,11 +18,12 @@ from tests.unit.record.test_report import tune_text_result as tune_result
 from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
 from tuibench import paths
-from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end
+from tuibench.demo.process import DirectoryLayout, reserve_end, write_end
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
 from tuibench.metrics.figures import read
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.message import ChangeSetting, Mark, RunState, SessionSpec, SetThreads, StartProbe
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
@@ -165,7 +166,7 @@ async def test_a_watcher_ends_with_its_private_server(server: Server, tmp_path: 
         async with watcher_on(server, tmp_path, str(layout.root)) as watcher:
             await watcher.submit(CHANGE)
             assert list(paths.journal_dir().iterdir())
-            killed = ServerEnd("it was killed")
+            killed = ErrorMessage("it was killed")
             watcher.bus.listeners.append(
                 lambda each: write_end(layout, killed) if isinstance(each, Sample) else None
             )
