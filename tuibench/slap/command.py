@@ -30,7 +30,6 @@ from tuibench.model.server import Target
 from tuibench.model.summary import OWN_QUERIES, SlapBenchmark
 from tuibench.slap.runner import (
     DEFAULT_SCHEMA,
-    Hooks,
     SlapRunner,
     SlapSpec,
     check_not_system_schema,
@@ -426,7 +425,8 @@ class ClientOptions:
             detach=check_range("--detach", self.detach, 0),
             drops=bool(script.create) and not self.no_drop,
             may_drop=self.drop_schema,
-            hooks=Hooks(self.pre_system, self.post_system),
+            pre_system=self.pre_system,
+            post_system=self.post_system,
             init_sql=self.init_command,
             seed=seed_or_random(self.rand_seed),
             workers=check_range("--workers", self.workers, 0, 1024) or None,

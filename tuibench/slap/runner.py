@@ -289,20 +289,14 @@ CHARSETS = {Flavour.MARIADB: "latin1", Flavour.MYSQL: CHARSET}
 which on MariaDB with latin1 tables is a twentieth of the whole time."""
 
 
-class Hooks(msgspec.Struct, frozen=True):
-    """Shell commands to run before the clients start and after they have ended."""
-
-    before: str = ""
-    after: str = ""
-
-
 class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One mysqlslap test on one server.
 
     The database of `target` is the schema. Without `engines` the tables use the server's default engine. Each
     client gets its share of `queries_in_all`; `queries_per_client` is 0 if not given, and if both are 0, each
     client runs its list once. With `drops`, an existing schema is dropped at the start, and the test's own at
-    the end; `may_drop` allows the former for a schema with other tables. `init_sql` is run at logins.
+    the end; `may_drop` allows the former for a schema with other tables. `init_sql` is run at logins, the
+    shell commands `pre_system` and `post_system` before the clients start and after they have ended.
     """
 
     target: Target
@@ -317,7 +311,8 @@ class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
     detach: int = 0
     drops: bool = True
     may_drop: bool = False
-    hooks: Hooks = Hooks()
+    pre_system: str = ""
+    post_system: str = ""
     init_sql: str = ""
     seed: int = 0
     workers: int | None = None
@@ -509,7 +504,7 @@ class SlapRunner:
         )
         try:
             await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
-            await self._shell(spec.hooks.before, "pre-system")
+            await self._shell(spec.pre_system, "pre-system")
             await self._send_all(spec.script.before)
             before = await self._counters()
             played = await crowd.play()
@@ -517,7 +512,7 @@ class SlapRunner:
             await crowd.kill()
         grown = _grown(before, await self._counters())
         await self._send_all(spec.script.after)
-        await self._shell(spec.hooks.after, "post-system")
+        await self._shell(spec.post_system, "post-system")
         self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
         return played._replace(server=grown)
 
