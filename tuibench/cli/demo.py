@@ -12,7 +12,6 @@ from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
     BackgroundOptions,
-    MetricsOptions,
     PrivateServerOptions,
     ScreenOptions,
     SessionOptions,
@@ -116,7 +115,6 @@ def demo(
     options: Annotated[PlanValues, Takes("demo")],
     session: Annotated[SessionOptions, OmitOptions("yes_this_server")],
     background: BackgroundOptions,
-    metrics: MetricsOptions,
     screen: ScreenOptions,
     scenes: SceneOptions,
     private: PrivateServerOptions,
@@ -155,13 +153,13 @@ def demo(
     program = library.load_program(profile, of_profile, text)
     plan = adhoc.apply_to(make_plan(options, profile, {} if adhoc.is_given else of_profile))
     plan = replace(plan, profile_text=text) if text else plan
-    metrics.check_port_free()
+    background.check_port_free()
     background.validate()
     is_shown, coach = on_screen and not background.detach, not no_hints and scene is None
     display = screen.display_options()._replace(coach=coach) if is_shown else None
     with private_server(program_file, private, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
-        spec = metrics.spec(spec_on_private_server(plan, server))
+        spec = background.spec(spec_on_private_server(plan, server))
         code = _run_demo(spec, server, background, display, scenes.player(scene))
     raise click.exceptions.Exit(code)
 

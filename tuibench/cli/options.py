@@ -717,35 +717,11 @@ class BackgroundOptions:
             help=f"Seconds that it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
         ),
     ] = None
-
-    def validate(self) -> None:
-        """Raises UsageError for an invalid grace period."""
-        if self.grace is not None and not 0 <= self.grace <= MAX_GRACE_SECONDS:
-            raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
-
-    @property
-    def grace_seconds(self) -> float | None:
-        """Grace period, None for no limit. Raises UsageError for an invalid duration."""
-        self.validate()
-        if self.grace is None:
-            return None if self.detach else GRACE_SECONDS
-        return self.grace
-
-
-LOOPBACK = "127.0.0.1"
-MAX_METRICS_PORT = 65_535
-
-
-@dataclass(frozen=True)
-class MetricsOptions:
-    """Option of every command that starts a session: the metrics endpoint."""
-
-    SECTION: ClassVar = "Output"
-
     prometheus: Annotated[
         str,
         Option(
             "--prometheus",
+            section="Output",
             metavar="[HOST]:PORT",
             help="Serve metrics for Prometheus at this address; without HOST on loopback; port 0: any free "
             "port.",
@@ -767,6 +743,23 @@ class MetricsOptions:
 
         if self.address is not None:
             listen_tcp(self.address).close()
+
+    def validate(self) -> None:
+        """Raises UsageError for an invalid grace period."""
+        if self.grace is not None and not 0 <= self.grace <= MAX_GRACE_SECONDS:
+            raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
+
+    @property
+    def grace_seconds(self) -> float | None:
+        """Grace period, None for no limit. Raises UsageError for an invalid duration."""
+        self.validate()
+        if self.grace is None:
+            return None if self.detach else GRACE_SECONDS
+        return self.grace
+
+
+LOOPBACK = "127.0.0.1"
+MAX_METRICS_PORT = 65_535
 
 
 def parse_address(text: str) -> Address:

@@ -17,7 +17,6 @@ from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
     BackgroundOptions,
-    MetricsOptions,
     PrivateServerOptions,
     ScreenOptions,
     SessionOptions,
@@ -153,7 +152,6 @@ def run(
     session: SessionOptions,
     background: BackgroundOptions,
     report: ReportOptions,
-    metrics: MetricsOptions,
     private: PrivateServerOptions,
     start: StartOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
@@ -195,7 +193,7 @@ def run(
     check_writable(report.json_file)
     check_writable(report.csv_file)
     warn_leftovers()
-    spec = metrics.spec(new_session_spec(plan, target, yes_this_server=session.yes_this_server))
+    spec = background.spec(new_session_spec(plan, target, yes_this_server=session.yes_this_server))
     if background.detach:
         raise click.exceptions.Exit(start_detached(spec, background))
     summary, code = run_async(run_headless(spec, output))
@@ -211,7 +209,6 @@ def live(
     options: Annotated[PlanValues, Takes("live")],
     session: SessionOptions,
     background: BackgroundOptions,
-    metrics: MetricsOptions,
     screen: ScreenOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
@@ -229,7 +226,7 @@ def live(
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
     warn_leftovers()
     display = None if background.detach else screen.display_options()
-    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
+    spec = background.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
     raise click.exceptions.Exit(run_session(spec, background, display))
 
 

@@ -13,7 +13,6 @@ from tuibench import sanitize
 from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     BackgroundOptions,
-    MetricsOptions,
     ScreenOptions,
     SessionOptions,
     TextOrJson,
@@ -200,7 +199,6 @@ def watch(
     options: Annotated[PlanValues, Takes("watch")],
     session: SessionOptions,
     background: BackgroundOptions,
-    metrics: MetricsOptions,
     screen: ScreenOptions,
     form: Annotated[
         str,
@@ -228,7 +226,7 @@ def watch(
         require_terminal("--format=text, or --detach")
     warn_leftovers()
     display = None if form or background.detach else screen.display_options()
-    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
+    spec = background.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
     if form:
         raise click.exceptions.Exit(run_async(run_headless_watch(spec, form)))
     raise click.exceptions.Exit(run_session(spec, background, display))

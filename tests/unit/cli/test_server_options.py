@@ -18,7 +18,7 @@ from tuibench import config
 from tuibench.cli import server_options
 from tuibench.cli.options import (
     FPS_VARIABLE,
-    MetricsOptions,
+    BackgroundOptions,
     PrivateServerOptions,
     ScreenOptions,
     check_lag_objectives,
@@ -343,7 +343,7 @@ def test_other_ways_for_a_password_are_off_unless_asked_for(
 )
 def test_an_address(text: str, wanted: Address) -> None:
     assert parse_address(text) == wanted
-    assert MetricsOptions(text).address == wanted
+    assert BackgroundOptions(prometheus=text).address == wanted
     assert parse_address(str(wanted)) == wanted
 
 
@@ -355,15 +355,15 @@ def test_what_is_none_is_refused_with_examples(text: str) -> None:
 
 
 def test_without_it_nothing_is_served() -> None:
-    assert MetricsOptions().address is None
-    MetricsOptions().check_port_free()
+    assert BackgroundOptions().address is None
+    BackgroundOptions().check_port_free()
 
 
 def test_a_port_that_is_taken_is_noticed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(RunError, match=f"cannot serve metrics at 127.0.0.1:{port}"):
-            MetricsOptions(f":{port}").check_port_free()
+            BackgroundOptions(prometheus=f":{port}").check_port_free()
 
 
 # --replica, --max-lag and --host-metrics.
