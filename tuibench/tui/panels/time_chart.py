@@ -258,11 +258,7 @@ def _maximum_rule(view: View, width: int, *, numbered: bool) -> TextLine:
     for band in change_bands(view, width):
         length = band.last - band.first + 1
         rule = overlay(rule, band.first, drawing.BAND * (length - 1) + drawing.BAND_END, width, "muted")
-        labels[band.first] = (
-            _bound_label(band[-1])
-            if len(_bound_label(band[-1])) < length
-            else _bound_label(band[-1]).partition(" ")[0]
-        )
+        labels[band.first] = band.label if len(band.label) < length else band.label.partition(" ")[0]
     for start, text in drawing.marker_labels(labels, width).items():
         rule = overlay(rule, start, text, width, "badge")
     return rule
