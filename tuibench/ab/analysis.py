@@ -81,7 +81,7 @@ from typing import NamedTuple
 
 from tuibench.metrics import inference
 from tuibench.metrics.effect_detection import FEWEST_EVENTS, window_figures
-from tuibench.metrics.inference import NEXT_TO_NOTHING, Interval
+from tuibench.metrics.inference import NEXT_TO_NOTHING, Estimate, Interval
 from tuibench.model.effect import AbTestPair, Comparison, Verdict
 from tuibench.model.tick import Tick
 
@@ -307,13 +307,6 @@ class WindowDifference(NamedTuple):
 
     x: int
     difference: float
-
-
-class Estimate(NamedTuple):
-    """A difference and half the width of its interval."""
-
-    value: float
-    margin: float
 
 
 MOST_DEGREES = 8.0

@@ -29,7 +29,7 @@ from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, tot
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
 from tuibench.metrics.inference import changed_settings
-from tuibench.metrics.steadiness import SteadinessTick, steadiness
+from tuibench.metrics.steadiness import steadiness
 from tuibench.model.effect import (
     CommitCost,
     CommitCosts,
@@ -68,7 +68,7 @@ class SteadinessLog:
         self._forget()
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._seconds)
 
     def on_event(self, kind: EventKind) -> None:
         """A pause begins or ends, or the figures are reset."""
@@ -81,7 +81,6 @@ class SteadinessLog:
     def tick(self, slot: Tick) -> None:
         """One more slot; one that a pause reaches into is left out."""
         if not self._is_paused and not self._is_partial:
-            self._ends.append(slot.end)
             self._seconds.append(slot.seconds)
             self._transactions.append(slot.sums["completed"])
             if len(self) >= self._most:
@@ -90,14 +89,13 @@ class SteadinessLog:
 
     def result(self, stalls: Sequence[Stall]) -> Steadiness | None:
         """The steadiness so far, with the stalls of the same time."""
-        return steadiness(list(map(SteadinessTick, self._ends, self._seconds, self._transactions)), stalls)
+        return steadiness(self._seconds, self._transactions, stalls)
 
     def _forget(self) -> None:
-        self._ends, self._seconds, self._transactions = array("d"), array("d"), array("d")
+        self._seconds, self._transactions = array("d"), array("d")
 
     def _coarsen(self) -> None:
         """Merge each pair of samples."""
-        self._ends = self._ends[1::2]
         self._seconds = array("d", _sums_of_pairs(self._seconds))
         self._transactions = array("d", _sums_of_pairs(self._transactions))
 

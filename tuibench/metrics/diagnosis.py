@@ -21,6 +21,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tuibench.errors import RunError
+from tuibench.metrics.inference import Estimate
 from tuibench.metrics.measurement_warnings import (
     COMMIT_FSYNCS,
     COMMIT_SHARE,
@@ -50,34 +51,18 @@ class ThroughputPoint(NamedTuple):
     half_width: float = 0.0
 
 
-class Gain(NamedTuple):
-    """The gain from one level to another, and half the width of its 95 % interval."""
-
-    value: float
-    margin: float
-
-    @property
-    def is_small(self) -> bool:
-        """True if the estimate is below the threshold."""
-        return self.value < LOG_GAIN
-
-    @property
-    def is_surely_loss(self) -> bool:
-        return self.value + self.margin < 0
-
-
 def throughput_curve(points: Iterable[ThroughputPoint]) -> list[ThroughputPoint]:
     """The points by level, one each: repeated measurements are averaged, weighted by their precision."""
     ordered = sorted((point for point in points if point.tps > 0), key=lambda point: point.level)
     return [_weighted_mean(list(same)) for _, same in groupby(ordered, key=lambda point: point.level)]
 
 
-def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Gain:
-    """The gain from one measured level to another."""
+def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Estimate:
+    """The gain from one measured level to another, as a logarithm."""
     if before.tps <= 0 or after.tps <= 0:
-        return Gain(-math.inf if after.tps <= 0 else math.inf, 0.0)
+        return Estimate(-math.inf if after.tps <= 0 else math.inf, 0.0)
     margin = math.hypot(before.half_width, after.half_width)
-    return Gain(math.log(after.tps / before.tps), margin)
+    return Estimate(math.log(after.tps / before.tps), margin)
 
 
 def _weighted_mean(same: Sequence[ThroughputPoint]) -> ThroughputPoint:

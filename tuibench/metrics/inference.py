@@ -331,25 +331,25 @@ def _pairwise(resampled: ResampledRatios, combine: Callable[[float, float], floa
 FEWEST_VALUES = 4
 
 
-class MeanEstimate(NamedTuple):
-    """A mean; `half_width` is that of its 95 % interval as a share of it, infinite if unknown."""
+class Estimate(NamedTuple):
+    """A value, and half the width of its 95 % interval."""
 
-    mean: float
-    half_width: float
+    value: float
+    margin: float
 
 
-def estimate_mean(values: Sequence[float]) -> MeanEstimate:
-    """The mean of a settled series."""
+def estimate_mean(values: Sequence[float]) -> Estimate:
+    """The mean of a settled series; the margin is a share of it, infinite if unknown."""
     count = len(values)
     if not count:
-        return MeanEstimate(0.0, math.inf)
+        return Estimate(0.0, math.inf)
     mean = math.fsum(values) / count
     if count < FEWEST_VALUES or mean <= 0:
-        return MeanEstimate(mean, math.inf)
+        return Estimate(mean, math.inf)
     phi = autocorrelation(values)
     independent = count * (1 - phi) / (1 + phi)
     error = stdev(values) / math.sqrt(independent)
-    return MeanEstimate(mean, two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
+    return Estimate(mean, two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
 
 
 RUN_FIGURES = (

@@ -144,24 +144,15 @@ SECOND = 1.0
 ROUNDING_SECONDS = 0.05
 
 
-class SteadinessTick(NamedTuple):
-    """One tick: its end, its length, and the transactions that ended in it."""
-
-    end_seconds: float
-    seconds: float
-    transactions: float
-
-    @property
-    def tps(self) -> float:
-        return self.transactions / self.seconds
-
-
-def steadiness(ticks: Sequence[SteadinessTick], stalls: Sequence[Stall] = ()) -> Steadiness | None:
-    """The steadiness of a run; None without a tick. The caller omits pauses."""
-    seconds = list(in_seconds(ticks))
-    if not seconds:
+def steadiness(
+    lengths: Iterable[float], transactions: Iterable[float], stalls: Sequence[Stall] = ()
+) -> Steadiness | None:
+    """The steadiness of a run from the length of each tick, and the transactions that ended in it; None
+    without a whole second. The caller omits pauses.
+    """
+    rates = sorted(_by_second(lengths, transactions))
+    if not rates:
         return None
-    rates = sorted(tick.tps for tick in seconds)
     mean = math.fsum(rates) / len(rates)
     deviation = math.sqrt(math.fsum((rate - mean) ** 2 for rate in rates) / max(len(rates) - 1, 1))
     return Steadiness(
@@ -174,15 +165,15 @@ def steadiness(ticks: Sequence[SteadinessTick], stalls: Sequence[Stall] = ()) ->
     )
 
 
-def in_seconds(ticks: Iterable[SteadinessTick]) -> Iterator[SteadinessTick]:
-    """Merge ticks shorter than a second to whole seconds; an incomplete second at the end is omitted."""
-    seconds = transactions = 0.0
-    for tick in ticks:
-        seconds += tick.seconds
-        transactions += tick.transactions
+def _by_second(lengths: Iterable[float], transactions: Iterable[float]) -> Iterator[float]:
+    """The rate of each second: shorter ticks are merged, an incomplete second at the end is omitted."""
+    seconds = count = 0.0
+    for length, ended in zip(lengths, transactions, strict=True):
+        seconds += length
+        count += ended
         if seconds >= SECOND - ROUNDING_SECONDS:
-            yield SteadinessTick(tick.end_seconds, seconds, transactions)
-            seconds = transactions = 0.0
+            yield count / seconds
+            seconds = count = 0.0
 
 
 def at_rank(ordered: Sequence[float], share: float) -> float:

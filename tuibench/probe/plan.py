@@ -26,9 +26,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.ab.windows import settling_slots
-from tuibench.metrics.diagnosis import Gain, ThroughputPoint, throughput_curve, throughput_gain
+from tuibench.metrics.diagnosis import LOG_GAIN, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.figures import read
-from tuibench.metrics.inference import estimate_mean, mean_with_interval
+from tuibench.metrics.inference import Estimate, estimate_mean, mean_with_interval
 from tuibench.metrics.measurement_warnings import collect_evidence, cpu_of_host, is_rate_met
 from tuibench.metrics.saturation import Saturation, Visit
 from tuibench.metrics.series import is_at_rest
@@ -194,14 +194,14 @@ def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
     if by is Quantity.RATE:
         return not keeps_up(ups[-1])
     gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
-    if len(ups) < FEWEST_UP or not gains[-1].is_small:
+    if len(ups) < FEWEST_UP or gains[-1].value >= LOG_GAIN:
         return False
     before, last = ups[-2:]
     is_longer_queue = (last.p95_ms or 0.0) >= QUEUE_GROWTH ** math.log2(last.level / before.level) * (
         before.p95_ms or math.inf
     )
-    is_loss = gains[-1].is_surely_loss and gains[-1].value < LOSS
-    return is_longer_queue or is_loss or (len(gains) > 1 and gains[-2].is_small)
+    is_loss = gains[-1].value + gains[-1].margin < 0 and gains[-1].value < LOSS
+    return is_longer_queue or is_loss or (len(gains) > 1 and gains[-2].value < LOG_GAIN)
 
 
 def keeps_up(step: ProbeStep) -> bool:
@@ -363,7 +363,7 @@ def _wants_load(progress: ProbeProgress) -> bool:
     return rises and all(step.missed for step in progress.measured)
 
 
-def _per_doubling(before: ProbeStep, after: ProbeStep) -> Gain:
+def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
     """What a doubling would gain; the last step of a way up may be a shorter one. What other programs have
     taken meanwhile is no loss of the level.
     """
@@ -371,7 +371,7 @@ def _per_doubling(before: ProbeStep, after: ProbeStep) -> Gain:
     taken = _log_left(before.evidence.cpu_others) - _log_left(after.evidence.cpu_others)
     doublings = math.log2(after.level / before.level)
     value = found.value + (taken if taken > TAKEN else 0.0)
-    return Gain(value / doublings, found.margin / doublings)
+    return Estimate(value / doublings, found.margin / doublings)
 
 
 def _higher(progress: ProbeProgress) -> NextLevel:
@@ -552,7 +552,7 @@ class StepRun:
     def is_stable(self) -> bool:
         """True if the throughput is known precisely enough and does not move any more."""
         rates = self._rates
-        return len(rates) >= FEWEST_TICKS and self.known.half_width <= self._wanted and is_at_rest(rates)
+        return len(rates) >= FEWEST_TICKS and self.known.margin <= self._wanted and is_at_rest(rates)
 
     @property
     def p95_ms(self) -> float | None:
@@ -565,7 +565,7 @@ class StepRun:
             return f"connections: {self._connections:,} of {self.level:,.0f} are open"
         if len(self._kept) < FEWEST_TICKS:
             return f"settled samples: {len(self._kept)} of {FEWEST_TICKS}"
-        width = self.known.half_width
+        width = self.known.margin
         known = f"±{100 * width:.1f} %" if math.isfinite(width) else "unknown"
         return f"a throughput known to ±{100 * self._wanted:.1f} %: now {known}"
 
@@ -582,9 +582,9 @@ class StepRun:
             at_seconds=self.at_seconds,
             seconds=seconds,
             settling_seconds=max(0.0, now - self.at_seconds - seconds),
-            tps=known.mean,
-            half_width=known.half_width if math.isfinite(known.half_width) else None,
-            is_stable=len(self._kept) >= FEWEST_TICKS and known.half_width <= max(self._wanted, WIDTH_UP),
+            tps=known.value,
+            half_width=known.margin if math.isfinite(known.margin) else None,
+            is_stable=len(self._kept) >= FEWEST_TICKS and known.margin <= max(self._wanted, WIDTH_UP),
             qps=read("qps", measured) or 0.0,
             p95_ms=self.p95_ms,
             errors_percent=read("errors_percent", measured) or 0.0,

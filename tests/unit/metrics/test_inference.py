@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 from statistics import fmean
 
 import pytest
@@ -28,9 +29,9 @@ from tuibench.metrics.inference import (
     sweep_points,
     two_sided,
 )
-from tuibench.metrics.steadiness import SteadinessTick, change_points, first_alarm, steadiness
+from tuibench.metrics.steadiness import change_points, first_alarm, steadiness
 from tuibench.model.effect import Verdict
-from tuibench.model.findings import Stall
+from tuibench.model.findings import Stall, Steadiness
 from tuibench.model.summary import ComparisonVerdict
 from tuibench.model.tick import Histogram, Tick, merge_histograms, total_tick
 from tuibench.sweep.planning import all_cells
@@ -290,66 +291,64 @@ def test_the_interval_holds_the_truth(phi: float, share: float) -> None:
     runs, held = 400, 0
     for _ in range(runs):
         level = estimate_mean(ar1(rng, 10, phi, 20.0))
-        held += abs(level.mean / LEVEL - 1) <= level.half_width
+        held += abs(level.value / LEVEL - 1) <= level.margin
     assert held >= share * runs
 
 
 def test_more_ticks_make_it_narrower() -> None:
     values = ar1(random.Random(1), 40, 0.3, 20.0)
-    widths = [estimate_mean(values[:count]).half_width for count in (5, 10, 20, 40)]
+    widths = [estimate_mean(values[:count]).margin for count in (5, 10, 20, 40)]
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] < 0.02
 
 
 @pytest.mark.parametrize("values", [[], [1.0, 2.0, 3.0], [0.0] * 9])
 def test_too_little_is_no_interval(values: list[float]) -> None:
-    assert estimate_mean(values).half_width == math.inf
+    assert estimate_mean(values).margin == math.inf
 
 
 # Steadiness: percentiles of single seconds, and stalls.
 
 
-def ticks(rates: list[float], seconds: float = 1.0) -> list[SteadinessTick]:
-    return [
-        SteadinessTick(seconds * (place + 1), seconds, rate * seconds) for place, rate in enumerate(rates)
-    ]
+def of_rates(rates: list[float], seconds: float = 1.0, stalls: Sequence[Stall] = ()) -> Steadiness | None:
+    return steadiness([seconds] * len(rates), [rate * seconds for rate in rates], stalls)
 
 
 def test_percentiles_are_those_of_single_seconds() -> None:
-    found = steadiness(ticks([float(rate) for rate in range(1, 201)]))
+    found = of_rates([float(rate) for rate in range(1, 201)])
     assert found is not None
     assert (found.p1, found.p50, found.p99) == (2.0, 100.0, 198.0)
 
 
 def test_short_ticks_are_added_up_to_seconds() -> None:
-    found = steadiness(ticks([0.0, 200.0] * 20, seconds=0.5))
+    found = of_rates([0.0, 200.0] * 20, seconds=0.5)
     assert found is not None
     assert (found.p1, found.p99, found.variation) == (100.0, 100.0, 0.0)
 
 
 def test_the_longest_stall_is_named() -> None:
     stalls = (Stall(10.2, 12.9), Stall(22.0, 23.0))
-    found = steadiness(ticks([100.0] * 24), stalls)
+    found = of_rates([100.0] * 24, stalls=stalls)
     assert found is not None
     assert found.stalls == stalls
     assert found.longest_stall_seconds == pytest.approx(2.7)
 
 
 def test_a_steady_run_has_no_variation() -> None:
-    found = steadiness(ticks([100.0] * 5))
+    found = of_rates([100.0] * 5)
     assert found is not None
     assert (found.variation, found.stalls, found.longest_stall_seconds) == (0.0, (), 0.0)
 
 
 @pytest.mark.parametrize("rates", [[], [0.0, 0.0]])
 def test_without_throughput_there_is_nothing_to_vary(rates: list[float]) -> None:
-    found = steadiness(ticks(rates))
+    found = of_rates(rates)
     assert found is None or (found.variation is None and found.stalls == ())
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=100), st.sampled_from([0.1, 0.5, 1.0, 5.0]))
 def test_figures_are_in_order(rates: list[float], seconds: float) -> None:
-    found = steadiness(ticks(rates, seconds))
+    found = of_rates(rates, seconds)
     if found is None:
         assert len(rates) * seconds < 1
         return

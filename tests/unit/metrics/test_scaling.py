@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.session.simulated_probe import Curve
 from tuibench.metrics.diagnosis import (
+    LOG_GAIN,
     FitRefusedError,
     ThroughputPoint,
     curve_points,
@@ -29,9 +30,11 @@ def test_what_was_measured_twice_is_one_point_weighed_by_its_interval() -> None:
 
 def test_a_gain_within_the_noise_is_not_sure() -> None:
     small = throughput_gain(ThroughputPoint(1, 100, 0.04), ThroughputPoint(2, 105, 0.04))
-    assert small.is_small
-    assert not throughput_gain(ThroughputPoint(1, 100, 0.04), ThroughputPoint(2, 96, 0.04)).is_surely_loss
-    assert throughput_gain(ThroughputPoint(1, 100, 0.01), ThroughputPoint(2, 90, 0.01)).is_surely_loss
+    assert small.value < LOG_GAIN
+    unsure = throughput_gain(ThroughputPoint(1, 100, 0.04), ThroughputPoint(2, 96, 0.04))
+    assert unsure.value + unsure.margin >= 0
+    sure = throughput_gain(ThroughputPoint(1, 100, 0.01), ThroughputPoint(2, 90, 0.01))
+    assert sure.value + sure.margin < 0
 
 
 # The fit finds the law's parameters in points made by it, and is refused where it would say too much.
