@@ -67,7 +67,7 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
         most = max(
             moved, key=lambda wait: moved[wait].delta * direction if direction else abs(moved[wait].delta)
         )
-        is_probable = moved[most].delta * direction > 0 if direction else _excludes_zero(moved[most])
+        is_probable = moved[most].delta * direction > 0 if direction else moved[most].excludes_zero()
         if is_probable and all(abs(one.delta) < abs(moved[most].delta) for one in sure.values()):
             named[most] = moved[most]
     ordered = sorted(named, key=lambda wait: _rank(wait, named, direction))
