@@ -508,8 +508,8 @@ class Probe(Experiment):
             purpose=run.purpose,
             level=run.level,
             step_seconds=self._now - run.at_seconds,
-            tps=known.mean or None,
-            half_width=known.half_width if math.isfinite(known.half_width) else None,
+            tps=known.value or None,
+            half_width=known.margin if math.isfinite(known.margin) else None,
             p95_ms=run.p95_ms,
             waiting=run.waiting(),
         )
@@ -580,7 +580,7 @@ class Probe(Experiment):
         """End the step with what is known. Raises UsageError if nothing is known."""
         if self._run is None:
             raise UsageError("no step is being measured now")
-        if not self._run.known.mean:
+        if not self._run.known.value:
             raise UsageError("nothing of this step is measured yet")
         self._finish_step(now)
 
