@@ -3,9 +3,9 @@
 -- Everything runs in one coroutine. What needs the server is a request: the coroutine yields it to the engine, and is
 -- resumed with the answer. So a thread of the engine runs many scripts, and none of them blocks another.
 --
---   yield(QUERY, sql)                    -> true, fields, rows, number of the result | false: native.failure() is why
+--   yield(QUERY, sql)                    -> true, fields, rows | false: native.failure() is why
 --   yield(PREPARE, sql)                  -> true, slot | false
---   yield(EXECUTE, slot, values, count)  -> true, fields, rows, number | false
+--   yield(EXECUTE, slot, values, count)  -> true, fields, rows | false
 --   yield(CLOSE, slot), yield(SLEEP, microseconds), yield(RECONNECT)
 --   yield(READY, verdict, code, message)      between two events -> whether there is another one
 --
@@ -122,6 +122,7 @@ mysql_table_engine, myisam_max_rows = "innodb", 1000000
 
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
 local TYPE = sysbench.sql.type
+local BIGINT, DOUBLE = TYPE.BIGINT, TYPE.DOUBLE
 
 local function raise(connection, query)
     local code, state, message, is_ignorable = native.failure()
@@ -139,22 +140,24 @@ local function raise(connection, query)
     error(text, 4)
 end
 
--- Results
+-- Results: as in sysbench, a connection has one, which each statement replaces.
 
 local result_methods = {}
 local result_class = { __index = result_methods, __tostring = function() return "<sql_result>" end }
 
 function result_methods:fetch_row()
-    return native.fetch_row(self.number)
+    return native.fetch_row()
 end
 
 function result_methods:free() end
 
-local function answered(connection, query, ok, fields, rows, number)
+local function answered(connection, query, ok, fields, rows)
     if not ok then
         raise(connection, query)
     end
-    return setmetatable({ nfields = fields, nrows = rows, number = number, connection = connection }, result_class)
+    local result = connection.result
+    result.nfields, result.nrows = fields, rows
+    return result
 end
 
 -- Parameters and prepared statements
@@ -163,31 +166,28 @@ local parameter_methods = {}
 local parameter_class = { __index = parameter_methods, __tostring = function() return "<sql_param>" end }
 
 function parameter_methods:set(value)
-    if value == nil then
-        self.value = nil
-        return
+    local kind, given = self.type, type(value)
+    if given == "cdata" then
+        value = tonumber(value)
+        given = type(value)
     end
-    local kind = self.type
-    if kind <= TYPE.BIGINT then
-        local number = type(value) == "number" and value or nil
-        if type(value) == "boolean" then
-            number = value and 1 or 0
-        elseif type(value) == "cdata" then
-            number = tonumber(value)
+    if given == "nil" then
+        self.value = nil
+    elseif kind <= BIGINT then
+        if given == "boolean" then
+            value = value and 1 or 0
+        elseif given ~= "number" then
+            error(format("cannot convert '%s' to 'int64_t'", given), 2)
         end
-        if not number then
-            error(format("cannot convert '%s' to 'int64_t'", type(value)), 2)
+        self.value = value < 0 and -floor(-value) or floor(value)
+    elseif kind <= DOUBLE then
+        if given ~= "number" then
+            error(format("cannot convert '%s' to 'double'", given), 2)
         end
-        self.value = number < 0 and -floor(-number) or floor(number)
-    elseif kind <= TYPE.DOUBLE then
-        local number = type(value) == "string" and nil or tonumber(value)
-        if not number then
-            error(format("cannot convert '%s' to 'double'", type(value)), 2)
-        end
-        self.value = number
+        self.value = value
     else
-        if type(value) ~= "string" then
-            error(format("a parameter of this type needs a string, not a %s", type(value)), 2)
+        if given ~= "string" then
+            error(format("a parameter of this type needs a string, not a %s", given), 2)
         end
         if self.max_len and #value > self.max_len then
             value = value:sub(1, self.max_len)
@@ -196,8 +196,13 @@ function parameter_methods:set(value)
     end
 end
 
+-- Draws into a buffer of its own: a string of Lua would be garbage after each statement.
 function parameter_methods:set_rand_str(pattern)
-    self.value = native.string(pattern)
+    if self.max_len and #pattern > self.max_len then
+        pattern = pattern:sub(1, self.max_len)
+    end
+    self.drawn = native.draw_text(pattern, self.drawn)
+    self.value = self.drawn
 end
 
 -- The slots of open statements, and the statements, as long as the script holds them.
@@ -214,8 +219,7 @@ function statement_methods:bind_create(kind, max_len)
     if (kind == TYPE.CHAR or kind == TYPE.VARCHAR) and type(max_len) ~= "number" then
         error("a parameter of the type CHAR or VARCHAR needs its length", 2)
     end
-    return setmetatable({ type = kind, max_len = max_len, is_double = kind == TYPE.FLOAT or kind == TYPE.DOUBLE },
-        parameter_class)
+    return setmetatable({ type = kind, max_len = max_len }, parameter_class)
 end
 
 function statement_methods:bind_param(...)
@@ -376,8 +380,10 @@ function driver_methods:connect()
         ask(RECONNECT)
     end
     has_connected = true
-    connected[1] = setmetatable({ error = 0, sql_errno = 0 }, connection_class)
-    return connected[1]
+    local connection = setmetatable({ error = 0, sql_errno = 0 }, connection_class)
+    connection.result = setmetatable({ connection = connection, nfields = 0, nrows = 0 }, result_class)
+    connected[1] = connection
+    return connection
 end
 
 function sysbench.sql.driver(name)

@@ -1,8 +1,14 @@
 //! The limit of the time that a script computes between two statements.
 //!
-//! It is watched from outside, because a hook makes every instruction of Lua slower: one thread looks at all scripts a few times a second, and sets a hook in a script that has been running
-//! since it looked last. The hook counts the processor time of the script's thread, and ends the script once that is
-//! too long. Compiled code calls no hooks, so LuaJIT's compiler is off.
+//! It is watched from outside, because a hook makes every instruction of Lua slower: one thread looks at all scripts a
+//! few times a second, and sets a hook in a script that has been running since it looked last. The hook counts the
+//! processor time of the script's thread, and ends the script once that is too long.
+//!
+//! LuaJIT's compiler is off. Compiled code calls no hooks, unless LuaJIT is built with LUAJIT_ENABLE_CHECKHOOK. Even
+//! then another thread may not set one: `lua_sethook` rewrites the table by which instructions are dispatched, and a
+//! thread that compiles rewrites it, too; the hook may be lost, or stay for ever (LuaJIT's issue 1460). Without the
+//! compiler, only this module changes the table while a script runs, under the lock of `ALL`. Compilation saves 0.1
+//! to 0.3 µs of the 0.4 to 0.8 µs that a statement of sysbench's OLTP scripts costs in its script.
 
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr;
@@ -36,8 +42,8 @@ struct Watched {
     look_ns: i64,
 }
 
-// SAFETY: `state` is used by the watching thread only to set a hook, which LuaJIT allows at any time; the state lives
-// while it is in `ALL`.
+// SAFETY: `state` is used by the watching thread only to set a hook, which LuaJIT allows at any time while its compiler
+// is off; the state lives while it is in `ALL`.
 unsafe impl Send for Watched {}
 // SAFETY: as above; the turns are atomic.
 unsafe impl Sync for Watched {}

@@ -7,6 +7,8 @@ use crate::values::mt19937::Mt19937;
 
 /// Bounds whose constants are kept: those of pareto and zipfian take logarithms.
 const MOST_KEPT: usize = 256;
+/// So many characters are drawn of one random word: a digit is then biased by less than one in 100,000.
+const OF_A_WORD: u32 = 4;
 
 /// Parameters of the distributions, as the options --rand-* set them.
 #[derive(Clone, Debug)]
@@ -42,13 +44,17 @@ impl Distributions {
             },
             Kind::Pareto => Distribution::Pareto { h: self.pareto_h },
             Kind::Zipfian => Distribution::Zipfian { exponent: self.zipfian_exponent },
-            Kind::Default => self.of(match self.default.as_str() {
-                "uniform" => Kind::Uniform,
-                "gaussian" => Kind::Gaussian,
-                "pareto" => Kind::Pareto,
-                "zipfian" => Kind::Zipfian,
-                _ => Kind::Special,
-            }),
+            Kind::Default => self.of(self.kind_of_default()),
+        }
+    }
+
+    fn kind_of_default(&self) -> Kind {
+        match self.default.as_str() {
+            "uniform" => Kind::Uniform,
+            "gaussian" => Kind::Gaussian,
+            "pareto" => Kind::Pareto,
+            "zipfian" => Kind::Zipfian,
+            _ => Kind::Special,
         }
     }
 }
@@ -56,6 +62,7 @@ impl Distributions {
 pub struct Randomness {
     random: Mt19937,
     distributions: Distributions,
+    default: Kind,
     kept: HashMap<(Kind, i64, i64), Keys>,
     /// `unique` gives each connection numbers of its own.
     next_unique: u64,
@@ -67,6 +74,7 @@ impl Randomness {
     pub fn new(random: Mt19937, distributions: Distributions, connection: i64, connections: u64) -> Self {
         Self {
             random,
+            default: distributions.kind_of_default(),
             distributions,
             kept: HashMap::new(),
             next_unique: connection.max(0) as u64,
@@ -78,16 +86,17 @@ impl Randomness {
         if high <= low {
             return low;
         }
+        let kind = if kind == Kind::Default { self.default } else { kind };
         let Self { random, distributions, kept, .. } = self;
-        if let Some(keys) = kept.get(&(kind, low, high)) {
-            return keys.draw(random).min(high.into()) as i64;
-        }
-        if kept.len() >= MOST_KEPT {
-            kept.clear();
-        }
-        let keys = Keys::new(&distributions.of(kind), low.into(), high.into());
-        let drawn = keys.draw(random);
-        kept.insert((kind, low, high), keys);
+        let drawn = if matches!(kind, Kind::Pareto | Kind::Zipfian) {
+            if kept.len() >= MOST_KEPT {
+                kept.clear();
+            }
+            let made = || Keys::new(&distributions.of(kind), low.into(), high.into());
+            kept.entry((kind, low, high)).or_insert_with(made).draw(random)
+        } else {
+            Keys::new(&distributions.of(kind), low.into(), high.into()).draw(random)
+        };
         drawn.min(high.into()) as i64
     }
 
@@ -108,11 +117,11 @@ impl Randomness {
 
     /// The pattern with each `#` replaced by a digit, each `@` by a letter.
     pub fn text(&mut self, pattern: &[u8], to: &mut Vec<u8>) {
-        let random = &mut self.random;
+        let mut characters = Characters::of(&mut self.random);
         to.clear();
         to.extend(pattern.iter().map(|&byte| match byte {
-            b'#' => b'0' + (random.random() * 10.0) as u8,
-            b'@' => b'a' + (random.random() * 26.0) as u8,
+            b'#' => b'0' + characters.below(10),
+            b'@' => b'a' + characters.below(26),
             other => other,
         }));
     }
@@ -120,8 +129,33 @@ impl Randomness {
     /// Letters, from `shortest` to `longest` of them.
     pub fn letters(&mut self, shortest: i64, longest: i64, to: &mut Vec<u8>) {
         let size = self.number(Kind::Uniform, shortest.max(0), longest.min(1 << 24));
+        let mut characters = Characters::of(&mut self.random);
         to.clear();
-        to.extend((0..size).map(|_| b'a' + (self.random.random() * 26.0) as u8));
+        to.extend((0..size).map(|_| b'a' + characters.below(26)));
+    }
+}
+
+/// Small random numbers: the integral part of a word, as a fraction, times their count; the rest is the next fraction.
+struct Characters<'a> {
+    random: &'a mut Mt19937,
+    rest: u32,
+    left: u32,
+}
+
+impl<'a> Characters<'a> {
+    fn of(random: &'a mut Mt19937) -> Self {
+        Self { random, rest: 0, left: 0 }
+    }
+
+    fn below(&mut self, count: u8) -> u8 {
+        if self.left == 0 {
+            self.rest = self.random.word();
+            self.left = OF_A_WORD;
+        }
+        self.left -= 1;
+        let product = u64::from(self.rest) * u64::from(count);
+        self.rest = product as u32;
+        (product >> 32) as u8
     }
 }
 

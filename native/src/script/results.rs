@@ -13,8 +13,6 @@ const LONGEST_EOF: usize = 8;
 #[derive(Default)]
 pub struct Rows {
     pub bytes: Vec<u8>,
-    /// Distinguishes results: an earlier one has no rows any more.
-    pub number: u64,
     pub fields: u64,
     place: usize,
     without_eof: bool,
@@ -47,7 +45,6 @@ impl Rows {
     /// Begins with the response that is in `bytes`. The rows of a prepared statement are not read: as in sysbench, it
     /// has none.
     pub fn begin(&mut self, without_eof: bool, is_text: bool) {
-        self.number += 1;
         self.without_eof = without_eof;
         self.fields = 0;
         self.place = self.bytes.len();

@@ -410,7 +410,7 @@ impl LuaScript {
     fn execute(&mut self, to: &mut Vec<u8>) -> Result<Step, String> {
         // SAFETY: the number and the table are on the coroutine's stack.
         let slot = unsafe {
-            read_values(self.state, 3, &mut self.values)?;
+            read_values(self.state, 3, self.board.0, &mut self.values)?;
             self.slot(ffi::lua_tonumber(self.state, 2)).ok_or("this statement is closed")?
         };
         self.execution(slot, to)
@@ -486,8 +486,8 @@ impl LuaScript {
                     std::mem::swap(&mut rows.bytes, response);
                 }
                 rows.begin(without_eof, reads_rows);
-                let (fields, number) = (rows.fields, rows.number);
-                Ok(Ok(self.push((true, fields, affected, number))))
+                let fields = rows.fields;
+                Ok(Ok(self.push((true, fields, affected))))
             }
         }
     }
@@ -650,9 +650,9 @@ impl<A: Arguments, B: Arguments> Arguments for (A, B) {
     }
 }
 
-impl<A: Arguments, B: Arguments, C: Arguments, D: Arguments> Arguments for (A, B, C, D) {
+impl<A: Arguments, B: Arguments, C: Arguments> Arguments for (A, B, C) {
     unsafe fn push(self, state: *mut lua_State) -> c_int {
-        (self.0, self.1).push(state) + (self.2, self.3).push(state)
+        (self.0, self.1).push(state) + self.2.push(state)
     }
 }
 
@@ -667,7 +667,12 @@ unsafe fn string_at<'a>(state: *mut lua_State, place: c_int) -> Option<&'a [u8]>
 }
 
 /// The values of a statement: a table, and how many it has behind it.
-unsafe fn read_values(state: *mut lua_State, place: c_int, values: &mut Vec<Value>) -> Result<(), String> {
+unsafe fn read_values(
+    state: *mut lua_State,
+    place: c_int,
+    board: *const Board,
+    values: &mut Vec<Value>,
+) -> Result<(), String> {
     values.clear();
     for number in 1..=ffi::lua_tonumber(state, place + 1) as c_int {
         ffi::lua_rawgeti_(state, place, number);
@@ -681,16 +686,22 @@ unsafe fn read_values(state: *mut lua_State, place: c_int, values: &mut Vec<Valu
                     false => Value::Float(number),
                 }
             }
-            ffi::LUA_TSTRING => {
-                let text = string_at(state, -1).unwrap_or_default();
-                std::str::from_utf8(text).map_or_else(|_| Value::Bytes(text.into()), Value::text)
-            }
-            _ => return Err("a value of a statement is a number, a string, a boolean or nil".to_string()),
+            ffi::LUA_TSTRING => text_value(string_at(state, -1).unwrap_or_default()),
+            _ => match drawn_text(state, -1, board) {
+                Some(text) => text_value(text),
+                None => {
+                    return Err("a value of a statement is a number, a string, a boolean or nil".to_string())
+                }
+            },
         };
         ffi::lua_pop(state, 1);
         values.push(value);
     }
     Ok(())
+}
+
+fn text_value(text: &[u8]) -> Value {
+    std::str::from_utf8(text).map_or_else(|_| Value::Bytes(text.into()), Value::text)
 }
 
 /// A statement between its placeholders; those in quotes and comments are none.
@@ -834,6 +845,39 @@ unsafe extern "C-unwind" fn string(state: *mut lua_State) -> c_int {
     1
 }
 
+/// The same into a userdata, which is reused if it has the size of the pattern.
+unsafe extern "C-unwind" fn draw_text(state: *mut lua_State) -> c_int {
+    let mut size = 0;
+    let pattern = ffi::luaL_checklstring(state, 1, &mut size);
+    let board = board_of(state);
+    let Board { random, drawn, .. } = board;
+    random.text(slice::from_raw_parts(pattern.cast(), size), drawn);
+    ffi::lua_settop(state, 2);
+    match drawn_text(state, 2, board).filter(|text| text.len() == size) {
+        Some(text) => text.copy_from_slice(&board.drawn),
+        None => {
+            let made: *mut u8 = ffi::lua_newuserdata(state, OWNER_BYTES + size).cast();
+            made.cast::<*const Board>().write_unaligned(board);
+            ptr::copy_nonoverlapping(board.drawn.as_ptr(), made.add(OWNER_BYTES), size);
+        }
+    }
+    1
+}
+
+/// Before a text that `draw_text` has made is the address of its board: no other userdata that a script gets hold of is
+/// taken for one.
+const OWNER_BYTES: usize = std::mem::size_of::<*const Board>();
+
+unsafe fn drawn_text<'a>(state: *mut lua_State, place: c_int, board: *const Board) -> Option<&'a mut [u8]> {
+    if ffi::lua_type(state, place) != ffi::LUA_TUSERDATA {
+        return None;
+    }
+    let size = ffi::lua_objlen(state, place).checked_sub(OWNER_BYTES)?;
+    let start: *mut u8 = ffi::lua_touserdata(state, place).cast();
+    let is_ours = start.cast::<*const Board>().read_unaligned() == board;
+    is_ours.then(|| slice::from_raw_parts_mut(start.add(OWNER_BYTES), size))
+}
+
 unsafe extern "C-unwind" fn varstring(state: *mut lua_State) -> c_int {
     let (shortest, longest) = (ffi::luaL_checknumber(state, 1), ffi::luaL_checknumber(state, 2));
     let Board { random, drawn, .. } = board_of(state);
@@ -842,13 +886,11 @@ unsafe extern "C-unwind" fn varstring(state: *mut lua_State) -> c_int {
     1
 }
 
-/// The next row of the result with a number, or nil.
+/// The next row of the last result, or nil.
 unsafe extern "C-unwind" fn fetch_row(state: *mut lua_State) -> c_int {
-    let number = ffi::lua_tonumber(state, 1) as u64;
     let rows = &mut board_of(state).rows;
     let fields = rows.fields as c_int;
-    let cells = if rows.number == number { rows.next() } else { None };
-    match cells {
+    match rows.next() {
         None => ffi::lua_pushnil(state),
         Some(cells) => {
             ffi::lua_createtable(state, fields, 0);
@@ -887,11 +929,12 @@ fn native_functions(
 ) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     let board = board.0 as *mut c_void;
-    let functions: [(&str, ffi::lua_CFunction); 8] = [
+    let functions: [(&str, ffi::lua_CFunction); 9] = [
         ("unique", unique),
         ("uniform_double", share),
         ("words", words),
         ("string", string),
+        ("draw_text", draw_text),
         ("varstring", varstring),
         ("fetch_row", fetch_row),
         ("failure", failure),

@@ -173,6 +173,48 @@ fn without_prepared_statements_values_are_in_the_text() {
 }
 
 #[test]
+fn a_connection_has_one_result_and_a_parameter_one_text() {
+    let mut given = settings(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            local first = con:query('SELECT 1')
+            local st = con:prepare('INSERT INTO t VALUES (?, ?)')
+            local text, cut = st:bind_create(sysbench.sql.type.CHAR, 9), st:bind_create(sysbench.sql.type.CHAR, 2)
+            st:bind_param(text, cut)
+            for _, pattern in ipairs({'-a-', '-b-', 'longer'}) do
+                text:set_rand_str(pattern)
+                cut:set_rand_str(pattern)
+                assert(st:execute() == first and first.nrows == 5)
+            end
+            text:set('a string')
+            cut:set(nil)
+            st:execute()
+            text.value = select(2, pcall(dofile, 'nosuch'))
+            text.drawn = text.value
+            cut:set_rand_str('##')
+            text:set_rand_str('x')
+            cut.value = {}
+            st:execute()
+        end",
+    );
+    given.is_prepared = false;
+    let mut run = Running::of(given);
+    run.start();
+    run.resume(Answer::Event);
+    let mut step = run.rows(&["a"]);
+    for values in ["'-a-', '-a'", "'-b-', '-b'", "'longer', 'lo'", "'a string', NULL"] {
+        assert_eq!(run.text(), format!("INSERT INTO t VALUES ({values})"));
+        step = run.ok(5);
+    }
+    match step {
+        Step::Verdict(Verdict::Fault(message)) => {
+            assert!(message.contains("a value of a statement"), "{message}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn errors_begin_the_event_again_or_fail_it() {
     let mut run = Running::new(ONE_QUERY);
     run.start();
