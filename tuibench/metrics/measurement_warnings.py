@@ -15,7 +15,7 @@ import math
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from statistics import median
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tuibench.metrics.figures import read
 from tuibench.metrics.series import ratio
@@ -116,47 +116,34 @@ def _is_full(load: Tick) -> bool:
     return (read("worker_cpu", load) or 0.0) > CPU_LIMIT
 
 
-class ClientLimitTick(NamedTuple):
-    """A tick in which the client was the limit, and whether its host had CPU time left. `hosts` drive the
-    load, empty for this host alone.
-    """
+class BadTick(NamedTuple):
+    """A tick that a warning is about: how severe it is among those of the same warning."""
 
-    load: Tick
-    is_host_saturated: bool = False
-    hosts: tuple[LoadHost, ...] = ()
-
-    @property
-    def severity(self) -> tuple[bool, float]:
-        """A saturated worker is more severe than a late one."""
-        is_full = _is_full(self.load)
-        return is_full, read("worker_cpu" if is_full else "scheduling_delay", self.load) or 0.0
-
-    @property
-    def text(self) -> str:
-        """The limit, its extent, and how to fix it."""
-        is_full, worker, further = _is_full(self.load), "a worker", "another host"
-        if self.hosts:
-            worst = max(self.hosts, key=lambda host: host.worker_cpu if is_full else host.lag_p99_ms)
-            worker, further = f"a worker of host {worst.name}", "more hosts"
-        late = _milliseconds(read("scheduling_delay", self.load) or 0.0)
-        if is_full:
-            return (
-                f"client-limited: {worker} used {percent(100 * (read('worker_cpu', self.load) or 0.0))} of a "
-                f"core, scheduling delay p99 {late}; the server may do more: use --workers or {further}"
-            )
-        cause = "this host has no CPU left, " if self.is_host_saturated else ""
-        remedy = "load from another host" if self.is_host_saturated else f"use --workers or {further}"
-        return (
-            f"client-limited: {cause}scheduling delay p99 {late} of {worker}; it inflates the latencies "
-            f"shown; {remedy} to measure the server alone"
-        )
-
-
-class HostTick(NamedTuple):
-    """A tick in which a host was busy with other programs, or disturbed, with the extent in percent."""
-
-    severity: float
+    severity: tuple[float, ...]
     text: str
+
+
+def limiting_client(load: Tick, hosts: Sequence[LoadHost], *, is_saturated: bool) -> BadTick:
+    """A tick in which the client was the limit: the extent, and how to fix it. `hosts` drive the load, empty
+    for this host alone, which `is_saturated` if it has no CPU time left. A saturated worker is more severe
+    than a late one.
+    """
+    is_full, worker, further = _is_full(load), "a worker", "another host"
+    cpu, late_ms = read("worker_cpu", load) or 0.0, read("scheduling_delay", load) or 0.0
+    if hosts:
+        worst = max(hosts, key=lambda host: host.worker_cpu if is_full else host.lag_p99_ms)
+        worker, further = f"a worker of host {worst.name}", "more hosts"
+    late = f"scheduling delay p99 {decimal(late_ms, 1 if late_ms >= 1 else 2)} ms"
+    if is_full:
+        text = (
+            f"{worker} used {percent(100 * cpu)} of a core, {late}; the server may do more: use --workers or "
+            f"{further}"
+        )
+        return BadTick((True, cpu), f"client-limited: {text}")
+    cause = "this host has no CPU left, " if is_saturated else ""
+    remedy = "load from another host" if is_saturated else f"use --workers or {further}"
+    text = f"{cause}{late} of {worker}; it inflates the latencies shown; {remedy} to measure the server alone"
+    return BadTick((False, late_ms), f"client-limited: {text}")
 
 
 class HostCpu(NamedTuple):
@@ -194,7 +181,7 @@ def cpu_of_host(name: str, host: Tick) -> HostCpu:
     return HostCpu(name, total, max(0.0, rest - steal), steal, throttled)
 
 
-def busy_host(host: HostCpu) -> HostTick | None:
+def busy_host(host: HostCpu) -> BadTick | None:
     """A host saturated by other programs. CPU time stolen by the hypervisor does not count."""
     if not is_dominant_share(host.others, host.total):
         return None
@@ -203,10 +190,10 @@ def busy_host(host: HostCpu) -> HostTick | None:
         f"host busy: other programs use {percent(host.others)} of CPU{of}, which skews the results; "
         "stop them or use another host"
     )
-    return HostTick(host.others, text)
+    return BadTick((host.others,), text)
 
 
-def disturbed_host(host: HostCpu) -> HostTick | None:
+def disturbed_host(host: HostCpu) -> BadTick | None:
     """A host that does not get the CPU time that it requests."""
     most = max(host.steal, host.throttled)
     if most < DISTURBED_PERCENT:
@@ -216,22 +203,15 @@ def disturbed_host(host: HostCpu) -> HostTick | None:
         text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
     else:
         text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"
-    return HostTick(most, f"host disturbed: {name}{text}")
+    return BadTick((most,), f"host disturbed: {name}{text}")
 
 
-def worst_of(ticks: Iterable[HostTick | None]) -> HostTick | None:
+def worst_of(ticks: Iterable[BadTick | None]) -> BadTick | None:
     """The most severe one; None without any."""
     return max((tick for tick in ticks if tick), key=lambda tick: tick.severity, default=None)
 
 
-def _milliseconds(value: float) -> str:
-    return f"{decimal(value, 1 if value >= 1 else 2)} ms"
-
-
-TickT = TypeVar("TickT", ClientLimitTick, HostTick)
-
-
-class TickAlarm(Generic[TickT]):
+class TickAlarm:
     """Alarm with hysteresis, so that a single bad tick does not raise it and a single good one does not clear
     it.
 
@@ -243,10 +223,10 @@ class TickAlarm(Generic[TickT]):
         self._ticks = 0
         self._bad_ticks = 0
         self._calm_ticks = 0
-        self._worst: TickT | None = None
+        self._worst: BadTick | None = None
         self.now = False
 
-    def add(self, tick: TickT | None) -> None:
+    def add(self, tick: BadTick | None) -> None:
         """Add a tick; None for a good one."""
         is_bad = tick is not None
         self._recent.append(is_bad)
@@ -276,9 +256,7 @@ class ClientLimit:
     """
 
     def __init__(self) -> None:
-        self._client: TickAlarm[ClientLimitTick] = TickAlarm()
-        self._busy: TickAlarm[HostTick] = TickAlarm()
-        self._disturbed: TickAlarm[HostTick] = TickAlarm()
+        self._client, self._busy, self._disturbed = self._alarms = tuple(TickAlarm() for _ in range(3))
 
     def add(self, load: Tick, host: Tick | None = None, hosts: tuple[LoadHost, ...] = ()) -> None:
         """Add a tick; `host` is this host, if it was sampled, and `hosts` those that drive the load."""
@@ -289,7 +267,7 @@ class ClientLimit:
         is_explained = (busy or disturbed) is not None and not _is_full(load)
         is_saturated = not hosts and is_host_saturated(read("cpu_total", host))
         limited = is_client_limited(load) and not is_explained
-        self._client.add(ClientLimitTick(load, is_saturated, hosts) if limited else None)
+        self._client.add(limiting_client(load, hosts, is_saturated=is_saturated) if limited else None)
 
     @property
     def now(self) -> bool:
@@ -319,10 +297,6 @@ class ClientLimit:
     def text(self) -> str:
         """The warning that the client is the limit, with how to fix it."""
         return self._client.text
-
-    @property
-    def _alarms(self) -> tuple[TickAlarm[ClientLimitTick] | TickAlarm[HostTick], ...]:
-        return self._client, self._busy, self._disturbed
 
 
 def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:

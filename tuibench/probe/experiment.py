@@ -32,7 +32,6 @@ from tuibench.metrics.diagnosis import (
     throughput_gain,
 )
 from tuibench.metrics.measurement_warnings import (
-    HostTick,
     TickAlarm,
     busy_host,
     cpu_of_hosts,
@@ -452,7 +451,7 @@ class Probe(Experiment):
         self._run: StepRun | None = None
         self._fit: UslFit | None = None
         self._bracket: Bracket | None = None
-        self._busy: TickAlarm[HostTick] = TickAlarm()
+        self._busy = TickAlarm()
         self._disturbances: list[str] = []
         self._is_paused = self._has_answered = False
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
 from tuibench import units
 from tuibench.crash.text import crash_blocks
@@ -24,7 +23,7 @@ from tuibench.document import (
 )
 from tuibench.effects.text import cost_table, effect_card, trial_section
 from tuibench.metrics.costs import cost_rows
-from tuibench.metrics.figures import FIGURES
+from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.series import slow_parts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind, bands, one_entry_an_experiment
 from tuibench.model.findings import Mean
@@ -217,11 +216,11 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
         yield from _probe_tiles(summary.probe, summary)
         return
     if has_several(levels := thread_levels(run)):
-        best = max(levels, key=lambda level: level.tps)
-        words = f"with {pluralize(best.threads, 'thread')}, for {best.seconds:.0f} s"
-        yield "most transactions per second", decimal(best.tps, 1), words
-        if best.p95_ms is not None:
-            yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "of its transactions"
+        best = max(levels, key=lambda level: read("tps", level) or 0.0)
+        words = f"with {pluralize(int(best.levels['threads']), 'thread')}, for {best.seconds:.0f} s"
+        yield "most transactions per second", decimal(read("tps", best), 1), words
+        if (p95_ms := read("p95", best)) is not None:
+            yield "p95 there", f"{decimal(p95_ms, 1)} ms", "of its transactions"
         yield "transactions", count(summary.transactions.total), f"in {hms(summary.seconds)}"
         yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
         return
@@ -381,7 +380,7 @@ def _mean(value: float, step: ProbeStep) -> Mean:
 # Results
 
 
-def _results(run: Run, levels: Sequence["ThreadLevel"]) -> Iterator[Block]:
+def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
     """The figures of the run; for several numbers of threads, those of each."""
     summary = run.summary
     seconds = summary.seconds or 1.0
@@ -460,47 +459,26 @@ def _slowest(run: Run) -> Table:
     return Table(header=("at", "transaction", "took", "share of time"), rows=rows, words=2, remarks=1)
 
 
-class ThreadLevel(NamedTuple):
-    """A stretch with one number of threads. `p95_ms` is None without transactions."""
-
-    threads: int
-    from_seconds: float
-    seconds: float
-    tps: float
-    p95_ms: float | None
-
-
-def thread_levels(run: Run) -> list[ThreadLevel]:
-    """The levels in time order; a repeated number of threads is a level of its own."""
+def thread_levels(run: Run) -> list[Tick]:
+    """The stretches with one number of threads, in time order; one that is repeated is a level of its own."""
     ticks = [sample.tick for sample in run.measured if sample.load is not None]
     stretches = (list(each) for _, each in groupby(ticks, lambda tick: tick.levels["threads"]))
-    return [level for each in stretches if (level := _level(each)).seconds >= LEAST_SECONDS]
+    return [level for each in stretches if (level := total_tick(each)).seconds >= LEAST_SECONDS]
 
 
-def _level(ticks: list[Tick]) -> ThreadLevel:
-    whole = total_tick(ticks)
-    return ThreadLevel(
-        threads=int(ticks[0].levels["threads"]),
-        from_seconds=ticks[0].end - ticks[0].seconds,
-        seconds=whole.seconds,
-        tps=FIGURES["tps"].value(whole) or 0.0,
-        p95_ms=FIGURES["p95"].value(whole),
-    )
+def has_several(levels: Sequence[Tick]) -> bool:
+    return len({level.levels["threads"] for level in levels}) > 1
 
 
-def has_several(levels: Sequence[ThreadLevel]) -> bool:
-    return len({level.threads for level in levels}) > 1
-
-
-def _level_table(levels: Sequence[ThreadLevel]) -> Table:
+def _level_table(levels: Sequence[Tick]) -> Table:
     """A row for each level: an average over several is meaningless."""
     rows = tuple(
         (
-            count(level.threads),
-            f"{max(0.0, level.from_seconds):.0f}",
+            count(level.levels["threads"]),
+            f"{max(0.0, level.start):.0f}",
             f"{level.seconds:.0f}",
-            decimal(level.tps, 1),
-            "" if level.p95_ms is None else decimal(level.p95_ms, 1),
+            decimal(read("tps", level) or 0.0, 1),
+            "" if (p95_ms := read("p95", level)) is None else decimal(p95_ms, 1),
         )
         for level in levels
     )
