@@ -658,13 +658,9 @@ def with_threads(run: Run, *threads: int) -> Run:
 
 def test_a_run_with_several_numbers_of_threads_has_a_row_for_each(tmp_path: Path) -> None:
     run = with_threads(load_run(steady(tmp_path, "run")), 2, 8, 2)
-    assert [
-        (level.levels["threads"], round(chart_read("tps", level) or 0)) for level in thread_levels(run)
-    ] == [
-        (2, 200),
-        (8, 800),
-        (2, 200),
-    ]
+    levels = thread_levels(run)
+    assert [level.levels["threads"] for level in levels] == [2, 8, 2]
+    assert [round(chart_read("tps", level) or 0) for level in levels] == [200, 800, 200]
     text = read(html_report(run)).text
     assert "most transactions per second\n800.0\nwith 8 threads" in text
     assert "\nqueries per second\n" not in text
