@@ -40,13 +40,13 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import STATEMENT, Sample, Tick, total_tick
 from tuibench.record.sysbench_report import report_text
-from tuibench.replicas.monitor import LagGuard
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
 from tuibench.session.commands import LoadCommands
 from tuibench.session.lifecycle import cancel_all, ticks_until
 from tuibench.session.load import LoadController, LoadTick, host_totals, make_fleet
 from tuibench.session.preflight import run_preflight
+from tuibench.session.replicas import LagGuard
 from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.run_summary import WatchTotals, build_summary, build_watch_summary
 from tuibench.session.sampling import Sampler, TickObservation

@@ -40,8 +40,8 @@ from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementReading, StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
-from tuibench.replicas.monitor import Replicas
 from tuibench.session.lifecycle import StartTask
+from tuibench.session.replicas import Replicas
 from tuibench.session.run_summary import Reading
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 from tuibench.units import DASH

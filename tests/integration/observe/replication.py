@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tests.integration.support.sbtest import connected
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.info import server_info
-from tuibench.replicas.monitor import LogPosition, log_end
+from tuibench.session.replicas import LogPosition, log_end
 
 RETRY_SECONDS = 1
 

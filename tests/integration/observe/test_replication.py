@@ -11,7 +11,7 @@ from tuibench.demo.binaries import Binary
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Flavour
 from tuibench.model.tick import ReplicaSample
-from tuibench.replicas.monitor import Replicas
+from tuibench.session.replicas import Replicas
 
 PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
 

@@ -277,7 +277,7 @@ MODULES = {
     "session/load.py": LOADS,
     "session/commands.py": LOADS,
     "session/settings.py": LOADS,
-    "replicas/monitor.py": LOADS,
+    "session/replicas.py": LOADS,
     "cluster/command.py": LOADS,
     "load/engine.py": LOADS,
     "load/connections.py": LOADS,
@@ -300,7 +300,7 @@ ELSEWHERE = {
     "demo/instance.py: --init-file": "an option of the server program",
     "demo/server.py: --defaults-file": "in a command that is printed",
     "cluster/command.py": "for an address that another host cannot reach: that of a named server",
-    "replicas/monitor.py": "names the option that was given",
+    "session/replicas.py": "names the option that was given",
     "session/commands.py: --users": "names the option that was given",
     "metrics/diagnosis.py: --ab": "in a command that is printed",
 }

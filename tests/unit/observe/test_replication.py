@@ -15,8 +15,8 @@ from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.observe.status import MonitoringConnection
-from tuibench.replicas import monitor
-from tuibench.replicas.monitor import (
+from tuibench.session import replicas as monitor
+from tuibench.session.replicas import (
     FoundReplica,
     LogPosition,
     ReplicaReader,

@@ -48,7 +48,7 @@ from tuibench.model.schedule import (
 )
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import ReplicaSample
-from tuibench.replicas.monitor import LagGuard, LagLimit
+from tuibench.session.replicas import LagGuard, LagLimit
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.timeline import LevelChange
 from tuibench.tuning.changer import ProductionConsent, ProductionError, SettingsManager, WorkloadSettings

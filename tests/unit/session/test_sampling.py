@@ -24,7 +24,7 @@ from tuibench.observe.remote_host import NamedSample, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import DIGEST, StatementReading, StatementSampler
 from tuibench.observe.status import StatusSampler
-from tuibench.replicas.monitor import Replicas
+from tuibench.session.replicas import Replicas
 from tuibench.session.sampling import (
     LAST_LOOK_ATTEMPTS,
     LEASE_SECONDS,
