@@ -467,12 +467,15 @@ UNSUPPORTED_CLIENT_CHARSETS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 
 class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a load, `seconds` after its start. A table is complete when it has its index."""
+    """Progress of a load, `seconds` after its start, or its result. A table is complete when it has its
+    index.
+    """
 
     rows: int
     total_rows: int
     tables: int
     seconds: float
+    insert_method: InsertMethod = "auto"
 
     @property
     def rows_per_second(self) -> float:
@@ -639,15 +642,18 @@ class TableLoader:
         self._tables += 1
         self._report_progress()
 
-    def _report_progress(self) -> None:
-        self._report(
-            LoadProgress(
-                rows=self.rows,
-                total_rows=self._total_rows,
-                tables=self._tables,
-                seconds=self.seconds,
-            )
+    @property
+    def progress(self) -> LoadProgress:
+        return LoadProgress(
+            rows=self.rows,
+            total_rows=self._total_rows,
+            tables=self._tables,
+            seconds=self.seconds,
+            insert_method=self.insert_method,
         )
+
+    def _report_progress(self) -> None:
+        self._report(self.progress)
 
     async def _drop_unfinished(self, cause: BaseException) -> None:
         """Kills the connections' statements on the server, then drops the tables."""
@@ -685,19 +691,6 @@ LEAST_PACKET_BYTES = 1 << 20
 """max_allowed_packet if the server does not report it: the smallest default of all servers."""
 
 
-class PrepareResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result: rows, insert method, and the time including indexes."""
-
-    tables: int
-    rows: int
-    seconds: float
-    insert_method: InsertMethod = "auto"
-
-    @property
-    def rows_per_second(self) -> float:
-        return self.rows / self.seconds if self.seconds > 0 else 0.0
-
-
 async def prepare_tables(
     target: Target,
     program: Program,
@@ -707,7 +700,7 @@ async def prepare_tables(
     progress: Callable[[LoadProgress], None] | None = None,
     create_database: bool = False,
     warn: Callable[[str], None] | None = None,
-) -> PrepareResult:
+) -> LoadProgress:
     """Creates and fills the tables of a program on the first server of a target.
 
     `method` defaults to the fastest insert method over `parallel` connections. `warn` is called, after the
@@ -731,9 +724,7 @@ async def prepare_tables(
     if read_only and warn is not None:
         load.accepted = partial(warn, READ_ONLY_BYPASS_WARNING)
     await load.run()
-    return PrepareResult(
-        tables=len(spec.table_names()), rows=load.rows, seconds=load.seconds, insert_method=load.insert_method
-    )
+    return load.progress
 
 
 async def ensure_database(target: Target) -> None:

@@ -314,7 +314,8 @@ def known(values: Mapping[str, float | None]) -> dict[str, float]:
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
     """The system at `at_ns` of a monotonic clock: totals since boot (`sums`) and present values (`levels`) by
-    their names in a tick, processor seconds by pid, and the switches of the server's threads.
+    their names in a tick, processor seconds by pid, and the switches of the server's threads; `note` is the
+    reason why the server's process is not included.
 
     The limits of a control group are tuibench's on this host, those of the server's process on another one.
     """
@@ -325,6 +326,8 @@ class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
     cores: tuple[CpuTime, ...] = ()
     processes: dict[int, float] = {}
     switches: Switches | None = None
+    server_pid: int | None = None
+    note: str = ""
 
 
 def host_tick(
@@ -332,15 +335,11 @@ def host_tick(
     after: HostTotals,
     *,
     cores: int,
-    server_pid: int | None,
     own_pids: Set[int] = frozenset(),
-    note: str = "",
     origin: str = "",
 ) -> Tick | None:
     """The host between two readings, with keys without prefix; None if they are too close for any processor
-    time to have passed.
-
-    `note` is the reason why the server's process is not included, `origin` the source of another host.
+    time to have passed. `origin` is the source of another host.
     """
     seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
     grown = {name: growth(before.sums.get(name), value) for name, value in after.sums.items()}
@@ -356,7 +355,7 @@ def host_tick(
         "seconds": seconds,
         "core_seconds": seconds * cores,
         **grown,
-        "server_cpu": None if server_pid is None else used.get(server_pid),
+        "server_cpu": None if after.server_pid is None else used.get(after.server_pid),
         "tuibench_cpu": sum(own),
         "voluntary_switches": voluntary,
         "involuntary_switches": involuntary,
@@ -365,7 +364,7 @@ def host_tick(
     return Tick(
         sums=known(sums),
         levels={"cores": cores, **after.levels},
-        missing={name: why for name, why in (("server_cpu", note), ("local", origin)) if why},
+        missing={name: why for name, why in (("server_cpu", after.note), ("local", origin)) if why},
     )
 
 
@@ -513,14 +512,7 @@ class HostSampler:
         """The host since the last call; None if no processor time has passed since then."""
         own = set(self._own_pids())
         after = self._totals(own)
-        found = host_tick(
-            self._last,
-            after,
-            cores=self._cores,
-            server_pid=self.server_pid,
-            own_pids=own,
-            note=self._note(after),
-        )
+        found = host_tick(self._last, after, cores=self._cores, own_pids=own)
         if found is not None:
             self._last = after
         return found
@@ -535,7 +527,7 @@ class HostSampler:
         watched = own if pid is None else own | {pid}
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
         of_server = {} if pid is None else storage_bytes(pid)
-        machine = cpu_time()._asdict()
+        machine, processes = cpu_time()._asdict(), self._times.read(watched)
         return HostTotals(
             switches=None if pid is None else thread_switches(pid),
             at_ns=self._clock.now_ns(),
@@ -554,15 +546,17 @@ class HostSampler:
                 }
             ),
             cores=core_cpu_times(),
-            processes=self._times.read(watched),
+            processes=processes,
+            server_pid=pid,
+            note=self._note(processes),
         )
 
-    def _note(self, totals: HostTotals) -> str:
+    def _note(self, processes: Collection[int]) -> str:
         """Why the server's share is missing; empty if it is not."""
         if self._server is None:
             return ""
         if self._server.pid is None:
             return self._server.note
-        if self._server.pid in totals.processes:
+        if self._server.pid in processes:
             return ""
         return f"the server's process {self._server.pid} has ended or cannot be read"

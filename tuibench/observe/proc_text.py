@@ -183,6 +183,7 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
     seconds = _process_seconds(files.get(f"{own}/stat", [""])[0], facts.ticks_per_second)
     resident = files.get(f"{own}/statm", [""])[0].split()
     limits = parse_limits({path: "\n".join(text) for path, text in files.items()}, facts.group)
+    has_ended = pid is not None and seconds is None
     return HostTotals(
         at_ns=round(uptime * NS_PER_SECOND),
         sums=known(
@@ -205,6 +206,8 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
         cores=cores,
         processes={} if pid is None or seconds is None else {pid: seconds},
         switches=_switches(files, own),
+        server_pid=pid,
+        note=f"the server's process {pid} has ended" if has_ended else facts.note,
     )
 
 

@@ -45,15 +45,6 @@ class HostAddress(NamedTuple):
     port: int | None = None
 
 
-class HostReading(NamedTuple):
-    """Totals of a host; `note` is the reason why the server's process is not included."""
-
-    totals: HostTotals
-    cores: int
-    server_pid: int | None = None
-    note: str = ""
-
-
 class HostSourceError(Exception):
     """The figures cannot be read at the moment; the message is the reason."""
 
@@ -61,7 +52,7 @@ class HostSourceError(Exception):
 class HostSource(Protocol):
     """Reads a host. After an error the next reading starts from scratch."""
 
-    async def read(self) -> HostReading:
+    async def read(self) -> HostTotals:
         """One reading. Raises HostSourceError."""
 
     def follow(self, server: ServerInfo) -> None:
@@ -137,7 +128,7 @@ class NodeExporterSource(HostSource):
         self._timeout_seconds = timeout_seconds
         self._query = "" if urlsplit(address.url).query else f"?{QUERY}"
 
-    async def read(self) -> HostReading:
+    async def read(self) -> HostTotals:
         """One reading. Raises HostSourceError. A run without an exporter does not import the libraries."""
         from http.client import HTTPException
         from urllib.error import URLError
@@ -151,7 +142,7 @@ class NodeExporterSource(HostSource):
         totals = parse_page(page)
         if totals is None:
             raise HostSourceError(f"{where} answers, but is not a node_exporter of a Linux host")
-        return HostReading(totals, len(totals.cores), None, NOTE)
+        return totals
 
     def follow(self, server: ServerInfo) -> None:
         """Nothing to do: the host remains the same."""
@@ -207,6 +198,7 @@ def parse_page(page: str) -> HostTotals | None:
         sums=machine._asdict() | _disks(figures) | _network(figures),
         levels=memory,
         cores=tuple(cores),
+        note=NOTE,
     )
 
 
@@ -318,7 +310,7 @@ class SshSource(HostSource):
         user = ("-l", address.user) if address.user else ()
         return ["ssh", *SSH_OPTIONS, *port, *user, "--", address.host, f"exec sh -c '{COMMAND}'"]
 
-    async def read(self) -> HostReading:
+    async def read(self) -> HostTotals:
         """One reading. Raises HostSourceError with the error message of ssh."""
         try:
             process = await self._connected()
@@ -332,10 +324,7 @@ class SshSource(HostSource):
             raise
         if totals is None:
             raise HostSourceError(await self._reason("its figures are not complete"))
-        facts = self._facts
-        ended = facts.server_pid is not None and facts.server_pid not in totals.processes
-        note = f"the server's process {facts.server_pid} has ended" if ended else facts.note
-        return HostReading(totals, len(totals.cores) or 1, facts.server_pid, note)
+        return totals
 
     def follow(self, server: ServerInfo) -> None:
         """Find the server's process again, over a new connection."""
@@ -416,8 +405,8 @@ class RemoteHost:
         self._timeout_seconds = min(
             max(TIMEOUT_SHARE * interval_seconds, MIN_TIMEOUT_SECONDS), ANSWER_SECONDS
         )
-        self._task: asyncio.Task[HostReading] | None = None
-        self._last: HostReading | None = None
+        self._task: asyncio.Task[HostTotals] | None = None
+        self._last: HostTotals | None = None
         self._note = ""
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._retry_at_ns = 0
@@ -464,7 +453,7 @@ class RemoteHost:
             await asyncio.wait({self._task})
         await self._source.close()
 
-    async def _read(self) -> HostReading:
+    async def _read(self) -> HostTotals:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await self._source.read()
@@ -477,18 +466,12 @@ class RemoteHost:
         self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
         return NamedSample(None, note, failed=True)
 
-    def _sample(self, reading: HostReading) -> NamedSample:
+    def _sample(self, reading: HostTotals) -> NamedSample:
         before, self._last, self._note = self._last, reading, ""
-        if before is None or before.cores != reading.cores or before.server_pid != reading.server_pid:
+        cores = len(reading.cores)
+        if before is None or len(before.cores) != cores or before.server_pid != reading.server_pid:
             return NamedSample(None, FIRST_NOTE)
-        found = host_tick(
-            before.totals,
-            reading.totals,
-            cores=reading.cores,
-            server_pid=reading.server_pid,
-            note=reading.note,
-            origin=self._origin,
-        )
+        found = host_tick(before, reading, cores=cores or 1, origin=self._origin)
         return NamedSample(found, "" if found else FIRST_NOTE)
 
 

@@ -199,6 +199,7 @@ def totals(
         sums=machine._asdict() | sums,
         levels={"memory_used": 1, "memory_total": 2},
         processes=processes or {},
+        server_pid=SERVER if processes else None,
     )
 
 
@@ -207,7 +208,7 @@ def test_a_share_is_a_percentage_or_unknown(
     busy: float, idle: float, more_busy: float, more_idle: float
 ) -> None:
     after = CpuTime(busy + more_busy, busy + more_busy + idle + more_idle)
-    found = host_tick(totals(1, CpuTime(busy, busy + idle)), totals(2, after), cores=2, server_pid=None)
+    found = host_tick(totals(1, CpuTime(busy, busy + idle)), totals(2, after), cores=2)
     assert found is None or 0.0 <= known("cpu_total", found.moved("", HOST)) <= 100.0
 
 
@@ -217,7 +218,6 @@ def test_what_went_back_is_unknown() -> None:
         totals(1, CpuTime(1, 2), {SERVER: 50.0}, received_bytes=10, sent_bytes=10),
         totals(3, CpuTime(2, 4), {SERVER: 0.5}, received_bytes=5, sent_bytes=30),
         cores=2,
-        server_pid=SERVER,
     )
     assert found is not None
     seen = found.moved("", HOST)
@@ -451,7 +451,7 @@ def test_totals_that_went_back_are_of_another_process() -> None:
         before, after = (
             totals(at, CpuTime(at, 2 * at), None, **each) for at, each in zip((1, 3), sums, strict=True)
         )
-        tick = host_tick(before, after, cores=2, server_pid=SERVER)
+        tick = host_tick(before, after, cores=2)
         assert tick is not None
         return {name: value for name, value in tick.sums.items() if name in STORED}
 
@@ -711,7 +711,7 @@ def test_the_time_is_that_of_our_own_group(
 
 def test_steal_is_a_share_of_all_time() -> None:
     before, after = totals(0, CpuTime(10.0, 100.0, 1.0)), totals(50, CpuTime(60.0, 200.0, 13.0))
-    tick = host_tick(before, after, cores=2, server_pid=None)
+    tick = host_tick(before, after, cores=2)
     assert tick is not None
     assert read("steal", tick.moved("", HOST)) == pytest.approx(12.0)
 

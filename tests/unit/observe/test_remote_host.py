@@ -18,13 +18,12 @@ from tuibench.errors import UsageError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST
-from tuibench.observe.host import STORED, host_tick
+from tuibench.observe.host import STORED, HostTotals, host_tick
 from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
 from tuibench.observe.remote_host import (
     FIRST_NOTE,
     NOTE,
     HostAddress,
-    HostReading,
     HostSourceError,
     NamedSample,
     NodeExporterSource,
@@ -47,14 +46,14 @@ class Played:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def read(self) -> HostReading:
+    async def read(self) -> HostTotals:
         self.reads += 1
         await self.gate.wait()
         if self.failure:
             raise HostSourceError(self.failure)
         totals = parse_page(exporter_page(self.seconds))
         assert totals is not None
-        return HostReading(totals, 2)
+        return totals
 
     def follow(self, server: ServerInfo) -> None:
         raise AssertionError("the server is the same")
@@ -185,7 +184,7 @@ def test_two_answers_are_a_sample() -> None:
     before, after = parse_totals(reading(0), facts), parse_totals(reading(2.0, busy=100), facts)
     assert before is not None
     assert after is not None
-    tick = host_tick(before, after, cores=2, server_pid=9932, origin="ssh:db1")
+    tick = host_tick(before, after, cores=2, origin="ssh:db1")
     assert tick is not None
     host = tick.moved("", HOST)
     assert (
@@ -216,6 +215,7 @@ def test_a_server_that_ended_has_no_figures() -> None:
     totals = parse_totals(reading(1, process=False), facts)
     assert totals is not None
     assert (totals.processes, totals.switches, set(STORED) & totals.sums.keys()) == ({}, None, set())
+    assert totals.note == "the server's process 9932 has ended"
 
 
 @pytest.mark.parametrize("missing", ["/proc/uptime", "/proc/stat:cpu ", "/proc/meminfo:MemTotal"])
@@ -323,7 +323,7 @@ def test_two_pages_are_a_sample() -> None:
     before, after = parse_page(exporter_page()), parse_page(exporter_page(4.0))
     assert before is not None
     assert after is not None
-    tick = host_tick(before, after, cores=2, server_pid=None, note=NOTE, origin="http://db1:9100")
+    tick = host_tick(before, after, cores=2, origin="http://db1:9100")
     assert tick is not None
     host = tick.moved("", HOST)
     assert (
@@ -353,7 +353,7 @@ def test_a_page_without_the_most_needful_is_none(missing: str) -> None:
 async def test_only_the_collectors_needed_are_asked_for(exporter: tuple[type[Exporter], str]) -> None:
     served, url = exporter
     reading = await NodeExporterSource(parse_host_metrics(url), 5.0).read()
-    assert (reading.cores, reading.server_pid, reading.note) == (2, None, NOTE)
+    assert (len(reading.cores), reading.server_pid, reading.note) == (2, None, NOTE)
     assert served.asked == [
         "/metrics?collect[]=cpu&collect[]=meminfo&collect[]=diskstats&collect[]=netdev&collect[]=time"
     ]
@@ -418,12 +418,12 @@ async def test_this_host_over_ssh(fake_ssh: Path, tmp_path: Path) -> None:
     finally:
         await reader.close()
     assert (first.server_pid, first.note) == (os.getpid(), "")
-    assert first.cores == second.cores == os.cpu_count()
-    assert second.totals.at_ns >= first.totals.at_ns
-    assert 0 < second.totals.sums["busy"] < second.totals.sums["total"]
-    assert second.totals.processes[os.getpid()] > 0
-    assert second.totals.switches is not None
-    assert second.totals.levels["memory_server"] > 1e6
+    assert len(first.cores) == len(second.cores) == os.cpu_count()
+    assert second.at_ns >= first.at_ns
+    assert 0 < second.sums["busy"] < second.sums["total"]
+    assert second.processes[os.getpid()] > 0
+    assert second.switches is not None
+    assert second.levels["memory_server"] > 1e6
     arguments = (tmp_path / "log").read_text()
     assert "-oBatchMode=yes" in arguments
     assert "-p 2222 -l ann -- db1 exec sh -c" in arguments
@@ -446,7 +446,7 @@ async def test_a_lost_connection_is_opened_again(fake_ssh: Path) -> None:
         process.kill()
         with pytest.raises(HostSourceError, match="ssh db1: the connection was closed"):
             await reader.read()
-        assert (await reader.read()).cores == os.cpu_count()
+        assert len((await reader.read()).cores) == os.cpu_count()
     finally:
         await reader.close()
     assert process.returncode is not None
