@@ -132,6 +132,7 @@ async def test_options_of_the_caller_win(any_binary: Binary, start: Starter) -> 
         assert await ask(server.target, "SELECT @@table_open_cache, @@log_bin") == [(400, 0)]
 
 
+@pytest.mark.one_flavour
 @pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
 async def test_limits_hold_after_a_restart_and_say_how(binary: Binary, start: Starter) -> None:
     limits = ServerLimits(cpus=1, memory_bytes=2**30)

@@ -31,6 +31,7 @@ async def test_the_record_has_the_servers_functions_or_says_why_not(
     assert function_blocks(list(found.seconds.values()))
 
 
+@pytest.mark.one_flavour
 async def test_windows_by_command_are_recorded_and_what_is_between_them_is_not(
     tables: PrivateServer, tmp_path: Path
 ) -> None:

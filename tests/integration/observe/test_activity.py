@@ -51,7 +51,12 @@ async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: Private
         await holder.query("UPDATE theirs SET v = 'secret' WHERE id = 1")
         waiting = asyncio.create_task(waiter.query("UPDATE theirs SET v = 'hidden' WHERE id = 1"))
         await watcher.submit(Watch("activity"))
-        await watcher.until(lambda: watcher.activity is not None and bool(watcher.activity.waits))
+        await watcher.until(
+            lambda: (
+                watcher.activity is not None
+                and any(wait.waiting == waiter.thread_id for wait in watcher.activity.waits)
+            )
+        )
         activity = told(watcher)
         assert {session.id for session in activity.sessions} == {holder.thread_id, waiter.thread_id}
         assert activity.others == 2

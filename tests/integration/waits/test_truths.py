@@ -442,6 +442,7 @@ LONG_TICKS = 40
 """Ticks before a change: the windows of an effect are as long as what came before it allows."""
 
 
+@pytest.mark.one_flavour
 async def test_the_effect_of_unsafe_names_the_commit(truths: Truths) -> None:
     spec = _large(truths, "oltp_read_write")
     effects: list[Effect] = []

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any, NamedTuple, get_args
 
 import msgspec
@@ -74,6 +75,12 @@ def may_learn(account: Account, mode: SslMode, opted: dict[str, Any], *, has_tls
     is_refused = mode.startswith("verify") or (mode == "required" and not has_tls)
     trusts_key = "get_server_public_key" in opted and not is_refused
     return account.needs == WHOLE and (over_tls or trusts_key)
+
+
+@pytest.fixture(autouse=True)
+def _no_trusted_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading those of this host takes 20 ms for each server, and none of them signs a test's certificate."""
+    monkeypatch.setattr(SSLContext, "load_default_certs", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
