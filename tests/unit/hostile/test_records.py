@@ -5,7 +5,6 @@ import contextlib
 import gzip
 import json
 import os
-import re
 import shutil
 import struct
 import subprocess
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests import sweeps
 from tests.paths import DATA
+from tests.tables import for_each
 from tuibench import config
 from tuibench.compare.comparison import compare_runs
 from tuibench.errors import RunError, TuibenchError, UsageError
@@ -80,6 +80,11 @@ def change(path: Path, number: int, /, **values: Any) -> None:
     lines[number - 1] = raw
     text = ("\n".join(lines) + "\n").encode()
     path.write_bytes(gzip.compress(text) if is_compressed else text)
+
+
+def change_document(path: Path, **values: Any) -> None:
+    """Other values in a file that is one document."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 def change_histogram(place: Path, payload: str, *, longest_ms: str = "") -> None:
@@ -207,8 +212,7 @@ def test_samples_that_are_too_large_when_decompressed(place: Path, monkeypatch: 
 
 
 def test_damaged_latencies_of_a_summary_are_refused(place: Path) -> None:
-    known = json.loads((place / SUMMARY).read_text())
-    (place / SUMMARY).write_text(json.dumps(known | {"latency_histogram": packed(b"\2" * (1 << 20))}))
+    change_document(place / SUMMARY, latency_histogram=packed(b"\2" * (1 << 20)))
     with pytest.raises(RunError, match=rf"{SUMMARY}: this is not a histogram"):
         load_run(place).latencies()
 
@@ -223,7 +227,7 @@ def test_damaged_latencies_of_a_summary_are_refused(place: Path) -> None:
     ],
 )
 def test_documents(place: Path, name: str, values: dict[str, Any], reason: str) -> None:
-    (place / name).write_text(json.dumps(json.loads((place / name).read_text()) | values))
+    change_document(place / name, **values)
     with pytest.raises(RunError, match=name) as told:
         load_run(place)
     assert reason in str(told.value)
@@ -313,34 +317,46 @@ def wide_histograms(place: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("work", "code"),
-    [(long_mark, 0), (many_events, 1), (most_events, 0), (long_axis, 0), (bombs, 0), (wide_histograms, 0)],
-)
-def test_time_and_memory(place: Path, work: Callable[[Path], None], code: int) -> None:
-    """The command as a process, with a limit on its processor time, writes the page, its largest form."""
-    work(place)
-    (place / SUMMARY).unlink()
-    script = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({MOST_CPU_SECONDS},) * 2); "
-    script += f"import atexit; atexit.register(lambda: open({str(place.parent / 'used')!r}, 'w').write("
-    script += "open('/proc/self/status').read())); from tuibench.cli.main import main; main()"
-    with (place.parent / "err").open("wb") as err:
-        ended = subprocess.run(
-            [sys.executable, "-c", script, "report", str(place), "--html=page.html"],
-            stdout=subprocess.DEVNULL,
-            stderr=err,
-            cwd=place.parent,
-            env={**os.environ, "TUIBENCH_HOME": str(place.parent)},
-            check=False,
-        )
-    told = (place.parent / "err").read_text()
-    assert ended.returncode == code, told
-    assert "a bug" not in told
-    used = re.search(r"VmHWM:\s+(\d+) kB", (place.parent / "used").read_text())
-    assert used is not None
-    assert int(used[1]) >> 10 < MOST_MIB
-    assert (f"{EVENTS}, line " in told) is (work in (long_mark, many_events))
-    assert (f"{SAMPLES}, line 41" in told) is (work is bombs)
+WORKS = {long_mark: 0, many_events: 1, most_events: 0, long_axis: 0, bombs: 0, wide_histograms: 0}
+"""What is done to a run, and the exit code of a report of it."""
+
+REPORTS_IN_PROCESSES = f"""
+import os, resource, sys
+from tuibench.cli.main import main
+from tuibench.cli import records
+from tuibench.report import run_report
+for place in sys.argv[1:]:
+    if not (pid := os.fork()):
+        resource.setrlimit(resource.RLIMIT_CPU, ({MOST_CPU_SECONDS}, {MOST_CPU_SECONDS}))
+        os.dup2(os.open(place + ".err", os.O_WRONLY | os.O_CREAT), 2)
+        sys.argv = ["tuibench", "report", place, "--html=" + place + ".html"]
+        main()
+    _, status, used = os.wait4(pid, 0)
+    print(os.waitstatus_to_exitcode(status), used.ru_maxrss >> 10)
+"""
+
+
+def test_time_and_memory(tmp_path: Path) -> None:
+    """The command, with a limit on its processor time, writes the page, its largest form."""
+    places = [Path(shutil.copytree(DATA / "recorded-run", tmp_path / work.__name__)) for work in WORKS]
+    for work, place in zip(WORKS, places, strict=True):
+        work(place)
+        (place / SUMMARY).unlink()
+    done = subprocess.run(
+        [sys.executable, "-c", REPORTS_IN_PROCESSES, *map(str, places)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TUIBENCH_HOME": str(tmp_path)},
+        text=True,
+        check=True,
+    )
+    for (work, code), place, ended in zip(WORKS.items(), places, done.stdout.splitlines(), strict=True):
+        told = Path(f"{place}.err").read_text()
+        exit_code, used_mib = map(int, ended.split())
+        assert exit_code == code, told
+        assert "a bug" not in told
+        assert used_mib < MOST_MIB, work
+        assert (f"{EVENTS}, line " in told) is (work in (long_mark, many_events))
+        assert (f"{SAMPLES}, line 41" in told) is (work is bombs)
 
 
 def test_the_largest_histogram_is_read() -> None:
@@ -351,35 +367,21 @@ def test_the_largest_histogram_is_read() -> None:
 # Broken records that once ended in an exception of Python's, each by itself.
 
 
-RECORDED = Path(__file__).parents[2] / "data" / "recorded-run"
-
-
-@pytest.fixture
-def found_place(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(RECORDED, tmp_path / "run"))
-
-
-def found_change(path: Path, **values: Any) -> None:
-    """Other values in the first document of a file."""
-    first, *rest = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
-    path.write_text("\n".join((json.dumps(json.loads(first) | values), *rest)) + "\n")
-
-
-def test_a_start_that_no_calendar_has(found_place: Path) -> None:
-    found_change(found_place / "plan.json", started_at=1e17)
-    run = load_run(found_place)
+def test_a_start_that_no_calendar_has(place: Path) -> None:
+    change_document(place / PLAN, started_at=1e17)
+    run = load_run(place)
     assert DASH in run_markdown(run).splitlines()[2]
     assert html_report(run)
     assert local_time(1e17) == DASH
 
 
-def test_a_status_with_a_field_missing(found_place: Path) -> None:
-    path = found_place / "status.jsonl"
+def test_a_status_with_a_field_missing(place: Path) -> None:
+    path = place / STATUS
     first, *rest = path.read_text().splitlines()
     told = json.loads(first)
     del told["workers"]
     path.write_text("\n".join((json.dumps(told), *rest)) + "\n")
-    assert list(sysbench_text(load_run(found_place)))
+    assert list(sysbench_text(load_run(place)))
 
 
 # Whatever bytes a file of ours holds: it is understood, passed over, or refused in words.
@@ -440,8 +442,8 @@ def read(name: str, data: bytes) -> None:
             READERS[name](path)
 
 
-@pytest.mark.parametrize("data", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("name", READERS)
+@for_each("data", ODD.values())
+@for_each("name", READERS)
 def test_what_is_odd(name: str, data: bytes) -> None:
     read(name, data)
 

@@ -524,8 +524,8 @@ EXCEEDED = [
 
 
 @engines
-@pytest.mark.parametrize(("step", "column", "value", "message"), EXCEEDED)
-@pytest.mark.parametrize("prepared", [True, False])
+@for_each(("step", "column", "value", "message"), EXCEEDED)
+@for_each("prepared", [True, False])
 async def test_a_value_that_exceeds_its_limit_ends_the_run(
     kind: differential.EngineKind, step: str, column: int, value: bytes, message: str, prepared: bool
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tests.ticks import measured_tick
 from tests.tui.support.script import FLUSH, PRESETS, SYNC
 from tests.unit.metrics import simulated
@@ -121,7 +122,7 @@ def test_fewer_fsyncs_for_each_transaction_are_found() -> None:
 
 
 RATIOS = [
-    pytest.param(figure, source, id=figure.name)
+    (figure, source)
     for figure in FIGURES.values()
     if isinstance(source := figure.source, Ratio)
     and not set(source.above) & set(source.below)
@@ -129,7 +130,7 @@ RATIOS = [
 ]
 
 
-@pytest.mark.parametrize(("figure", "source"), RATIOS)
+@for_each(("figure", "source"), RATIOS)
 def test_any_ratio_of_the_table_is_compared_if_it_decides(figure: Figure, source: Ratio) -> None:
     rng = random.Random(5)
 

@@ -178,10 +178,7 @@ def test_the_page_has_every_figure_with_its_meaning() -> None:
         assert row in page, row
 
 
-COMPARED = [pytest.param(figure, id=figure.name) for figure in (*MAIN_FIGURES, *OTHER_FIGURES)]
-
-
-@pytest.mark.parametrize("figure", COMPARED)
+@for_each("figure", [*MAIN_FIGURES, *OTHER_FIGURES])
 def test_a_figure_is_in_run_compare_sweep_history_report_prometheus_and_on_the_screen(
     figure: Figure,
 ) -> None:
