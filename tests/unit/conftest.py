@@ -7,11 +7,11 @@ import pytest
 HERE = Path(__file__).parent
 LONG = (
     "hostile/test_files", "hostile/test_records", "load/test_connection_load", "load/test_fleet",
-    "load/test_native_engine", "load/test_pacing", "load/test_password", "session/test_probe_runs",
-    "tuning/test_unconfirmed_changes", "cli/test_output", "cli/test_web", "workload/test_distributions",
-    "workload/test_tpcc",
+    "load/test_native_engine", "load/test_pacing", "metrics/test_ab_tests", "metrics/test_effects",
+    "session/test_probe", "session/test_probe_runs", "tuning/test_unconfirmed_changes", "cli/test_output",
+    "cli/test_web", "workload/test_distributions", "workload/test_tpcc",
 )  # fmt: skip
-"""Modules of random inputs, simulations and processes that take two fifths of the processor time of all."""
+"""Modules of random inputs, simulations and processes that take half of the processor time of all."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
