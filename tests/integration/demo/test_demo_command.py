@@ -10,6 +10,9 @@ import pytest
 
 from tests.integration.support.commands import Running, assert_nothing_left, finished, started, tuibench
 from tests.integration.support.processes import first_interval_line, gone, until
+from tests.integration.support.terminal import ends, terminal
+from tuibench import installation
+from tuibench.demo.binaries import Binary
 from tuibench.model.server import Flavour
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
@@ -137,3 +140,37 @@ def test_a_wrong_option_starts_no_server(base: Path, env: dict[str, str]) -> Non
     assert done.code == 2
     (line,) = done.err.splitlines()
     assert "(did you mean '--table-size'?)" in line
+
+
+SCRIPT = """
+sysbench.cmdline.options = {rows = {"Rows", 100}}
+function prepare()
+    local con = sysbench.sql.driver():connect()
+    con:query("CREATE TABLE spoken (id INT PRIMARY KEY, n INT NOT NULL)")
+    for id = 1, sysbench.opt.rows do con:query("INSERT INTO spoken VALUES (" .. id .. ", 0)") end
+end
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+    con:query("UPDATE spoken SET n = n + 1 WHERE id = " .. sysbench.rand.uniform(1, sysbench.opt.rows))
+end
+"""
+
+
+@pytest.mark.skipif(not installation.runs_scripts(), reason="the native engine is not built with Lua")
+def test_a_demo_shows_a_script(
+    binary: Binary, base: Path, env: dict[str, str], tuibench_home: Path, tmp_path: Path
+) -> None:
+    """Its tables are made by its own prepare(), with its options; the screen names script and statement."""
+    file = tmp_path / "talk.lua"
+    file.write_text(SCRIPT)
+    line = ("demo", f"--profile={file}", f"--server={binary.path}", "--rows=7", "--threads=2")
+    with terminal(*line, env={**env, "TUIBENCH_HOME": str(tuibench_home)}) as screen:
+        assert screen.shows("TPS transactions/s"), screen.text
+        assert "talk.lua" in screen.text
+        screen.type("2")
+        assert screen.shows("UPDATE spoken SET n = n + ? WHERE id = ?"), screen.text
+        screen.type("q")
+        assert ends(screen)
+        assert screen.code == 0, screen.text
+    assert not list(base.iterdir())
+    assert_nothing_left(tuibench_home)
