@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
-from tuibench.metrics.measurement_warnings import collect_evidence, is_host_starved
+from tuibench.metrics.measurement_warnings import collect_evidence, is_host_saturated, is_host_starved
 from tuibench.metrics.series import is_at_rest
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, EventKind
@@ -144,9 +144,10 @@ def _states(view: View) -> Iterator[Verdict]:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
     recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
-    evidence = collect_evidence(recent, is_local=view.server_info.is_local)
-    if is_taken_by_others(evidence):
-        yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
+    if any(is_host_saturated(read("cpu_total", sample.host)) for sample in recent):
+        evidence = collect_evidence(recent, is_local=view.server_info.is_local)
+        if is_taken_by_others(evidence):
+            yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
     if any(is_host_starved(sample, interval) for sample in recent):
         yield Verdict(
             "host disturbed: it was suspended, or tuibench got no CPU time; the last figures are wrong"
