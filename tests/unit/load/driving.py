@@ -25,25 +25,11 @@ TURNS_LIMIT = 20_000
 AnyClock = TypeVar("AnyClock", FakeClock, VirtualClock)
 
 
-class Drive(NamedHistograms, Generic[AnyClock]):
-    """An engine, what it told, and the latencies of all its reports so far. `last` is for a test to fill."""
+class LoadFigures(NamedHistograms):
+    """The latencies of all reports of a load so far."""
 
-    def __init__(self, server: FakeServer, begin: StartLoad, clock: AnyClock) -> None:
-        self.server = server
-        self.clock: AnyClock = clock
-        self.told: list[Reassign | Finished] = []
-        self.engine = AsyncioEngine(
-            begin, connect=server.connect, clock=clock, emit=self.told.append, timer=clock.timer
-        )
-        self.last = Counters()
+    def __init__(self) -> None:
         self.hists: dict[str, Histogram] = {}
-        self.slowest: list[SlowTransaction] = []
-
-    def report(self) -> WorkerReport:
-        report = self.engine.report()
-        fold_histograms(self.hists, report.hists)
-        self.slowest += report.slowest
-        return report
 
     @property
     def transactions(self) -> Histogram:
@@ -56,6 +42,27 @@ class Drive(NamedHistograms, Generic[AnyClock]):
     @property
     def statements(self) -> dict[str, Histogram]:
         return self.named(STATEMENT)
+
+
+class Drive(LoadFigures, Generic[AnyClock]):
+    """An engine, what it told, and the latencies of all its reports so far. `last` is for a test to fill."""
+
+    def __init__(self, server: FakeServer, begin: StartLoad, clock: AnyClock) -> None:
+        super().__init__()
+        self.server = server
+        self.clock: AnyClock = clock
+        self.told: list[Reassign | Finished] = []
+        self.engine = AsyncioEngine(
+            begin, connect=server.connect, clock=clock, emit=self.told.append, timer=clock.timer
+        )
+        self.last = Counters()
+        self.slowest: list[SlowTransaction] = []
+
+    def report(self) -> WorkerReport:
+        report = self.engine.report()
+        fold_histograms(self.hists, report.hists)
+        self.slowest += report.slowest
+        return report
 
     @property
     def counters(self) -> Counters:

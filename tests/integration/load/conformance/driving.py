@@ -5,19 +5,16 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.unit.load.driving import LoadFigures, balanced
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import Counters, ExecutionOptions, Finished, Reassign, StartLoad, WorkerReport
 from tuibench.load.native_engine import NativeEngine
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import IGNORED_ERRORS, Target
 from tuibench.model.tick import (
-    RESPONSE,
-    SERVICE,
-    STATEMENT,
     TRANSACTION,
     WAIT,
     Histogram,
-    NamedHistograms,
     fold_histograms,
 )
 from tuibench.workload import library
@@ -42,38 +39,26 @@ def program(text: str) -> Program:
     return library.load_program("conformance.toml", text=PROFILE + text)
 
 
-class Drive(NamedHistograms):
+class Drive(LoadFigures):
     """A running engine; its reports are added up."""
 
     def __init__(self, engine: AsyncioEngine | NativeEngine, told: list[Reassign | Finished]) -> None:
+        super().__init__()
         self.engine = engine
         self.told = told
         self._is_stopped = False
-        self.hists: dict[str, Histogram] = {}
         self.last: WorkerReport = self.report()
 
     def report(self) -> WorkerReport:
         """A new report. In every one the books are balanced."""
         self.last = report = self.engine.report()
-        assert is_balanced(report.counters), report.counters
+        assert balanced(report.counters), report.counters
         fold_histograms(self.hists, report.hists)
         return report
 
     @property
-    def transactions(self) -> Histogram:
-        return self.hists.setdefault(RESPONSE, Histogram())
-
-    @property
-    def service(self) -> Histogram:
-        return self.hist(SERVICE)
-
-    @property
     def waits(self) -> Histogram:
         return self.hist(WAIT)
-
-    @property
-    def statements(self) -> dict[str, Histogram]:
-        return self.named(STATEMENT)
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -116,11 +101,6 @@ class Drive(NamedHistograms):
         if not self._is_stopped:
             self._is_stopped = True
             await self.engine.stop(grace_seconds)
-
-
-def is_balanced(counters: Counters) -> bool:
-    ended = counters.completed + counters.failed + counters.abandoned
-    return counters.scheduled == ended + counters.in_flight + counters.backlog
 
 
 @asynccontextmanager
