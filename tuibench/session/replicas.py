@@ -47,12 +47,8 @@ class LogPosition(NamedTuple):
     position: int
 
 
-class FoundReplica(NamedTuple):
-    """A connected replica. Without an address `host` is empty and `name` is its server id."""
-
-    name: str
-    host: str
-    port: int
+Attached = Mapping[str, Endpoint | None]
+"""The connected replicas: their addresses by name, which is the server id without an address."""
 
 
 async def first_answered(connection: Connection, texts: Sequence[str]) -> list[dict[str, Any]] | None:
@@ -67,14 +63,14 @@ async def first_answered(connection: Connection, texts: Sequence[str]) -> list[d
     return None
 
 
-async def attached_replicas(connection: Connection) -> tuple[FoundReplica, ...]:
+async def attached_replicas(connection: Connection) -> Attached:
     """The registered replicas, with their addresses as far as known."""
     rows = await first_answered(connection, REPLICAS_SQL) or []
     clients = await first_answered(connection, (PROCESSES_SQL,)) or []
     return found_replicas(rows, [str(row.get("HOST", "")) for row in clients])
 
 
-def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) -> tuple[FoundReplica, ...]:
+def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) -> Attached:
     """The replicas, from the rows of SHOW REPLICAS and the hosts of the connections that fetch the binary
     log.
 
@@ -82,14 +78,14 @@ def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) ->
     """
     hosts = {client.rpartition(":")[0] or client for client in clients}
     only = hosts.pop() if len(hosts) == 1 else ""
-    found = []
+    found: dict[str, Endpoint | None] = {}
     for row in rows:
         host, port = str(row.get("Host") or "") or only, int(row.get("Port") or 0)
-        name = (
-            f"{host}:{port}" if host and port else f"server {row.get('Server_Id', row.get('Server_id', '?'))}"
-        )
-        found.append(FoundReplica(name, host if port else "", port))
-    return tuple(found)
+        if host and port:
+            found[f"{host}:{port}"] = Endpoint(host=host, port=port)
+        else:
+            found[f"server {row.get('Server_Id', row.get('Server_id', '?'))}"] = None
+    return found
 
 
 async def log_end(connection: Connection) -> LogPosition | None:
@@ -307,12 +303,11 @@ class Replicas:
     async def _read(self) -> tuple[ReplicaSample, ...]:
         if self._choice.find and self._ticks % LOOK_EVERY_TICKS == 0:
             # Replicas that were found stay, so that a lost one is seen.
-            attached: Sequence[FoundReplica] = await self._source.run(attached_replicas) or ()
-            self._silent = {each.name: NO_ADDRESS for each in attached if not each.host}
-            for each in attached:
-                if each.host and each.name not in self._readers:
-                    target = self._target.at(Endpoint(host=each.host, port=each.port))
-                    self._readers[each.name] = ReplicaReader(target, self._clock)
+            attached = await self._source.run(attached_replicas) or {}
+            self._silent = {name: NO_ADDRESS for name, address in attached.items() if address is None}
+            for name, address in attached.items():
+                if address is not None and name not in self._readers:
+                    self._readers[name] = ReplicaReader(self._target.at(address), self._clock)
         self._ticks += 1
         names, readers = list(self._readers), list(self._readers.values())
         end, statuses = await asyncio.gather(

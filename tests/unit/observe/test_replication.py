@@ -11,13 +11,12 @@ from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import Clock
 from tuibench.errors import RunError, SQLError
 from tuibench.model.message import ReplicaChoice
-from tuibench.model.server import Target
+from tuibench.model.server import Endpoint, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.observe.status import MonitoringConnection
 from tuibench.session import replicas as monitor
 from tuibench.session.replicas import (
-    FoundReplica,
     LogPosition,
     ReplicaReader,
     Replicas,
@@ -31,12 +30,12 @@ from tuibench.session.replicas import (
 
 def test_a_replica_that_reports_its_address() -> None:
     rows = [{"Server_Id": 2, "Host": "db2", "Port": 3307, "Source_Id": 1}]
-    assert found_replicas(rows, ["10.0.0.9:4711"]) == (FoundReplica("db2:3307", "db2", 3307),)
+    assert found_replicas(rows, ["10.0.0.9:4711"]) == {"db2:3307": Endpoint(host="db2", port=3307)}
 
 
 def test_one_that_does_not_is_where_its_connection_comes_from() -> None:
     rows = [{"Server_id": 2, "Host": "", "Port": 3306}, {"Server_id": 3, "Host": "", "Port": 3307}]
-    assert [each.name for each in found_replicas(rows, ["10.0.0.9:1", "10.0.0.9:2"])] == [
+    assert list(found_replicas(rows, ["10.0.0.9:1", "10.0.0.9:2"])) == [
         "10.0.0.9:3306",
         "10.0.0.9:3307",
     ]
@@ -44,8 +43,8 @@ def test_one_that_does_not_is_where_its_connection_comes_from() -> None:
 
 def test_with_connections_from_several_hosts_it_has_a_name_only() -> None:
     rows = [{"Server_Id": 2, "Host": "", "Port": 3306}]
-    assert found_replicas(rows, ["10.0.0.9:1", "10.0.0.8:2"]) == (FoundReplica("server 2", "", 3306),)
-    assert found_replicas(rows, []) == (FoundReplica("server 2", "", 3306),)
+    assert found_replicas(rows, ["10.0.0.9:1", "10.0.0.8:2"]) == {"server 2": None}
+    assert found_replicas(rows, []) == {"server 2": None}
 
 
 @pytest.mark.parametrize(
