@@ -11,7 +11,8 @@ A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` an
 
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,30 +23,26 @@ from tuibench.errors import RunError, TuibenchError, UsageError
 EQUALS = "="
 
 
-class Candidate(NamedTuple):
-    """A possible word. One that ends in `=` is followed by its value."""
+Candidates = Mapping[str, str]
+"""The possible words, in order, each with its help. One that ends in `=` is followed by its value."""
 
-    word: str
-    help: str = ""
-
-
-CandidateSource = Callable[[], list[Candidate]]
-PositionalRule = Callable[[Sequence[str]], list[Candidate]]
+CandidateSource = Callable[[], Candidates]
+PositionalRule = Callable[[Sequence[str]], Candidates]
 """Candidates by the words before."""
 
 
-def without_help(*words: str) -> list[Candidate]:
-    return [Candidate(word) for word in words]
+def without_help(*words: str) -> Candidates:
+    return dict.fromkeys(words, "")
 
 
-def profile_candidates() -> list[Candidate]:
+def profile_candidates() -> Candidates:
     """Built-in profiles, and the user's own."""
     from tuibench.workload import library
 
     return without_help(*sorted(library.available_profiles()))
 
 
-def run_candidates() -> list[Candidate]:
+def run_candidates() -> Candidates:
     """Runs and sweeps, newest first."""
     from tuibench.record import store
     from tuibench.record.store import LATEST
@@ -53,11 +50,11 @@ def run_candidates() -> list[Candidate]:
     try:
         recorded = sorted(store.recorded_ids(), reverse=True)
     except TuibenchError:
-        return []
-    return without_help(LATEST, *recorded) if recorded else []
+        return {}
+    return without_help(LATEST, *recorded) if recorded else {}
 
 
-def session_candidates() -> list[Candidate]:
+def session_candidates() -> Candidates:
     """Sessions that listen, or have left their socket behind."""
     from tuibench.unix_sockets import SUFFIX
 
@@ -65,29 +62,25 @@ def session_candidates() -> list[Candidate]:
     return without_help(*sorted(found, reverse=True))
 
 
-def setting_candidates() -> list[Candidate]:
+def setting_candidates(after: str = EQUALS) -> Candidates:
     """Settings of the catalogue, each followed by a value."""
-    return [Candidate(name + EQUALS, risk) for name, risk in _catalogue_settings()]
+    from tuibench.tuning.catalogue import SETTINGS
+
+    return {setting.name + after: setting.risk for setting in SETTINGS}
 
 
-def preset_candidates() -> list[Candidate]:
+def preset_candidates() -> Candidates:
     """Built-in presets, and those of the configuration file."""
     from tuibench.tuning import catalogue
 
     try:
-        return [Candidate(preset.name, preset.risk) for preset in catalogue.all_presets()]
+        return {preset.name: preset.risk for preset in catalogue.all_presets()}
     except TuibenchError:
-        return []
+        return {}
 
 
-def _catalogue_settings() -> list[tuple[str, str]]:
-    from tuibench.tuning.catalogue import SETTINGS
-
-    return [(setting.name, setting.risk) for setting in SETTINGS]
-
-
-def _ab_candidates() -> list[Candidate]:
-    return [*without_help("threads=", "preset="), *setting_candidates()]
+def _ab_candidates() -> Candidates:
+    return {"threads=": "", "preset=": "", **setting_candidates()}
 
 
 def _fixed(*words: str) -> CandidateSource:
@@ -95,7 +88,7 @@ def _fixed(*words: str) -> CandidateSource:
 
 
 def _single(found: CandidateSource) -> PositionalRule:
-    return lambda words: [] if words else found()
+    return lambda words: {} if words else found()
 
 
 def _repeated(found: CandidateSource) -> PositionalRule:
@@ -105,28 +98,24 @@ def _repeated(found: CandidateSource) -> PositionalRule:
 def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
     """One of the actions, then its object; `list` has none."""
 
-    def rule(words: Sequence[str]) -> list[Candidate]:
+    def rule(words: Sequence[str]) -> Candidates:
         if not words:
             return without_help(*actions)
-        return [] if words[0] == "list" else then()
+        return {} if words[0] == "list" else then()
 
     return rule
 
 
-def _ctl_candidates(words: Sequence[str]) -> list[Candidate]:
+def _ctl_candidates(words: Sequence[str]) -> Candidates:
     """A session or a verb, then the verb, then its arguments."""
     from tuibench.cli import sessions
 
-    known = [
-        *(Candidate(verb.name, verb.help) for verb in sessions.VERBS),
-        *(Candidate(name, help) for name, help in sessions.REPORTS.items()),
-    ]
-    names = {offer.word for offer in known}
+    known = {verb.name: verb.help for verb in sessions.VERBS} | sessions.REPORTS
     if not words:
-        return [*known, *session_candidates()]
-    if names.isdisjoint(words[:2]):
-        return known if len(words) == 1 else []
-    return VERB_ARGUMENTS[words[-1]]() if words[-1] in VERB_ARGUMENTS else []
+        return {**known, **session_candidates()}
+    if known.keys().isdisjoint(words[:2]):
+        return known if len(words) == 1 else {}
+    return VERB_ARGUMENTS[words[-1]]() if words[-1] in VERB_ARGUMENTS else {}
 
 
 POSITIONALS: dict[str, PositionalRule] = {
@@ -148,7 +137,7 @@ VERB_ARGUMENTS: dict[str, CandidateSource] = {
     "plan": _fixed("hold", "resume"),
     "preset": preset_candidates,
     "probe": _fixed("rate", "next", "stop"),
-    "restore": lambda: [Candidate(*each) for each in _catalogue_settings()],
+    "restore": partial(setting_candidates, ""),
     "set": setting_candidates,
 }
 OPTION_VALUES: dict[str, CandidateSource] = {
@@ -163,20 +152,16 @@ OPTION_VALUES: dict[str, CandidateSource] = {
 """Values of options that the help describes by one word."""
 
 
-Commands = Mapping[str, str]
-"""Help text of each command, by name."""
-
 PROFILE_COMMANDS = frozenset(
     {"run", "live", "probe", "tune", "sweep", "crash", "prepare", "prewarm", "cleanup", "check", "doctor"}
 )
 LONG_PREFIX = "--"
-HELP = Candidate("--help", "Show the help and exit.")
-GLOBAL_OPTIONS = (
-    HELP,
-    Candidate("--version", "Show version and engine, and exit."),
-    Candidate("--install-completion=", "Set up completion by Tab: bash, zsh or fish."),
-    Candidate("--show-completion=", "Print the script for it: bash, zsh or fish."),
-)
+HELP = {"--help": "Show the help and exit."}
+GLOBAL_OPTIONS = HELP | {
+    "--version": "Show version and engine, and exit.",
+    "--install-completion=": "Set up completion by Tab: bash, zsh or fish.",
+    "--show-completion=": "Print the script for it: bash, zsh or fish.",
+}
 
 
 class CommandLine(NamedTuple):
@@ -199,7 +184,7 @@ class CommandLine(NamedTuple):
 
     def is_asked_for(self, option: str) -> bool:
         """True if the next word is the value of this option."""
-        if not option.startswith("-") or EQUALS in option or option == HELP.word:
+        if not option.startswith("-") or EQUALS in option or option in HELP:
             return False
         known = next((each for each in self.command().params if option in each.opts), None)
         return known is None or not known.is_flag
@@ -221,27 +206,22 @@ class CommandLine(NamedTuple):
 
 
 def completions(
-    words: Sequence[str], unfinished: str, commands: Commands, command: Callable[[str], Any]
-) -> list[Candidate]:
+    words: Sequence[str], unfinished: str, commands: Candidates, command: Callable[[str], Any]
+) -> Candidates:
     """Candidates for the unfinished word; `words` are those before it, without the program's name."""
     name = next((word for word in words if word in commands), "")
     if not name:
-        first = (
-            GLOBAL_OPTIONS if unfinished.startswith("-") else [Candidate(*each) for each in commands.items()]
-        )
-        return _starting_with(unfinished, first)
+        return _starting_with(unfinished, GLOBAL_OPTIONS if unfinished.startswith("-") else commands)
     place = words.index(name)
     line = CommandLine(name, [*words[:place], *words[place + 1 :]], unfinished, lambda: command(name))
     return _complete(line)
 
 
-def _complete(line: CommandLine) -> list[Candidate]:
+def _complete(line: CommandLine) -> Candidates:
     option, equals, value = line.unfinished.partition(EQUALS)
     if equals and option.startswith(LONG_PREFIX):
-        return [
-            each._replace(word=f"{option}={each.word}")
-            for each in _starting_with(value, _value_candidates(option, line))
-        ]
+        found = _starting_with(value, _value_candidates(option, line))
+        return {f"{option}={word}": help for word, help in found.items()}
     if line.unfinished.startswith("-"):
         return _option_candidates(line)
     if line.words and line.is_asked_for(line.words[-1]):
@@ -249,24 +229,24 @@ def _complete(line: CommandLine) -> list[Candidate]:
     return _starting_with(line.unfinished, _positional_candidates(line))
 
 
-def _starting_with(unfinished: str, found: Iterable[Candidate]) -> list[Candidate]:
-    return [offer for offer in found if offer.word.startswith(unfinished)]
+def _starting_with(unfinished: str, found: Candidates) -> Candidates:
+    return {word: help for word, help in found.items() if word.startswith(unfinished)}
 
 
-def _option_candidates(line: CommandLine) -> list[Candidate]:
+def _option_candidates(line: CommandLine) -> Candidates:
     """Options of the command and its profile; their aliases only if nothing else matches."""
-    first, others = [], []
+    first: dict[str, str] = {}
+    others: dict[str, str] = {}
     for each in line.command().params:
         if each.param_type_name == "option" and not each.hidden:
             names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
-            found = [Candidate(name if each.is_flag else name + EQUALS, each.help or "") for name in names]
-            first += found[:1]
-            others += found[1:]
-    first += [Candidate(name + EQUALS, each.help) for name, each in line.profiles_options.items()]
-    return _starting_with(line.unfinished, [*first, HELP]) or _starting_with(line.unfinished, others)
+            for place, name in enumerate(names):
+                (others if place else first)[name if each.is_flag else name + EQUALS] = each.help or ""
+    first |= {name + EQUALS: each.help for name, each in line.profiles_options.items()}
+    return _starting_with(line.unfinished, first | HELP) or _starting_with(line.unfinished, others)
 
 
-def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
+def _value_candidates(option: str, line: CommandLine) -> Candidates:
     """Values of the option; none for files, numbers and free text."""
     if option in OPTION_VALUES:
         return OPTION_VALUES[option]()
@@ -276,15 +256,15 @@ def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
         return without_help(*words)
     known = line.profiles_options.get(option)
     if known is None:
-        return []
+        return {}
     return without_help(*("on", "off") if known.type == "flag" else known.choices)
 
 
-def _positional_candidates(line: CommandLine) -> list[Candidate]:
+def _positional_candidates(line: CommandLine) -> Candidates:
     if line.name in PROFILE_COMMANDS:
-        return [] if line.plain else profile_candidates()
+        return {} if line.plain else profile_candidates()
     rule = POSITIONALS.get(line.name)
-    return rule(line.plain) if rule is not None else []
+    return rule(line.plain) if rule is not None else {}
 
 
 REQUEST_PREFIX = "complete_"
@@ -297,7 +277,7 @@ def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> s
         return ""
     words, unfinished, cut = _read_command_line()
     found = completions(words, unfinished, commands, command)
-    return "".join(f"{SHELL_FORMATS[shell](each._replace(word=each.word[cut:]))}\n" for each in found)
+    return "".join(f"{SHELL_FORMATS[shell](word[cut:], help)}\n" for word, help in found.items())
 
 
 def _read_command_line() -> tuple[list[str], str, int]:
@@ -323,23 +303,15 @@ def _join_words(words: Sequence[str]) -> list[str]:
     return joined
 
 
-def _with_help(separator: str, offer: Candidate) -> str:
-    return f"{offer.word}{separator}{' '.join(offer.help.split())}" if offer.help else offer.word
+def _with_help(word: str, separator: str, help: str) -> str:
+    return f"{word}{separator}{' '.join(help.split())}" if help else word
 
 
-def _for_bash(offer: Candidate) -> str:
-    return offer.word
-
-
-def _for_zsh(offer: Candidate) -> str:
-    return _with_help(":", offer._replace(word=offer.word.replace(":", r"\:")))
-
-
-def _for_fish(offer: Candidate) -> str:
-    return _with_help("\t", offer)
-
-
-SHELL_FORMATS = {"bash": _for_bash, "zsh": _for_zsh, "fish": _for_fish}
+SHELL_FORMATS: dict[str, Callable[[str, str], str]] = {
+    "bash": lambda word, _: word,
+    "zsh": lambda word, help: _with_help(word.replace(":", r"\:"), ":", help),
+    "fish": lambda word, help: _with_help(word, "\t", help),
+}
 
 
 BASH = """\

@@ -123,7 +123,7 @@ def test_bash_cuts_a_line_at_equals_signs(tuibench: Program, monkeypatch: pytest
 
 def test_choices_are_those_that_are_taken() -> None:
     def words(option: str) -> set[str]:
-        return {offer.word for offer in completion.OPTION_VALUES[option]()}
+        return set(completion.OPTION_VALUES[option]())
 
     assert words("--ssl-mode") == set(get_args(SslMode))
     assert {each.name for each in styled_app.OWN_THEMES} <= words("--theme")
