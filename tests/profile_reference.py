@@ -13,7 +13,8 @@ import msgspec
 from tests.paths import DOCS
 from tuibench.model.plan import OptionValue
 from tuibench.workload import language
-from tuibench.workload.language import ProfileOption
+from tuibench.workload.options import ProfileOption
+from tuibench.workload.values import Draw, N, Operand
 
 PAGE = DOCS / "profile-reference.md"
 
@@ -43,8 +44,9 @@ NAMES: dict[Any, str] = {
     str: "text",
     bool: "true or false",
     type(None): "",
-    language.Operand: "operand",
-    language.DrawValue: "[generator](#generators)",
+    Operand: "operand",
+    Draw: "[generator](#generators)",
+    N: "operand",
     language.LetSpec: "[generator](#generators) or expression",
     OptionValue: "value",
 }
@@ -58,8 +60,7 @@ def reference() -> str:
         "A variable of `let` is drawn by the generator named in `make`, or computed from an expression.\n"
     )
     parts += [
-        _section(kind, f"make = {tag!r}".replace("'", '"'), "###")
-        for tag, kind in language.DRAW_KINDS.items()
+        _section(kind, f"make = {tag!r}".replace("'", '"'), "###") for tag, kind in language.KINDS.items()
     ]
     return "\n".join(parts)
 

@@ -193,8 +193,8 @@ class CommandLine(NamedTuple):
     def profiles_options(self) -> Mapping[str, Any]:
         """Options of the named profile, as typed."""
         from tuibench.workload import library
-        from tuibench.workload.compiler import THREADS, known_options
-        from tuibench.workload.language import command_line_name
+        from tuibench.workload.compiler import known_options
+        from tuibench.workload.options import THREADS, command_line_name
 
         if self.name not in PROFILE_COMMANDS or not self.plain:
             return {}

@@ -25,19 +25,17 @@ from tuibench.model.option import Option, check_range
 from tuibench.model.plan import OptionValue
 from tuibench.units import count, pluralize
 from tuibench.workload import library
-from tuibench.workload.compiler import THREADS, compile_profile, known_options
+from tuibench.workload.compiler import compile_profile, known_options
 from tuibench.workload.generator import TransactionGenerator
 from tuibench.workload.language import (
-    FLAG_WORDS,
     HeadlineText,
     LetSpec,
     Profile,
-    ProfileOption,
     StatementText,
     StepText,
     TransactionText,
-    command_line_name,
 )
+from tuibench.workload.options import FLAG_WORDS, THREADS, ProfileOption, command_line_name
 from tuibench.workload.script import ALLOW_IO
 from tuibench.workload.templates import TransactionGrouper, statements
 from tuibench.workload.traffic import (
@@ -354,7 +352,7 @@ def from_lua(name: str, given: Sequence[str], server: ServerOptions, out: str) -
     program = library.load_program(path, {**options, THREADS: 1})
     if program.script is None:
         raise UsageError(f"{name} is no Lua script", "give its file: tuibench profiles from-lua ./my.lua")
-    target, rand_type = server.target(), str(program.options["rand_type"])
+    target = server.target()
     trace = run_async(script_profile.traced(target, program, TRACED_EVENTS, seed=1))
     title = files.expand_path(out).stem if out else f"from_{Path(name).stem}"
     line = shlex.join([name, *given])
@@ -365,7 +363,7 @@ def from_lua(name: str, given: Sequence[str], server: ServerOptions, out: str) -
         ),
         *([f"Left out: {pluralize(trace.failed, 'event')} with an error."] if trace.failed else []),
     ]
-    writer = script_profile.ProfileWriter(trace, rand_type)
+    writer = script_profile.ProfileWriter(trace, program.options)
     text = writer.text(
         title, f"what the Lua script {Path(name).name} sends", list(map(sanitize.text, comments))
     )

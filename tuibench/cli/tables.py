@@ -86,7 +86,7 @@ async def make_tables(
 ) -> None:
     """Load the data set with a progress bar, and report the result; a script loads it itself."""
     from tuibench.load.tables import prepare_tables as load
-    from tuibench.workload.datasets import build_data_set
+    from tuibench.workload.dataset import build_data_set
 
     if program.script is not None:
         from tuibench.load.script_commands import run_command
@@ -176,7 +176,7 @@ def check(
     from tuibench.cli.runner import run_async
     from tuibench.load.conditions import ConditionOutcome
     from tuibench.workload import library
-    from tuibench.workload.datasets import DEFAULT_PROFILES
+    from tuibench.workload.dataset import DEFAULT_PROFILES
 
     check_format(output)
     fresh = AFTER_LOAD_CHOICES[check_choice("--after-load", after_load, AFTER_LOAD_CHOICES)]

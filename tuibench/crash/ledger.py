@@ -46,11 +46,11 @@ from tuibench.workload.program import (
     CONNECTION,
     Program,
     ProgramStep,
-    Serial,
     Statement,
     StatementClass,
     Transaction,
 )
+from tuibench.workload.values import Serial
 
 Key = tuple[int, int, int]
 """A transaction: its connection, its kind in the program, and its number among those of both."""

@@ -66,7 +66,7 @@ from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram, fold_hi
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.tuning import catalogue
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")

@@ -55,10 +55,10 @@ from tuibench.mysql.statements import (
     Request,
     TransactionLoop,
 )
-from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import EVALUATION_ERRORS, stream
 from tuibench.workload.generator import Call, Conversation, Rows, TransactionGenerator, uncomputable
-from tuibench.workload.program import MAX_CAPTURED_BYTES, StatementClass, with_weights
+from tuibench.workload.program import ProgramLayout, StatementClass, with_weights
+from tuibench.workload.values import MAX_CAPTURED_BYTES
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"

@@ -23,11 +23,11 @@ from tuibench.load.tables import abort_and_kill, check_tables_present, connect_t
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import Manner, connect_with_defaults
-from tuibench.workload.datasets import DataSet, build_data_set
-from tuibench.workload.distributions import C_GROUPS, GROUP_DIGITS, PAD_GROUPS
+from tuibench.workload.dataset import DataSet, build_data_set
 from tuibench.workload.program import Program
 from tuibench.workload.sbtest import Sbtest
 from tuibench.workload.tpcc import Tpcc
+from tuibench.workload.values import C_GROUPS, GROUP_DIGITS, PAD_GROUPS
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,7 +59,8 @@ from tuibench.mysql.connection import (
 from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT, CONNECTION_LOST_CODES, TOO_MANY_CONNECTIONS_CODES
 from tuibench.mysql.packets import PreparedHandle
 from tuibench.workload.generator import Rows
-from tuibench.workload.program import MAX_ITEMS, FlatStatement, StatementClass, Transaction
+from tuibench.workload.program import FlatStatement, StatementClass, Transaction
+from tuibench.workload.values import MAX_ITEMS
 
 Timed = tuple[int, int, int]
 """A statement of a transaction: its place in the flat list, microseconds, and the code of its error, or 0."""

@@ -33,7 +33,7 @@ from tuibench.load.messages import (
 from tuibench.load.pacing import NetworkDelay, Timer, WakeupTimer
 from tuibench.model.plan import Backlog
 from tuibench.mysql.connection import connect as log_in
-from tuibench.workload.distributions import ProgramLayout
+from tuibench.workload.program import ProgramLayout
 
 Emit = Callable[[Reassign | Finished], None]
 """Receives the messages that an engine sends unrequested: work without connections, and the end of its quota.

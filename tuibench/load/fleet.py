@@ -55,7 +55,8 @@ from tuibench.model.server import Target
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import first_logins
 from tuibench.units import pluralize
-from tuibench.workload.program import Program, Serial, with_weights
+from tuibench.workload.program import Program, with_weights
+from tuibench.workload.values import Serial
 
 CONNECTIONS_SECONDS = 1.0
 REPORT_SECONDS = 3.0

@@ -70,10 +70,9 @@ from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code
 from tuibench.mysql.login import first_logins
 from tuibench.mysql.tls import tls_context
-from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
-from tuibench.workload.program import Program, all_steps, split_at_placeholders
+from tuibench.workload.program import Program, ProgramLayout, all_steps, split_at_placeholders
 
 
 def stream_key(text: str) -> bytes:

@@ -18,9 +18,8 @@ from tuibench.model.server import Target
 from tuibench.mysql import connection
 from tuibench.mysql.connection import Connection, connect
 from tuibench.workload import script
-from tuibench.workload.compiler import THREADS
-from tuibench.workload.distributions import ProgramLayout
-from tuibench.workload.program import Program
+from tuibench.workload.options import THREADS
+from tuibench.workload.program import Program, ProgramLayout
 
 OUTPUT_SECONDS = 0.5
 

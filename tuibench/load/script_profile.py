@@ -9,20 +9,21 @@ A script whose events have too many shapes is refused.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.load.script_commands import run_command
+from tuibench.model.plan import OptionValue
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
-from tuibench.workload.distributions import C_GROUPS
 from tuibench.workload.generator import TransactionGenerator
+from tuibench.workload.language import generator_text, toml_text
 from tuibench.workload.program import Program, flat_statements
-from tuibench.workload.templates import DecimalSpan, IntegerRange, Listed, Template, Value, model_of, observe
-from tuibench.workload.traffic import toml_text
+from tuibench.workload.templates import Listed, Template, Value, model_of, observe
+from tuibench.workload.values import C_GROUPS, DecimalRange, Digits, Key, Uniform, Unique, distributed
 
 COMMAND = "tuibench_trace"
 MARK = "\1"
@@ -297,12 +298,13 @@ def _joined(same: Sequence[tuple[Event, list[list[list[Sent]]]]]) -> list[list[l
 
 
 class ProfileWriter:
-    """Writes the profile of a trace; `notes` say what the trace does not show."""
+    """Writes the profile of a trace with these options; `notes` say what the trace does not show."""
 
-    def __init__(self, trace: Trace, rand_type: str) -> None:
+    def __init__(self, trace: Trace, options: Mapping[str, OptionValue]) -> None:
         self.notes: dict[str, None] = {}
         self._trace = trace
-        self._rand_type = rand_type
+        self._options = options
+        self._rand_type = rand_type = str(options["rand_type"])
         self._lists: list[str] = []
         self._names: dict[tuple[str, bool], str] = {}
         statements = [each for event in trace.events for each in event.statements]
@@ -478,20 +480,18 @@ class ProfileWriter:
     def _generator(self, draw: Draw, plus: int) -> str:
         """How a profile draws such numbers, plus a constant; empty if it cannot."""
         if draw.kind == "unique":
-            return '{ make = "unique" }' if not plus else ""
+            return generator_text(Unique()) if not plus else ""
         if draw.kind == "string":
             groups = draw.low.split("-")
             is_digits = set(groups) == {"#" * 11} and len(groups) <= C_GROUPS
-            return f'{{ make = "digits", groups = {len(groups)} }}' if is_digits else ""
+            return generator_text(Digits(groups=len(groups))) if is_digits else ""
         if not (draw.low.lstrip("-").isdigit() and draw.high.lstrip("-").isdigit()):
             return ""
         low, high = int(draw.low) + plus, int(draw.high) + plus
-        if draw.kind == "uniform" and self._rand_type != "uniform":
-            return f'{{ make = "uniform", low = {low}, high = {high} }}'
         if draw.kind not in ("default", self._rand_type):
-            self._note(f"sysbench.rand.{draw.kind}() is drawn as --rand-type={self._rand_type}")
-        whole = '"table_size"' if self._tables and high == self._table_size else str(high)
-        return f'{{ make = "key", low = {low}, high = {whole} }}'
+            return generator_text(distributed({**self._options, "rand_type": draw.kind}, low, high))
+        is_whole = self._tables and high == self._table_size
+        return generator_text(Key(low=low, high="table_size" if is_whole else high))
 
     def _unseen(self, name: str, values: Sequence[Value]) -> tuple[str, str]:
         """A generator of values like these; of indexes of a list, if its name follows."""
@@ -500,14 +500,12 @@ class ProfileWriter:
         )
         model = model_of(values)
         match model:
-            case IntegerRange(low, high):
-                return f'{{ make = "uniform", low = {low}, high = {high} }}', ""
-            case DecimalSpan(low, high, places):
-                return f'{{ make = "decimal", low = {low}, high = {high}, places = {places} }}', ""
+            case Uniform() | DecimalRange():
+                return generator_text(model), ""
             case Listed(listed):
                 texts = [toml_text(each) if isinstance(each, str) else str(each) for each in listed]
                 self._lists.append(f"{name}_seen = [{', '.join(texts)}]")
-                return f'{{ make = "uniform", low = 0, high = {len(listed) - 1} }}', f"{name}_seen"
+                return generator_text(Uniform(low=0, high=len(listed) - 1)), f"{name}_seen"
             case _:
                 return str(values[0]), ""
 

@@ -44,8 +44,7 @@ from tuibench.mysql.info import (
     is_read_only,
     server_value,
 )
-from tuibench.workload.dataset import RowFormat, RowSource, SizeCheck
-from tuibench.workload.datasets import DataSet, build_data_set
+from tuibench.workload.dataset import DataSet, RowFormat, RowSource, SizeCheck, build_data_set
 from tuibench.workload.program import FlatStatement, Program, flat_statements, syntax_error_position
 
 InsertMethod = Literal["auto", "bulk", "infile", "insert"]

@@ -31,7 +31,7 @@ from tuibench.mysql.packets import (
     read_length_encoded_int,
 )
 from tuibench.mysql.statements import NULL
-from tuibench.workload.program import TOO_MANY_VALUES, LimitError
+from tuibench.workload.values import TOO_MANY_VALUES, LimitError
 
 NAME_FIELDS = 6
 """Texts before the numbers: catalogue, database, table and column, the latter two also as they were made."""

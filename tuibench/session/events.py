@@ -29,7 +29,7 @@ from tuibench.record.recorder import PlanRecord, RunRecorder
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.load import LoadController
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 ONE_CHANGE_SECONDS = 3.0

@@ -55,7 +55,7 @@ from tuibench.session.totals import LoadTotals
 from tuibench.units import pluralize
 from tuibench.waits.detail import transactions_by_statement
 from tuibench.workload import library, script
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 
 
 def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:

@@ -40,7 +40,7 @@ from tuibench.tuning.preflight import (
     read_server,
     read_writes_again,
 )
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 BETWEEN_LOOKS_SECONDS = 1.0

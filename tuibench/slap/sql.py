@@ -24,22 +24,19 @@ from tuibench.workload.dataset import (
     insert_statement,
 )
 from tuibench.workload.expressions import Expression, Operation, Variable, literal
-from tuibench.workload.language import ProfileOption, integer_option
+from tuibench.workload.options import ProfileOption, integer_option
 from tuibench.workload.program import (
-    Formula,
-    Key,
     Program,
     ProgramStep,
     Statement,
     StatementClass,
     Transaction,
     Turns,
-    Uniform,
-    Value,
     statement_class,
     strip_literals,
 )
 from tuibench.workload.sbtest import row_count_check
+from tuibench.workload.values import Formula, Uniform, Value
 
 TABLE = "t1"
 TEXT_LENGTH = 126
@@ -313,8 +310,8 @@ def _key(keys: Keys) -> dict[str, Value]:
     """A uniformly drawn key. Consecutive numbers need no list."""
     first, last = keys[0], keys[-1]
     if isinstance(first, int) and isinstance(last, int) and last - first == len(keys) - 1:
-        return {"key": Key(first, last, Uniform())}
-    place: Value = Key(0, len(keys) - 1, Uniform())
+        return {"key": Uniform(low=first, high=last)}
+    place: Value = Uniform(low=0, high=len(keys) - 1)
     chosen: Expression = Operation("pick", (literal(tuple(keys)), Variable("place")))
     return {"place": place, "key": Formula(chosen)}
 

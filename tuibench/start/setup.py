@@ -48,7 +48,7 @@ from tuibench.tuning.restore import leftover_warnings
 from tuibench.units import count, duration, pluralize
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 RECENTS_FILE = "recent.json"

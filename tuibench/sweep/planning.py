@@ -22,8 +22,8 @@ from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, 
 from tuibench.tuning import catalogue
 from tuibench.workload import library, script
 from tuibench.workload.compiler import known_options
-from tuibench.workload.datasets import build_data_set
-from tuibench.workload.language import ProfileOption, canonical_name, command_line_name
+from tuibench.workload.dataset import build_data_set
+from tuibench.workload.options import ProfileOption, canonical_name, command_line_name
 
 DURABILITY = tuple(catalogue.BUILTIN_PRESETS[0].values)
 SEVERAL = ("integer", "number", "choice")

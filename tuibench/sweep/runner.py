@@ -56,7 +56,7 @@ from tuibench.sweep.folder import SweepFolder
 from tuibench.sweep.planning import build_of, cell_plan, cells_in_order, max_threads
 from tuibench.tuning import catalogue
 from tuibench.workload import library, script
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 

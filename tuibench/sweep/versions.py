@@ -37,8 +37,8 @@ from tuibench.sweep.runner import (
 from tuibench.tuning import catalogue
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
-from tuibench.workload.datasets import build_data_set
-from tuibench.workload.language import canonical_name
+from tuibench.workload.dataset import build_data_set
+from tuibench.workload.options import canonical_name
 
 SUITE: tuple[tuple[str, dict[str, OptionValue]], ...] = (
     ("oltp_point_select", {}),

@@ -24,7 +24,7 @@ from tuibench.mysql.rows import Row
 from tuibench.tuning import catalogue
 from tuibench.tuning.catalogue import Grants
 from tuibench.units import binary_size, duration, percent, pluralize
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, flat_statements
 
 STATEMENT_KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")

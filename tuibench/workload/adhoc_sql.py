@@ -3,7 +3,6 @@
 The result is the text of a profile, so that a run can be recorded, repeated, and saved as a file.
 """
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from tuibench.files import DECODE_ERRORS
 from tuibench.workload import program
 from tuibench.workload.expressions import is_variable_name, parse_expression
 from tuibench.workload.expressions import variable_names as names_in
+from tuibench.workload.language import toml_text
 
 ADHOC_PROFILE = "sql"
 PREDEFINED_VARIABLES = ("connection", "threads")
@@ -56,8 +56,8 @@ def adhoc_profile_text(
     if unused:
         raise UsageError(f"--sql-param: :{min(unused)} does not occur in the SQL")
     lines = [
-        f"name = {_toml_string(ADHOC_PROFILE)}",
-        f"summary = {_toml_string('ad-hoc SQL: ' + _abbreviated(texts[0].sql))}",
+        f"name = {toml_text(ADHOC_PROFILE)}",
+        f"summary = {toml_text('ad-hoc SQL: ' + _abbreviated(texts[0].sql))}",
         'data_set = "none"',
     ]
     lists = [line for parameter in known.values() for line in parameter.lists]
@@ -97,7 +97,7 @@ def _parameter(name: str, text: str) -> _Parameter:
                 f'let.{place} = {{ make = "uniform", low = 0, high = {len(words) - 1} }}',
                 f'let.{name} = "{values}[{place}]"',
             ),
-            lists=(f"{values} = [{', '.join(map(_toml_string, words))}]",),
+            lists=(f"{values} = [{', '.join(map(toml_text, words))}]",),
         )
     try:
         needs = tuple(names_in(parse_expression(text)))
@@ -106,7 +106,7 @@ def _parameter(name: str, text: str) -> _Parameter:
             f"--sql-param {name}: {error.message}",
             f"1..100, uniform 1..100, red|green, {{ make = … }}, or an expression; not '{text}'",
         ) from error
-    return _Parameter((f"let.{name} = {_toml_string(text)}",), needs)
+    return _Parameter((f"let.{name} = {toml_text(text)}",), needs)
 
 
 def _require_toml_table(name: str, text: str) -> None:
@@ -131,11 +131,11 @@ def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> tup
         used.update(bind)
         verb = statement.split(maxsplit=1)[0].lower()
         name = f"{verb if verb.isalpha() else 'statement'}_{text.name.removeprefix('sql_')}_{number}"
-        binding = f", bind = [{', '.join(map(_toml_string, bind))}]" if bind else ""
-        statements.append(f"    {{ name = {_toml_string(name)}, sql = {_toml_string(marked)}{binding} }},")
+        binding = f", bind = [{', '.join(map(toml_text, bind))}]" if bind else ""
+        statements.append(f"    {{ name = {toml_text(name)}, sql = {toml_text(marked)}{binding} }},")
     used = _with_dependencies(used, known)
     lets = [line for name, parameter in known.items() if name in used for line in parameter.lets]
-    lines = [f"name = {_toml_string(text.name)}", f"autocommit = {str(not explicit).lower()}"]
+    lines = [f"name = {toml_text(text.name)}", f"autocommit = {str(not explicit).lower()}"]
     lines += ["", "[[transactions.steps]]", *lets, "statements = [", *statements, "]"]
     lines += ["rollback = true"] * (ending == "ROLLBACK")
     return lines, used
@@ -222,10 +222,6 @@ def _fail(text: AdhocTransaction, offset: int, message: str, hint: str = "") -> 
 def _abbreviated(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= 60 else words[:59] + "…"
-
-
-def _toml_string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def number_transactions(texts: Sequence[str]) -> Iterator[AdhocTransaction]:

@@ -33,7 +33,7 @@ from tuibench.workload.dataset import (
     SizeCheck,
     engine_name,
 )
-from tuibench.workload.language import ProfileOption, flag_option, integer_option
+from tuibench.workload.options import ProfileOption, flag_option, integer_option
 from tuibench.workload.sbtest import SUFFICIENT_SHARE
 
 CHUNK_ROWS = 20_000

@@ -21,23 +21,17 @@ from tuibench.workload.expressions import (
 )
 from tuibench.workload.language import (
     HeadlineText,
+    LetSpec,
     Profile,
     ProfileErrorReporter,
-    ProfileOption,
     StepText,
     TransactionText,
 )
+from tuibench.workload.options import ProfileOption, parse_option_value
 from tuibench.workload.program import CONNECTION, MAX_DECK_CARDS, strip_literals
+from tuibench.workload.values import Draw, List, Operand
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
-MAX_GROUPS = 1000
-MAX_PLACES = 12
-DRAW_TYPES: dict[type, ExpressionType] = {
-    language.DigitsValue: "text",
-    language.ChanceValue: "flag",
-    language.ListValue: "list",
-}
-"""The types of generators' values; all others are numbers."""
 
 
 class ValueChecker:
@@ -69,58 +63,36 @@ class ValueChecker:
             )
         scope[name] = kind if scope.get(name, kind) == kind else "any"
 
-    def check_lets(
-        self, path: str, lets: Mapping[str, language.LetSpec], scope: dict[str, ExpressionType]
-    ) -> None:
+    def check_lets(self, path: str, lets: Mapping[str, LetSpec], scope: dict[str, ExpressionType]) -> None:
         """Each value may use those before it."""
         for name, let in lets.items():
             self.define(f"{path}.{name}", name, scope, self._check(f"{path}.{name}", let, scope))
 
-    def _check(self, path: str, let: language.LetSpec, scope: Mapping[str, ExpressionType]) -> ExpressionType:
-        if isinstance(let, str):
-            return self.kind(path, let, scope)
-        if isinstance(let, bool | int | float):
-            return expressions.type_of(self._literal(path, let), scope)
-        self._check_make(path, let, scope)
-        return DRAW_TYPES.get(type(let), "number")
+    def _check(self, path: str, let: LetSpec, scope: Mapping[str, ExpressionType]) -> ExpressionType:
+        match let:
+            case str():
+                return self.kind(path, let, scope)
+            case bool() | int() | float():
+                return expressions.type_of(self._literal(path, let), scope)
+            case List(of=of, count=count):
+                self._check_generator(f"{path}.of", of)
+                if isinstance(count, str):
+                    self.expect(f"{path}.count", count, scope, "number")
+            case _:
+                self._check_generator(path, let)
+        return let.TYPE
 
     def _literal(self, path: str, value: float) -> Expression:
         if value != value or value in (float("inf"), float("-inf")):
             self._errors.fail(path, f"{value} is not a number")
         return literal(value)
 
-    def _check_make(self, path: str, make: language.DrawSpec, scope: Mapping[str, ExpressionType]) -> None:
-        match make:
-            case language.KeyValue() | language.UniformValue():
-                self._check_operands(path, low=make.low, high=make.high)
-            case language.NurandValue():
-                self._check_operands(path, a=make.a, low=make.low, high=make.high, loaded_c=make.loaded_c)
-            case language.DecimalValue():
-                self._check_operands(path, low=make.low, high=make.high)
-                if not 0 <= make.places <= MAX_PLACES:
-                    self._errors.fail(f"{path}.places", f"0 to {MAX_PLACES} places")
-            case language.DigitsValue(groups=groups):
-                if not 1 <= groups <= MAX_GROUPS:
-                    self._errors.fail(f"{path}.groups", f"1 to {MAX_GROUPS} groups")
-            case language.ChanceValue(percent=percent):
-                self._check_percent(f"{path}.percent", percent)
-            case language.ListValue(of=of, count=count):
-                self._check_make(f"{path}.of", of, scope)
-                if isinstance(count, str):
-                    self.expect(f"{path}.count", count, scope, "number")
-            case language.SerialValue() | language.UniqueValue():
-                pass
-
-    def _check_operands(self, path: str, **operands: language.Operand | None) -> None:
-        for name, operand in operands.items():
-            if isinstance(operand, str):
+    def _check_generator(self, path: str, make: Draw[Operand]) -> None:
+        for name in make.OPERANDS:
+            if isinstance(operand := getattr(make, name), str):
                 self.expect(f"{path}.{name}", operand, self._known, "number")
-
-    def _check_percent(self, path: str, percent: float | str) -> None:
-        if isinstance(percent, str):
-            self.expect(path, percent, self._known, "number")
-        elif not 0 <= percent <= 100:
-            self._errors.fail(path, "0 to 100 percent")
+        with self._errors.at(path):
+            make.check(path.rpartition("let.")[2])
 
 
 _FIELD = re.compile(r"{([^{}]*)}")
@@ -320,7 +292,7 @@ class ProfileChecker:
         ):
             self._errors.fail(path, f"'{value}' is not of the type {option.type}")
         with self._errors.at(path):
-            language.parse_option_value(name, option, value)
+            parse_option_value(name, option, value)
 
     def _check_lists(self) -> None:
         for name, items in self._profile.lists.items():

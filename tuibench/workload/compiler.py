@@ -6,16 +6,15 @@ for each table, and the headline's ideal is computed.
 
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
-from tuibench.workload import distributions, language
 from tuibench.workload.checker import MAX_REPEAT, check_profile_with_options
-from tuibench.workload.datasets import data_set_class
-from tuibench.workload.distributions import allowed_nurand_constants
+from tuibench.workload.dataset import data_set_class
 from tuibench.workload.draw import constant_value, fold_constants
 from tuibench.workload.expressions import (
     Constant,
@@ -30,48 +29,44 @@ from tuibench.workload.expressions import (
 )
 from tuibench.workload.language import (
     HeadlineText,
+    LetSpec,
     PartText,
     Profile,
-    ProfileOption,
     StatementText,
     StepText,
     TransactionText,
 )
+from tuibench.workload.options import THREADS, ProfileOption, integer_option, resolve_options
 from tuibench.workload.program import (
-    INTEGER_LIMIT,
-    TOO_MANY_DIGITS,
     Bind,
-    Bound,
-    Chance,
-    DecimalRange,
-    Digits,
-    Draw,
-    Formula,
-    Key,
-    ListDraw,
-    Nurand,
     Program,
     ProgramStep,
     RepeatedPart,
-    Serial,
     Statement,
     StatementClass,
-    Sum,
     Transaction,
-    Uniform,
-    Unique,
-    Value,
     all_steps,
     statement_class,
     strip_literals,
 )
+from tuibench.workload.values import (
+    DISTRIBUTION_OPTIONS,
+    Bound,
+    Draw,
+    Formula,
+    Interval,
+    Key,
+    List,
+    Operand,
+    OperandKind,
+    Sum,
+    Value,
+    distributed,
+    with_operands,
+)
 
 LinearSum = tuple[tuple[str, ...], int]
 """A sum of variables and a constant."""
-
-
-DECIMAL_PRECISION = 28
-"""Digits with which decimal numbers are drawn and calculated: those of Python's default context."""
 
 
 class ValueCompiler:
@@ -82,7 +77,6 @@ class ValueCompiler:
     ) -> None:
         self._values = values
         self._known = {name: literal(value) for name, value in (*values.items(), *lists.items())}
-        self._distribution = distributions.chosen_distribution(values)
 
     def flag(self, name: str) -> bool:
         return bool(self._values[name])
@@ -94,108 +88,68 @@ class ValueCompiler:
     def expression(self, text: str) -> Expression:
         return fold_constants(substitute(parse_expression(text), self._known))
 
-    def number(self, operand: language.Operand) -> int:
-        """An operand with the same value on every connection."""
-        bound = self.bound(operand)
-        if not isinstance(bound, int):
-            raise UsageError(f"'{operand}' must be the same on every connection")
-        return bound
+    def shared(self, text: str) -> int | Decimal:
+        """The number of an expression, which is the same on every connection."""
+        expression = self.expression(text)
+        if not is_constant(expression):
+            raise UsageError(f"'{text}' must be the same on every connection")
+        value = constant_value(expression)
+        if not isinstance(value, int | Decimal):
+            raise UsageError(f"'{text}' is {value}, not a number")
+        return value
 
-    def bound(self, operand: language.Operand) -> Bound:
-        """An operand: a number, or an expression of the connection's number."""
+    def number(self, operand: Operand) -> int:
+        """An operand with the same value on every connection."""
         if isinstance(operand, int):
             return operand
-        expression = self.expression(operand)
-        if not is_constant(expression):
-            return expression
-        value = constant_value(expression)
-        if not isinstance(value, int | Decimal) or value != int(value):
+        value = self.shared(operand)
+        if value != int(value):
             raise UsageError(f"'{operand}' is {value}, not a whole number")
         return int(value)
 
-    def lets(self, lets: Mapping[str, language.LetSpec]) -> dict[str, Value]:
+    def bound(self, operand: Operand) -> Bound:
+        """An operand: a number, or an expression of the connection's number."""
+        if isinstance(operand, int) or is_constant(expression := self.expression(operand)):
+            return self.number(operand)
+        return expression
+
+    def lets(self, lets: Mapping[str, LetSpec]) -> dict[str, Value]:
         """The variables of a step. Sums of keys are separate, because they are evaluated faster."""
         made: dict[str, Value] = {}
         for name, let in lets.items():
-            keys = {earlier for earlier, value in made.items() if isinstance(value, Key | Sum)}
+            keys = {earlier for earlier, value in made.items() if isinstance(value, Interval | Sum)}
             made[name] = self._let(name, let, keys)
         return made
 
-    def _let(self, name: str, let: language.LetSpec, keys: set[str]) -> Value:
-        if isinstance(let, bool | int | float):
-            return Formula(literal(let))
-        if isinstance(let, str):
-            expression = self.expression(let)
-            linear = _as_linear_sum(expression, keys)
-            return Sum(*linear) if linear is not None and linear[0] else Formula(expression)
-        if isinstance(let, language.ListValue):
-            count = literal(let.count) if isinstance(let.count, int) else self.expression(let.count)
-            return ListDraw(self._draw(name, let.of), count, let.ordered)
-        return self._draw(name, let)
+    def _let(self, name: str, let: LetSpec, keys: set[str]) -> Value:
+        match let:
+            case bool() | int() | float():
+                return Formula(literal(let))
+            case str():
+                expression = self.expression(let)
+                linear = _as_linear_sum(expression, keys)
+                return Sum(*linear) if linear is not None and linear[0] else Formula(expression)
+            case List(of=of, count=count, ordered=ordered):
+                times = count if isinstance(count, int) else self.expression(count)
+                return List(of=self._draw(name, of), count=times, ordered=ordered)
+            case _:
+                return self._draw(name, let)
 
-    def _draw(self, name: str, make: language.DrawSpec) -> Draw:
-        match make:
-            case language.KeyValue():
-                return Key(*self._range(name, make.low, make.high), self._distribution)
-            case language.UniformValue():
-                return Key(*self._range(name, make.low, make.high), Uniform())
-            case language.NurandValue():
-                return self._nurand(name, make)
-            case language.DecimalValue(places=places):
-                low, high = self._numbers(name, make.low, make.high)
-                if max(abs(low), abs(high)) * 10**places >= 10**DECIMAL_PRECISION:
-                    raise UsageError(
-                        f"the range of '{name}' has numbers of more than {DECIMAL_PRECISION} digits"
-                    )
-                return DecimalRange(low, high, places)
-            case language.DigitsValue(groups=groups):
-                return Digits(groups)
-            case language.ChanceValue(percent=percent):
-                return Chance(self._percent(name, percent))
-            case language.SerialValue(first=first):
-                return Serial(first)
-            case language.UniqueValue():
-                return Unique(int(self._values["threads"]))
-            case language.ListValue():
-                raise TypeError("a list contains generators, not lists")
+    def _draw(self, name: str, make: Draw[Operand]) -> Draw[Bound]:
+        chosen = distributed(self._values, make.low, make.high) if isinstance(make, Key) else make
+        made: Draw[Bound] = with_operands(chosen, self._operand)
+        made.check(name)
+        return made
 
-    def _nurand(self, name: str, make: language.NurandValue) -> Nurand:
-        low, high = self._numbers(name, make.low, make.high)
-        a = self.number(make.a)
-        loaded_c = None if make.loaded_c is None else self.number(make.loaded_c)
-        if not 0 <= a < 2**31 or low < 0:
-            raise UsageError(f"NURand of '{name}' must be between 0 and 2³¹ − 1")
-        if not allowed_nurand_constants(a, loaded_c):
-            raise UsageError(f"no constant of '{name}' is as far from {loaded_c} as TPC-C requires")
-        return Nurand(a, low, high, loaded_c)
-
-    def _percent(self, name: str, percent: float | str) -> float:
-        value = (
-            float(constant_value(self._expression_of(name, percent))) if isinstance(percent, str) else percent
-        )
-        if not 0 <= value <= 100:
-            raise UsageError(f"the chance '{name}' is 0 to 100 percent, not {value:g}")
-        return value
-
-    def _expression_of(self, name: str, text: str) -> Expression:
-        expression = self.expression(text)
-        if not is_constant(expression):
-            raise UsageError(f"the chance '{name}' must be the same on every connection")
-        return expression
-
-    def _numbers(self, name: str, low: language.Operand, high: language.Operand) -> tuple[int, int]:
-        first, last = self.number(low), self.number(high)
-        self._range(name, first, last)
-        return first, last
-
-    def _range(self, name: str, low: language.Operand, high: language.Operand) -> tuple[Bound, Bound]:
-        first, last = self.bound(low), self.bound(high)
-        if isinstance(first, int) and isinstance(last, int) and first > last:
-            raise UsageError(f"the range of '{name}' from {first:,} to {last:,} is empty")
-        numbers = [bound for bound in (first, last) if isinstance(bound, int)]
-        if sum(map(abs, numbers)) >= INTEGER_LIMIT:
-            raise UsageError(f"the range of '{name}': {TOO_MANY_DIGITS}")
-        return first, last
+    def _operand(self, kind: OperandKind, operand: Any) -> Bound | float:
+        """The operand of a generator with the options' values."""
+        match kind:
+            case "own":
+                return self.bound(operand)
+            case "shared":
+                return self.number(operand)
+            case "percent":
+                return float(self.shared(operand) if isinstance(operand, str) else operand)
 
 
 def _as_linear_sum(expression: Expression, keys: set[str]) -> LinearSum | None:
@@ -380,12 +334,9 @@ def _count_placeholders(statement: Statement) -> int:
     return len(statement.bind) + (len(part.bind) * part.repeat if part else 0)
 
 
-THREADS = "threads"
 SHARED_OPTIONS = {
-    THREADS: language.integer_option(
-        1, "number of connections planned for the run", minimum=1, maximum=100_000
-    ),
-    **distributions.DISTRIBUTION_OPTIONS,
+    THREADS: integer_option(1, "number of connections planned for the run", minimum=1, maximum=100_000),
+    **DISTRIBUTION_OPTIONS,
 }
 """The options of every profile. --threads is an option of the run that is passed to the profile."""
 
@@ -421,7 +372,7 @@ def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
     The option `threads` is the planned number of connections: some profiles divide tables or keys among them.
     Raises UsageError for an unknown option, an invalid value, and options that leave no statements.
     """
-    values = language.resolve_options(known_options(profile), given)
+    values = resolve_options(known_options(profile), given)
     data_set = data_set_class(profile.data_set, profile.name).from_options(values)
     compiler = StepCompiler(ValueCompiler(values, profile.lists), data_set.table_names(), profile.steps)
     pauses = not profile.pauses_if or bool(values[profile.pauses_if])

@@ -1,6 +1,6 @@
-"""Base class of data sets: tables, columns, sizes, SQL and row sources; fast encoding of rows.
+"""Data sets by name; their base class: tables, columns, sizes, SQL, row sources; fast encoding of rows.
 
-It executes no statements.
+To add one, add a subclass of `DataSet` and an entry in `DATA_SETS`. It executes no statements.
 
 Random bytes are a key stream of AES in counter mode: reproducible, and twenty times faster than Python's
 generator. Rows of random digits have one width (numbers in text are padded with spaces), so a batch is one
@@ -17,16 +17,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from importlib import import_module
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.plan import OptionValue
-from tuibench.workload.distributions import GROUP_DIGITS
-from tuibench.workload.language import ProfileOption
+from tuibench.workload.options import ProfileOption
+from tuibench.workload.program import Program
+from tuibench.workload.values import GROUP_DIGITS, Digits
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
@@ -196,6 +198,46 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         return [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
 
 
+DATA_SETS = {
+    "sbtest": ("workload.sbtest", "Sbtest"),
+    "bulk": ("workload.sbtest", "BulkInsertTables"),
+    "tpcc": ("workload.tpcc", "Tpcc"),
+    "slap": ("slap.sql", "SlapTable"),
+    "ycsb": ("workload.benchmarks", "Ycsb"),
+    "tatp": ("workload.benchmarks", "Tatp"),
+    "smallbank": ("workload.benchmarks", "SmallBank"),
+    "ibench": ("workload.benchmarks", "InsertBenchmark"),
+    "none": ("workload.sbtest", "NoTables"),
+}
+"""Module and class of each data set, which is imported when it is needed."""
+
+DEFAULT_PROFILES = {
+    "sbtest": "oltp_read_write",
+    "bulk": "bulk_insert",
+    "tpcc": "tpcc",
+    "slap": "slap",
+    "ycsb": "ycsb.a",
+    "tatp": "tatp",
+    "smallbank": "smallbank",
+    "ibench": "ibench.li1",
+}
+"""The default profile of each data set."""
+
+
+def data_set_class(name: str, source: str) -> type[DataSet]:
+    """The data set with this name; `source` names the profile in errors. Raises UsageError."""
+    if name not in DATA_SETS:
+        raise UsageError(f"{source}: data_set: unknown data set '{name}'", did_you_mean(name, DATA_SETS))
+    module, cls = DATA_SETS[name]
+    found: type[DataSet] = getattr(import_module(f"tuibench.{module}"), cls)
+    return found
+
+
+def build_data_set(program: Program) -> DataSet:
+    made = data_set_class(program.data_set, program.profile).from_options(program.options)
+    return made.without_rows() if program.empty else made
+
+
 _ENGINE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -263,33 +305,15 @@ class RandomCharacters:
         return [block[start : start + length] for start in range(0, count * length, length)]
 
 
-class ConstantField(NamedTuple):
-    """The same bytes in every row."""
-
-    bytes: bytes
-
-
 class NumberField(NamedTuple):
-    """An integer as text with this width."""
+    """An integer as text with this width, or as four bytes, little-endian."""
 
     width: int
+    is_binary: bool = False
 
 
-class Int32Field(NamedTuple):
-    """An integer as four bytes, little-endian."""
-
-
-class DigitGroupsField(NamedTuple):
-    """Groups of random digits, separated by dashes."""
-
-    groups: int
-
-    @property
-    def size(self) -> int:
-        return self.groups * (GROUP_DIGITS + 1) - 1
-
-
-RowField = ConstantField | NumberField | Int32Field | DigitGroupsField
+RowField = bytes | NumberField | Digits[int]
+"""A part of a row: the same bytes in every row, an integer, random digits."""
 
 
 class DigitRows:
@@ -298,7 +322,7 @@ class DigitRows:
     def __init__(self, parts: Sequence[RowField], stream: Random) -> None:
         self._digits = RandomCharacters.of(DIGITS, stream)
         self._fixed: dict[int, int] = {}
-        self._numbers: list[tuple[int, NumberField | Int32Field]] = []
+        self._numbers: list[tuple[int, NumberField]] = []
         self.row_bytes = 0
         for part in parts:
             self.row_bytes += self._place(part, self.row_bytes)
@@ -306,16 +330,16 @@ class DigitRows:
     def _place(self, part: RowField, place: int) -> int:
         """Add the part's constant bytes; return its width."""
         match part:
-            case ConstantField(bytes=constant):
-                self._fixed.update(enumerate(constant, place))
-                return len(constant)
-            case DigitGroupsField() as groups:
-                for dash in range(GROUP_DIGITS, groups.size, GROUP_DIGITS + 1):
+            case bytes():
+                self._fixed.update(enumerate(part, place))
+                return len(part)
+            case Digits(most_characters=width):
+                for dash in range(GROUP_DIGITS, width, GROUP_DIGITS + 1):
                     self._fixed[place + dash] = ord("-")
-                return groups.size
-            case NumberField() | Int32Field():
+                return width
+            case NumberField(width=width):
                 self._numbers.append((place, part))
-                return part.width if isinstance(part, NumberField) else 4
+                return width
 
     def rows(self, *numbers: Sequence[int]) -> bytearray:
         """One row per number; `numbers` has a sequence for each number column."""
@@ -324,18 +348,14 @@ class DigitRows:
         block = self._digits.take(count * width)
         for place, byte in self._fixed.items():
             block[place::width] = bytes((byte,)) * count
-        for (place, kind), column in zip(self._numbers, numbers, strict=True):
-            text, size = _encode_numbers(kind, column)
+        for (place, (size, is_binary)), column in zip(self._numbers, numbers, strict=True):
+            if is_binary:
+                text = struct.pack(f"<{count}i", *column)
+            else:
+                text = ((f"%{size}d" * count) % tuple(column)).encode()
             for offset in range(size):
                 block[place + offset :: width] = text[offset::size]
         return block
-
-
-def _encode_numbers(kind: NumberField | Int32Field, column: Sequence[int]) -> tuple[bytes, int]:
-    """An encoded column of numbers, and the width of each."""
-    if isinstance(kind, Int32Field):
-        return struct.pack(f"<{len(column)}i", *column), 4
-    return ((f"%{kind.width}d" * len(column)) % tuple(column)).encode(), kind.width
 
 
 ColumnScalar = int | bytes | None

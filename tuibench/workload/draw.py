@@ -3,28 +3,18 @@
 An expression becomes a function of a list of values. `+` concatenates texts; `/` is exact division, `//` and
 `%` are integer division and remainder; list indexes start at 0.
 
-Random numbers are used in the order of the draws: a change of the order, or of the count of numbers per draw,
-changes every run of a seed.
+Random numbers are used in the order of the draws: a change of the order changes every run of a seed.
 """
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import count
 from operator import itemgetter
 from random import Random
 from typing import Any, assert_never
 
 from tuibench.errors import UsageError
-from tuibench.workload.distributions import (
-    GROUP_DIGITS,
-    digit_groups_draw,
-    key_draw,
-    nurand_constant,
-    nurand_draw,
-    unique_draw,
-)
 from tuibench.workload.expressions import (
     Conditional,
     Constant,
@@ -38,13 +28,14 @@ from tuibench.workload.expressions import (
     map_subexpressions,
     substitute,
 )
-from tuibench.workload.program import (
-    CONNECTION,
+from tuibench.workload.program import CONNECTION, Bind, RepeatedPart, Statement
+from tuibench.workload.values import (
     INTEGER_LIMIT,
     MAX_BOUND_CHARACTERS,
     MAX_CHARACTERS,
     MAX_DECIMAL_DIGITS,
     MAX_ITEMS,
+    PRECISION,
     TOO_DEEP,
     TOO_LARGE_DECIMAL,
     TOO_LONG,
@@ -52,27 +43,15 @@ from tuibench.workload.program import (
     TOO_MANY_DIGITS,
     TOO_MANY_ITEMS,
     TOO_MUCH_BOUND,
-    Bind,
     Bound,
-    Chance,
-    DecimalRange,
-    Digits,
     Draw,
     Formula,
-    Key,
     LimitError,
-    ListDraw,
-    Nurand,
-    RepeatedPart,
-    Serial,
-    Statement,
+    List,
     Sum,
-    Unique,
     Value,
+    with_operands,
 )
-
-PRECISION = 28
-"""The digits of a calculated decimal number: Python's default."""
 
 TOO_LONG_QUOTIENT = f"a quotient has more than {PRECISION} digits"
 
@@ -359,33 +338,19 @@ class DrawSource:
         """Substitute this connection's number in the expression."""
         return fold_constants(substitute(expression, self._given))
 
-    def function(self, expression: Expression, places: Mapping[str, int]) -> Evaluate:
-        return compile_expression(self.resolve(expression), places)
+    def function(self, bound: Bound, places: Mapping[str, int]) -> Evaluate:
+        expression = Constant(bound) if isinstance(bound, int) else self.resolve(bound)
+        return compile_expression(expression, places)
 
     def bound(self, bound: Bound) -> int:
         return bound if isinstance(bound, int) else int(constant_value(self.resolve(bound)))
 
-    def draw(self, value: Draw) -> Callable[[], Any]:
+    def draw(self, value: Draw[Bound]) -> Callable[[], Any]:
         """The function that generates the value."""
-        numbers = self.numbers
-        match value:
-            case Key(low=low, high=high, distribution=distribution):
-                first = self.bound(low)
-                return key_draw(distribution, first, max(first, self.bound(high)), numbers)
-            case Digits(groups=groups):
-                return digit_groups_draw(groups, numbers)
-            case Nurand():
-                return nurand_draw(value, nurand_constant(self._seed, value), numbers)
-            case DecimalRange():
-                return _decimal_draw(value, numbers)
-            case Chance(percent=percent):
-                return _chance_draw(percent / 100, numbers)
-            case Serial(first=first):
-                return count(first).__next__
-            case Unique(connections=connections):
-                return unique_draw(self._seed, self._connection, connections)
-            case _:
-                assert_never(value)
+        own = with_operands(
+            value, lambda kind, operand: operand if kind == "percent" else self.bound(operand)
+        )
+        return own.function(self.numbers, self._seed, self._connection)
 
 
 def sum_evaluator(value: Sum, places: Mapping[str, int]) -> Evaluate:
@@ -395,17 +360,6 @@ def sum_evaluator(value: Sum, places: Mapping[str, int]) -> Evaluate:
         place = terms[0]
         return lambda row: row[place] + constant
     return lambda row: sum((row[term] for term in terms), constant)
-
-
-def _decimal_draw(value: DecimalRange, numbers: Random) -> Callable[[], Decimal]:
-    random, unit = numbers.random, 10**value.places
-    low, amounts = value.low * unit, (value.high - value.low) * unit + 1
-    return lambda: Decimal(low + int(random() * amounts)).scaleb(-value.places)
-
-
-def _chance_draw(share: float, numbers: Random) -> Callable[[], bool]:
-    random = numbers.random
-    return lambda: random() < share
 
 
 BoundValues = tuple[Any, ...]
@@ -442,12 +396,12 @@ def characters(values: Iterable[Any]) -> int:
 def drawn_characters(value: Value) -> int:
     """The most characters of a variable's value."""
     match value:
-        case Digits(groups=groups):
-            return groups * (GROUP_DIGITS + 1)
         case Formula():
             return MAX_CHARACTERS
-        case _:
+        case Sum():
             return 0
+        case _:
+            return value.most_characters
 
 
 def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource) -> Evaluate:
@@ -457,7 +411,7 @@ def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource)
             return sum_evaluator(value, places)
         case Formula(expression=expression):
             return source.function(expression, places)
-        case ListDraw(of=of, count=count, ordered=ordered):
+        case List(of=of, count=count, ordered=ordered):
             draw, times = source.draw(of), source.function(count, places)
             return _list_draw(draw, times, ordered)
         case _:

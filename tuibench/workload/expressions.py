@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from tuibench.errors import UsageError, did_you_mean
-from tuibench.workload.language import ProfileOption
+from tuibench.workload.options import ProfileOption
 
 Scalar = bool | int | str | None
 

@@ -5,7 +5,7 @@ for any number of workers. A connection that reconnects must keep its generator:
 and unique numbers. This module does no I/O.
 
 Static transactions: all calls are known before the first is sent, and steps are independent;
-`distributions.ProgramLayout` determines which they are. This is a hot path: it runs for every statement of
+`program.ProgramLayout` determines which they are. This is a hot path: it runs for every statement of
 sysbench's tests, so each step is compiled to closures once, and has its own short list of variables.
 
 Interactive transactions have shared variables, loops, conditions, captured rows, rollback. One is a Python
@@ -65,7 +65,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from tuibench.errors import RunError, UsageError
-from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import (
     EVALUATION_ERRORS,
     BindRow,
@@ -85,6 +84,15 @@ from tuibench.workload.draw import (
 from tuibench.workload.expressions import is_constant
 from tuibench.workload.program import (
     CONNECTION,
+    Program,
+    ProgramLayout,
+    ProgramStep,
+    Statement,
+    Transaction,
+    Turns,
+    all_steps,
+)
+from tuibench.workload.values import (
     MAX_BOUND_CHARACTERS,
     MAX_CHARACTERS,
     MAX_DRAWN_CHARACTERS,
@@ -92,19 +100,13 @@ from tuibench.workload.program import (
     TOO_MUCH_DRAWN,
     Formula,
     LimitError,
-    ListDraw,
-    Program,
-    ProgramStep,
-    Statement,
+    List,
     Sum,
-    Transaction,
-    Turns,
-    all_steps,
     checked_bytes,
     checked_text,
 )
 
-DERIVED_VALUES = (Sum, Formula, ListDraw)
+DERIVED_VALUES = (Sum, Formula, List)
 
 Call = tuple[int, tuple[Any, ...]]
 """A flat statement's index (see `flat_statements`) and the values of its placeholders."""

@@ -1,242 +1,30 @@
-"""The profile language: schema of the TOML file, options, decoding, errors.
+"""The profile language: schema of the TOML file, decoding, errors; texts of generated profiles.
 
-`checker` checks the semantics (defined names, matching placeholders). An `Operand` is a number or an
-expression of options, lists and variables. Names of options may use `-` or `_`; values are texts from a
-command line or typed values from a plan. Errors name file, key and the nearest valid name.
+`checker` checks the semantics (defined names, matching placeholders). Errors name file, key and the nearest
+valid name.
 """
 
+import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
 
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.plan import PLAN_COMMANDS, OptionValue
-
-OptionType = Literal["integer", "number", "flag", "text", "choice"]
-
-FLAG_WORDS = {
-    "on": True,
-    "true": True,
-    "yes": True,
-    "1": True,
-    "": True,
-    "off": False,
-    "false": False,
-    "no": False,
-    "0": False,
-}
-"""Spellings of a flag's value; as in sysbench, an option without a value is on."""
-
-
-class ProfileOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One option. `minimum` and `maximum` are inclusive; `choices` applies to the type "choice"."""
-
-    type: OptionType
-    default: OptionValue
-    help: str
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-
-
-def canonical_name(name: str) -> str:
-    """The canonical name of an option: `table_size` for `--table-size`."""
-    return name.lstrip("-").replace("-", "_").lower()
-
-
-def command_line_name(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def resolve_options(
-    known: Mapping[str, ProfileOption], given: Mapping[str, object]
-) -> dict[str, OptionValue]:
-    """All options with their values: the given ones, checked, and the defaults of the others.
-
-    Raises UsageError for an unknown name, an invalid value, or a value out of range.
-    """
-    values = {name: option.default for name, option in known.items()}
-    for written, value in given.items():
-        name = canonical_name(written)
-        if name not in known:
-            option = command_line_name(name)
-            valid = map(command_line_name, (*known, *PLAN_COMMANDS["run"].options))
-            raise UsageError(f"unknown option {option}", did_you_mean(option, valid))
-        values[name] = parse_option_value(name, known[name], value)
-    return values
-
-
-def parse_option_value(name: str, option: ProfileOption, value: object) -> OptionValue:
-    """A value converted to the option's type. Raises UsageError if it is invalid."""
-    read_kind: dict[OptionType, Callable[[object], OptionValue]] = {
-        "integer": _integer,
-        "number": _number,
-        "flag": _flag,
-        "text": _text,
-        "choice": _text,
-    }
-    try:
-        result = read_kind[option.type](value)
-    except (ValueError, OverflowError):
-        raise UsageError(f"{command_line_name(name)}: '{value}' is not {_EXPECTED[option.type]}") from None
-    _check_limits(name, option, result)
-    return result
-
-
-_EXPECTED = {
-    "integer": "an integer",
-    "number": "a number",
-    "flag": "on or off",
-    "text": "a text",
-    "choice": "a text",
-}
-
-
-def _integer(value: object) -> int:
-    if isinstance(value, str):
-        return int(value.replace(",", ""))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError(value)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(value)
-    number = float(value)
-    if number - number != 0:
-        raise ValueError(value)
-    return number
-
-
-def _flag(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower()
-    if word not in FLAG_WORDS:
-        raise ValueError(value)
-    return FLAG_WORDS[word]
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(value)
-    return value
-
-
-def _check_limits(name: str, option: ProfileOption, value: OptionValue) -> None:
-    if option.choices and value not in option.choices:
-        raise UsageError(
-            f"{command_line_name(name)}: '{value}' is unknown",
-            did_you_mean(str(value), option.choices),
-        )
-    if isinstance(value, str | bool):
-        return
-    if option.minimum is not None and value < option.minimum:
-        raise UsageError(
-            f"{command_line_name(name)}: {value} is too small", f"at least {option.minimum:,.10g}"
-        )
-    if option.maximum is not None and value > option.maximum:
-        raise UsageError(
-            f"{command_line_name(name)}: {value} is too large", f"at most {option.maximum:,.10g}"
-        )
-
-
-def integer_option(default: int, text: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> ProfileOption:
-    return ProfileOption(type="integer", default=default, help=text, minimum=minimum, maximum=maximum)
-
-
-def flag_option(default: bool, text: str) -> ProfileOption:
-    return ProfileOption(type="flag", default=default, help=text)
-
-
-Operand = int | str
+from tuibench.model.plan import OptionValue
+from tuibench.workload.options import OptionType, ProfileOption
+from tuibench.workload.values import Draw, List, Operand
 
 
 class StrictStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file. Unknown keys are errors."""
 
 
-class KeyValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="key"):
-    """A key from `low` to `high`, distributed by --rand-type."""
-
-    low: Operand = 1
-    high: Operand
-
-
-class UniformValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="uniform"):
-    """An integer from `low` to `high`, uniformly distributed."""
-
-    low: Operand = 1
-    high: Operand
-
-
-class NurandValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="nurand"):
-    """TPC-C's non-uniform NURand(a, low, high). `loaded_c` is the constant used for loading last names."""
-
-    a: Operand
-    low: Operand
-    high: Operand
-    loaded_c: Operand | None = None
-
-
-class DecimalValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="decimal"):
-    """An exact number from `low` to `high` with `places` decimals."""
-
-    low: Operand
-    high: Operand
-    places: int = 2
-
-
-class DigitsValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="digits"):
-    """Groups of eleven random digits joined by `-`: ten for sbtest's c, five for its pad."""
-
-    groups: int
-
-
-class ChanceValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="chance"):
-    """True with a probability of `percent`."""
-
-    percent: float | str
-
-
-class SerialValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="serial"):
-    """A counter per connection."""
-
-    first: int = 1
-
-
-class UniqueValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="unique"):
-    """A signed 32-bit number, unique in the run."""
-
-
-DrawValue = (
-    KeyValue
-    | UniformValue
-    | NurandValue
-    | DecimalValue
-    | DigitsValue
-    | ChanceValue
-    | SerialValue
-    | UniqueValue
-)
-
-
-class ListValue(StrictStruct, frozen=True, kw_only=True, tag_field="make", tag="list"):
-    """A list of `count` values of one generator; ascending if `ordered`."""
-
-    of: DrawValue
-    count: Operand
-    ordered: bool = False
-
-
-DrawSpec = DrawValue | ListValue
-LetSpec = DrawSpec | str | int | float | bool
+LetSpec = Draw[Operand] | List[Operand] | str | int | float | bool
 """A generator, or an expression of variables defined before."""
 
 
@@ -339,7 +127,8 @@ ELEMENTS = {
 }
 """Types of the tables with user-defined keys, to locate errors."""
 
-DRAW_KINDS = {make.__struct_config__.tag: make for make in get_args(DrawSpec)}
+_KINDS: tuple[Any, ...] = (*map(get_origin, get_args(Draw)), List)
+KINDS = {str(kind.__struct_config__.tag): kind for kind in _KINDS}
 """The generators by the value of `make`."""
 
 
@@ -353,7 +142,7 @@ def key_names() -> frozenset[str]:
         StatementText,
         PartText,
         ProfileOption,
-        *DRAW_KINDS.values(),
+        *KINDS.values(),
     )
     return frozenset(name for table in tables for name in table.__struct_fields__) | {"make"}
 
@@ -432,7 +221,23 @@ def _hint(message: str) -> str:
 def _valid_names(message: str) -> frozenset[str]:
     if "unknown field" in message:
         return key_names()
-    return frozenset({*map(str, DRAW_KINDS), *get_args(OptionType), "weight", "deck"})
+    return frozenset({*KINDS, *get_args(OptionType), "weight", "deck"})
+
+
+def toml_text(text: str) -> str:
+    """A text in a profile."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def generator_text(make: Draw[Operand]) -> str:
+    """A generator in a profile, without the keys that have their default."""
+    defaults = {field.name: field.default for field in msgspec.structs.fields(make)}
+    keys = (
+        f"{name} = {toml_text(value) if isinstance(value, str) else value}"
+        for name, value in msgspec.to_builtins(make).items()
+        if value != defaults.get(name, msgspec.NODEFAULT)
+    )
+    return f"{{ {', '.join(keys)} }}"
 
 
 class ProfileErrorReporter:

@@ -1,10 +1,7 @@
 """Compiled programs: a serialisable structure that an engine runs without TOML and options.
 
 Options and lists are resolved, steps that never run are omitted, each statement has its SQL for every table.
-Weights can be changed during a run. `distributions` and `draw` implement the values.
-
-The limits of values are the same in both engines (`native/src/values/limits.rs`): without them a server or a
-profile could fill the memory. `docs/profiles.md` lists them.
+Weights can be changed during a run.
 
 SQL text: a `?` or a delimiter in quotes or comments has no meaning. Comments that the server executes (`/*! …
 */`, MariaDB's `/*M! … */`) are SQL.
@@ -19,176 +16,8 @@ import msgspec
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
-from tuibench.workload.expressions import Expression
-
-MAX_INTEGER_DIGITS = 38
-INTEGER_LIMIT = 10**MAX_INTEGER_DIGITS
-
-MAX_DECIMAL_DIGITS = 100
-"""Digits of a decimal number before the point, and after it."""
-
-MAX_CHARACTERS = 1_000_000
-"""Characters of a text, or bytes."""
-
-MAX_ITEMS = 100_000
-"""Items of a list, values of a captured result, repetitions of a step or a part."""
-
-MAX_CAPTURED_BYTES = 1 << 24
-"""The response to a statement that captures."""
-
-MAX_BOUND_CHARACTERS = 1 << 24
-"""The texts among a statement's values."""
-
-MAX_DRAWN_CHARACTERS = 1 << 26
-"""The texts among the values of the statements that are drawn before the first of them is sent."""
-
-TOO_MANY_DIGITS = f"a whole number has more than {MAX_INTEGER_DIGITS} digits"
-TOO_LARGE_DECIMAL = f"a decimal number has more than {MAX_DECIMAL_DIGITS} digits before or after the point"
-TOO_LONG = f"a text has more than {MAX_CHARACTERS:,} characters"
-TOO_MANY_BYTES = f"a value has more than {MAX_CHARACTERS:,} bytes"
-TOO_MANY_ITEMS = f"a list has more than {MAX_ITEMS:,} items"
-TOO_MANY_VALUES = f"a captured result has more than {MAX_ITEMS:,} values"
-TOO_MANY_REPETITIONS = f"a step is repeated more than {MAX_ITEMS:,} times"
-TOO_DEEP = "an item of a list is a list of lists"
-TOO_MUCH_BOUND = f"the texts of a statement have more than {MAX_BOUND_CHARACTERS:,} characters"
-TOO_MUCH_DRAWN = f"the texts of a transaction have more than {MAX_DRAWN_CHARACTERS:,} characters"
-
-
-class LimitError(ValueError):
-    """A value exceeds its limit."""
-
-
-def checked_text(value: str) -> str:
-    if len(value) > MAX_CHARACTERS:
-        raise LimitError(TOO_LONG)
-    return value
-
-
-def checked_bytes(value: bytes) -> bytes:
-    if len(value) > MAX_CHARACTERS:
-        raise LimitError(TOO_MANY_BYTES)
-    return value
-
-
-class Uniform(msgspec.Struct, frozen=True, tag="uniform"):
-    """Uniform distribution."""
-
-
-class Gaussian(msgspec.Struct, frozen=True, tag="gaussian"):
-    """The mean of `iterations` uniform values."""
-
-    iterations: int
-
-
-class Special(msgspec.Struct, frozen=True, tag="special"):
-    """sysbench's default: `hot_share` of the values are in the middle `hot_width` of the keys.
-
-    Both are shares from 0 to 1; the other values are the mean of `iterations` uniform ones.
-    """
-
-    iterations: int
-    hot_width: float
-    hot_share: float
-
-
-class Pareto(msgspec.Struct, frozen=True, tag="pareto"):
-    """Self-similar: the first `h` of the keys get 1 - h of the accesses."""
-
-    h: float
-
-
-class Zipfian(msgspec.Struct, frozen=True, tag="zipfian"):
-    """Key number i has a frequency proportional to 1 / i ** exponent."""
-
-    exponent: float
-
-
-Distribution = Uniform | Gaussian | Special | Pareto | Zipfian
-
-Bound = int | Expression
-"""A number, or an expression of the connection's number."""
-
-
-class Key(msgspec.Struct, frozen=True, tag="key"):
-    """An integer from low to high, inclusive."""
-
-    low: Bound
-    high: Bound
-    distribution: Distribution
-
-
-class Nurand(msgspec.Struct, frozen=True, tag="nurand"):
-    """TPC-C's NURand(a, low, high). Its constant C comes from the run's seed, the same for all connections.
-
-    `loaded_c` is the constant used for loading; C then has the distance from it that TPC-C requires for last
-    names (2.1.6.1). None for any C.
-    """
-
-    a: int
-    low: int
-    high: int
-    loaded_c: int | None = None
-
-
-class DecimalRange(msgspec.Struct, frozen=True, tag="decimal"):
-    """An exact number from low to high, inclusive, with `places` decimals."""
-
-    low: int
-    high: int
-    places: int
-
-
-class Digits(msgspec.Struct, frozen=True, tag="digits"):
-    """Groups of eleven random digits joined by `-`."""
-
-    groups: int
-
-
-class Chance(msgspec.Struct, frozen=True, tag="chance"):
-    """True with a probability of `percent`."""
-
-    percent: float
-
-
-class Serial(msgspec.Struct, frozen=True, tag="serial"):
-    """A counter per connection."""
-
-    first: int
-
-
-class Unique(msgspec.Struct, frozen=True, tag="unique"):
-    """A signed 32-bit number, unique in the run, in pseudo-random order.
-
-    The numbers are divided among `connections`; connections added during the run have a few million each.
-    """
-
-    connections: int
-
-
-class ListDraw(msgspec.Struct, frozen=True, tag="list"):
-    """A list of `count` values, ascending if `ordered`."""
-
-    of: "Draw"
-    count: Expression
-    ordered: bool
-
-
-class Sum(msgspec.Struct, frozen=True, tag="sum"):
-    """The sum of variables and a constant: the most frequent formula, with the fastest evaluation."""
-
-    variables: tuple[str, ...]
-    constant: int
-
-
-class Formula(msgspec.Struct, frozen=True, tag="formula"):
-    """Any expression of other variables."""
-
-    expression: Expression
-
-
-Draw = Key | Nurand | DecimalRange | Digits | Chance | Serial | Unique
-Value = Draw | ListDraw | Sum | Formula
-
+from tuibench.workload.expressions import Expression, variable_names
+from tuibench.workload.values import Formula, List, Sum, Value
 
 MAX_DECK_CARDS = 10_000
 """Maximum number of cards in a deck."""
@@ -400,6 +229,74 @@ def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
     if statement.part is not None:
         sql = sql.replace(f"{{{statement.part.field}}}", statement.part.text)
     return FlatStatement(statement.name, statement.cls, sql, statement.prepared, statement.captures)
+
+
+class ProgramLayout:
+    """The layout of a program, which the generators of all connections share.
+
+    `statements` is its flat list, `steps` are those of all transactions. `are_static` says for each
+    transaction whether its steps depend neither on each other nor on captured rows.
+
+    Statements are looked up by identity: they must belong to this program, or to a copy with other weights.
+    """
+
+    def __init__(self, program: Program) -> None:
+        indexes = flat_indexes(program)
+        self.statements: tuple[FlatStatement, ...] = tuple(indexes)
+        self.tables = len(program.tables)
+        self.steps = [step for each in program.transactions for step in all_steps(each.steps)]
+        self.are_static = [all(map(_is_static, each.steps)) for each in program.transactions]
+        self.names_tables = any(step.table is not None for step in self.steps)
+        self._first = {
+            id(statement): indexes[flat_of(statement)] for step in self.steps for statement in step.statements
+        }
+
+    def first(self, statement: Statement) -> int:
+        """The flat index of a statement for the first table."""
+        return self._first[id(statement)]
+
+
+def _is_static(step: ProgramStep) -> bool:
+    return (
+        isinstance(step.repeat, int)
+        and step.when is step.each is None
+        and not (step.index or step.steps or step.rollback)
+        and not any(statement.captures for statement in step.statements)
+        and not any(isinstance(value, List) for value in step.let.values())
+        and (step.table is None or set(variable_names(step.table)) <= {CONNECTION})
+        and _used_variables(step) <= {*step.let, CONNECTION}
+    )
+
+
+def _used_variables(step: ProgramStep) -> set[str]:
+    """The variables that a step's formulas and statements use, without those of parts."""
+    used: set[str] = set()
+    for value in step.let.values():
+        used |= _variables_of_value(value)
+    for statement in step.statements:
+        used |= _bound_variables(statement.bind)
+        if statement.part is not None:
+            inner = _bound_variables(statement.part.bind).union(
+                *map(_variables_of_value, statement.part.let.values())
+            )
+            used |= inner - set(statement.part.let)
+    return used
+
+
+def _variables_of_value(value: object) -> set[str]:
+    match value:
+        case Formula(expression=expression):
+            return set(variable_names(expression))
+        case List(count=count):
+            return set() if isinstance(count, int) else set(variable_names(count))
+        case Sum(variables=variables):
+            return set(variables)
+        case _:
+            return set()
+
+
+def _bound_variables(bind: tuple[str | Expression, ...]) -> set[str]:
+    return {name for one in bind for name in ([one] if isinstance(one, str) else variable_names(one))}
 
 
 MAX_WEIGHT = 1_000_000_000

@@ -7,7 +7,7 @@ connections can fill one table.
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from random import Random
 from typing import ClassVar
@@ -15,14 +15,10 @@ from typing import ClassVar
 import msgspec
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload import distributions
 from tuibench.workload.dataset import (
     ENGINE_OPTION,
-    ConstantField,
     DataSet,
-    DigitGroupsField,
     DigitRows,
-    Int32Field,
     NumberField,
     RowField,
     RowFormat,
@@ -30,9 +26,8 @@ from tuibench.workload.dataset import (
     engine_name,
     insert_statement,
 )
-from tuibench.workload.distributions import C_GROUPS, PAD_GROUPS, KeyDraw, key_draw
-from tuibench.workload.language import ProfileOption, flag_option, integer_option
-from tuibench.workload.program import Distribution
+from tuibench.workload.options import ProfileOption, flag_option, integer_option
+from tuibench.workload.values import C_GROUPS, PAD_GROUPS, Digits, Distribution, distributed
 
 COLUMN_NAMES = ("id", "k", "c", "pad")
 
@@ -42,7 +37,9 @@ class SbtestRows:
 
     parameters = "iiss"
 
-    def __init__(self, row_format: RowFormat, number_width: int, draw_k: KeyDraw, stream: Random) -> None:
+    def __init__(
+        self, row_format: RowFormat, number_width: int, draw_k: Callable[[], int], stream: Random
+    ) -> None:
         self._row_format = row_format
         self._layout = DigitRows(_row_fields(row_format, number_width), stream)
         self._draw_k = draw_k
@@ -64,20 +61,15 @@ class SbtestRows:
 
 
 def _row_fields(row_format: RowFormat, width: int) -> list[RowField]:
-    c, pad = DigitGroupsField(C_GROUPS), DigitGroupsField(PAD_GROUPS)
+    c, pad = Digits[int](groups=C_GROUPS), Digits[int](groups=PAD_GROUPS)
+    number, binary = NumberField(width), NumberField(4, is_binary=True)
     parts: dict[RowFormat, list[RowField]] = {
-        RowFormat.SQL: [
-            *(ConstantField(b"("), NumberField(width), ConstantField(b","), NumberField(width)),
-            *(ConstantField(b",'"), c, ConstantField(b"','"), pad, ConstantField(b"'),")),
-        ],
-        RowFormat.TABBED: [
-            *(NumberField(width), ConstantField(b"\t"), NumberField(width), ConstantField(b"\t")),
-            *(c, ConstantField(b"\t"), pad, ConstantField(b"\n")),
-        ],
+        RowFormat.SQL: [b"(", number, b",", number, b",'", c, b"','", pad, b"'),"],
+        RowFormat.TABBED: [number, b"\t", number, b"\t", c, b"\t", pad, b"\n"],
         # Each value has a zero prefix (not null, not default), each text its length.
         RowFormat.BULK: [
-            *(ConstantField(b"\0"), Int32Field(), ConstantField(b"\0"), Int32Field()),
-            *(ConstantField(bytes((0, c.size))), c, ConstantField(bytes((0, pad.size))), pad),
+            *(b"\0", binary, b"\0", binary),
+            *(bytes((0, c.most_characters)), c, bytes((0, pad.most_characters)), pad),
         ],
     }
     return parts[row_format]
@@ -119,7 +111,7 @@ class NumberedTables(DataSet, frozen=True, kw_only=True):
 
 
 class Sbtest(NumberedTables, frozen=True, kw_only=True):
-    """The tables of one run, with `table_size` rows each; keys are drawn up to --table-size."""
+    """The tables of one run, with `table_size` rows each. `keys` are up to --table-size, and `k` is one."""
 
     table_size: int
     keys: int
@@ -127,7 +119,7 @@ class Sbtest(NumberedTables, frozen=True, kw_only=True):
     secondary: bool
     create_secondary: bool
     table_options: str
-    distribution: Distribution
+    k: Distribution[int]
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "tables": integer_option(1, "number of tables", minimum=1, maximum=MAX_TABLES),
@@ -164,7 +156,7 @@ class Sbtest(NumberedTables, frozen=True, kw_only=True):
             create_secondary=bool(values["create_secondary"]),
             engine=engine_name(values["mysql_storage_engine"]),
             table_options=str(values["mysql_table_options"]),
-            distribution=distributions.chosen_distribution(values),
+            k=distributed(values, 1, int(values["table_size"])),
         )
 
     def without_rows(self) -> "Sbtest":
@@ -208,7 +200,7 @@ class Sbtest(NumberedTables, frozen=True, kw_only=True):
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> SbtestRows:
         """A source of rows in a format, with values from `stream`."""
         return SbtestRows(
-            row_format, len(str(self.table_size)), key_draw(self.distribution, 1, self.keys, stream), stream
+            row_format, len(str(self.table_size)), self.k.function(stream, seed=0, connection=0), stream
         )
 
     def prepare_command(self, profile: str) -> str:

@@ -15,13 +15,11 @@ from tuibench import files, installation, sanitize
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 from tuibench.workload import compiler
-from tuibench.workload.language import (
+from tuibench.workload.language import Profile, StatementText, StepText, TransactionText
+from tuibench.workload.options import (
+    THREADS,
     OptionType,
-    Profile,
     ProfileOption,
-    StatementText,
-    StepText,
-    TransactionText,
     canonical_name,
     parse_option_value,
 )
@@ -82,7 +80,7 @@ def native_settings(
     general: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """A script in the form of the native engine; `general` are options of sysbench itself."""
-    threads = int(options.get(compiler.THREADS, 1))
+    threads = int(options.get(THREADS, 1))
     shared = {name: option.default for name, option in compiler.SHARED_OPTIONS.items()} | {
         name: value for name, value in options.items() if name in compiler.SHARED_OPTIONS
     }
@@ -224,7 +222,7 @@ def program(script: Script, options: Mapping[str, object]) -> Program:
     read = profile(script)
     if not known.options:
         # As in sysbench: a script that declares no options gets whatever is given, as text.
-        undeclared = chosen.keys() - compiler.SHARED_OPTIONS.keys() - read.options.keys() - {compiler.THREADS}
+        undeclared = chosen.keys() - compiler.SHARED_OPTIONS.keys() - read.options.keys() - {THREADS}
         text = ProfileOption(type="text", default="", help="")
         read = msgspec.structs.replace(read, options={**read.options, **dict.fromkeys(undeclared, text)})
     compiled = compiler.compile_profile(read, options)

@@ -15,6 +15,9 @@ from decimal import Decimal
 from math import ceil, floor
 from typing import NamedTuple
 
+from tuibench.workload.expressions import Expression, literal
+from tuibench.workload.values import DecimalRange, Draw, Operand, Sum, Uniform
+
 Value = int | Decimal | str
 
 _TOKEN = re.compile(
@@ -113,7 +116,7 @@ class _Builder:
             if end > place:
                 return end
         if token.kind in ("number", "text") and not self._is_kept():
-            self._add(Slot(), ((literal(token),),))
+            self._add(Slot(), ((token_value(token),),))
         else:
             self._fragments[-1] += token.text
         if token.kind != "space":
@@ -139,7 +142,7 @@ class _Builder:
             if len(inner) < 2 or any(each.kind not in ("number", "text") for each in inner):
                 return place
             self._fragments[-1] += "("
-            self._add(Slot("?"), tuple((literal(each),) for each in inner))
+            self._add(Slot("?"), tuple((token_value(each),) for each in inner))
             self._fragments[-1] += ")"
             return end + 1
         return self._take_rows(tokens, place)
@@ -187,7 +190,7 @@ def _closing(tokens: Sequence[Token], place: int) -> int:
     return len(tokens) - 1
 
 
-def literal(token: Token) -> Value:
+def token_value(token: Token) -> Value:
     """The value of a number or a quoted text."""
     if token.kind == "number":
         return int(token.text) if token.text.isdigit() else Decimal(token.text)
@@ -290,47 +293,14 @@ MIN_RELATED = 3
 MAX_INTEGER = 2**63 - 1
 
 
-class Constant(NamedTuple):
-    """The same number each time; it is written into the SQL."""
-
-    number: int | Decimal
-
-
-class IntegerRange(NamedTuple):
-    low: int
-    high: int
-
-
-class DecimalSpan(NamedTuple):
-    low: int
-    high: int
-    places: int
-
-
 class Listed(NamedTuple):
     """One of these values, with the frequency that it has in the list."""
 
     values: tuple[int | str, ...]
 
 
-class Related(NamedTuple):
-    """The value of an earlier slot plus a number."""
-
-    slot: int
-    plus: int
-
-
-class UniqueNumber(NamedTuple):
-    """A new number each time, for a key."""
-
-
-class RandomDigits(NamedTuple):
-    """Texts of digits, in groups of eleven with dashes."""
-
-    groups: int
-
-
-ValueModel = Constant | IntegerRange | DecimalSpan | Listed | Related | UniqueNumber | RandomDigits
+ValueModel = Expression | Sum | Listed | Draw[Operand]
+"""A constant, the value of an earlier slot plus a number, a list, or a generator."""
 
 
 def model_of(values: Sequence[Value]) -> ValueModel:
@@ -339,14 +309,14 @@ def model_of(values: Sequence[Value]) -> ValueModel:
         return Listed(tuple(str(value) for value in _spread(values)))
     numbers = [value for value in values if not isinstance(value, str)]
     if len(set(numbers)) == 1:
-        return Constant(numbers[0])
+        return literal(numbers[0])
     integers = [value for value in numbers if isinstance(value, int)]
     if len(integers) < len(numbers):
         places = max(_places(value) for value in numbers)
-        return DecimalSpan(floor(min(numbers)), ceil(max(numbers)), min(places, 10))
+        return DecimalRange(low=floor(min(numbers)), high=ceil(max(numbers)), places=min(places, 10))
     if len(set(integers)) <= FEW_SHARE * len(integers) or max(integers) > MAX_INTEGER:
         return Listed(tuple(int(value) for value in _spread(integers)))
-    return IntegerRange(min(integers), max(integers))
+    return Uniform(low=min(integers), high=max(integers))
 
 
 def _places(value: int | Decimal) -> int:

@@ -27,9 +27,8 @@ from tuibench.workload.dataset import (
     SizeCheck,
     engine_name,
 )
-from tuibench.workload.distributions import nurand_draw
-from tuibench.workload.language import ProfileOption, flag_option, integer_option
-from tuibench.workload.program import Nurand
+from tuibench.workload.options import ProfileOption, flag_option, integer_option
+from tuibench.workload.values import Nurand
 
 DISTRICTS = 10
 MIN_LINES, MAX_LINES = 5, 15
@@ -143,8 +142,8 @@ def last_name(number: int) -> bytes:
 
 def last_name_number_draw(customers: int, loaded_c: int, stream: Random) -> Callable[[], int]:
     """Generate the name numbers of customers after the first thousand; small districts have fewer names."""
-    value = Nurand(LAST_NAME_A, 0, min(customers, LAST_NAMES) - 1, loaded_c)
-    return nurand_draw(value, loaded_c, stream)
+    names = min(customers, LAST_NAMES)
+    return Nurand(a=LAST_NAME_A, low=0, high=names - 1, loaded_c=loaded_c).with_constant(loaded_c, stream)
 
 
 ORIGINAL = b"ORIGINAL"

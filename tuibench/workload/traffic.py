@@ -5,28 +5,23 @@ from its context: the column before a comparison, the columns of an INSERT, a LI
 the statement is omitted, with the reason.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from random import Random
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
+from tuibench.workload.expressions import Constant, DecimalConstant, literal
+from tuibench.workload.language import generator_text, toml_text
 from tuibench.workload.program import StatementClass, statement_class
 from tuibench.workload.templates import (
     MAX_LISTED,
-    Constant,
-    DecimalSpan,
-    IntegerRange,
     Listed,
     Observed,
-    RandomDigits,
-    Related,
     Slot,
     Template,
     Token,
-    UniqueNumber,
     Value,
     ValueModel,
     model_of,
@@ -34,6 +29,7 @@ from tuibench.workload.templates import (
     relation,
     tokens_of,
 )
+from tuibench.workload.values import DecimalRange, Digits, Generator, Sum, Uniform, Unique
 
 MAX_SAMPLES = 1000
 """Observations kept per kind; more are sampled evenly."""
@@ -133,7 +129,7 @@ def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ..
                 continue
             values = [rows[0][0] for rows in seen]
             model = _related(earlier, values) or model_of(values)
-            if all(isinstance(value, int) for value in values) and not isinstance(model, Constant | Related):
+            if all(isinstance(value, int) for value in values) and not isinstance(model, Constant | Sum):
                 earlier.append((number, values))
             slots.append(SlotModel((model,)))
             number += 1
@@ -141,14 +137,19 @@ def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ..
     return tuple(made)
 
 
-def _related(earlier: Sequence[tuple[int, list[Value]]], values: Sequence[Value]) -> Related | None:
+def _related(earlier: Sequence[tuple[int, list[Value]]], values: Sequence[Value]) -> Sum | None:
     if len(set(values)) == 1:
         return None
     for number, before in reversed(earlier[-LOOK_BACK:]):
         plus = relation(before, values)
         if plus is not None:
-            return Related(number, plus)
+            return _plus(number, plus)
     return None
+
+
+def _plus(slot: int, number: int) -> Sum:
+    """The value of an earlier slot plus a number."""
+    return Sum((f"v{slot}",), number)
 
 
 def _list_model(row: str, width: int, seen: Sequence[tuple[tuple[Value, ...], ...]]) -> SlotModel:
@@ -322,9 +323,9 @@ class _DigestReader:
     def _mark(self, before: str) -> None:
         slot = len(self._slots)
         if before in ("LIMIT", ",", "OFFSET") and "LIMIT" in (before, self._last_keyword()):
-            self._add(SlotModel((Constant(ASSUMED_LIMIT if before != "OFFSET" else 0),)))
+            self._add(SlotModel((literal(ASSUMED_LIMIT if before != "OFFSET" else 0),)))
         elif before in ("+", "-", "SELECT"):
-            self._add(SlotModel((Constant(1),)))
+            self._add(SlotModel((literal(1),)))
         elif before == "BETWEEN":
             self._between = slot
             self._add(SlotModel((self._model(self._column),)))
@@ -342,8 +343,8 @@ class _DigestReader:
 
     def _upper_end(self, slot: int) -> ValueModel:
         (model,) = self._slots[slot].models
-        if isinstance(model, IntegerRange):
-            return Related(sum(not each.row for each in self._slots[:slot]), ASSUMED_RANGE)
+        if isinstance(model, Uniform):
+            return _plus(sum(not each.row for each in self._slots[:slot]), ASSUMED_RANGE)
         return model
 
     def _model(self, column: str, *, is_new: bool = False) -> ValueModel:
@@ -357,19 +358,19 @@ def column_model(facts: ColumnFacts, *, is_new: bool = False) -> ValueModel:
     """The values of a column: `is_new` for those that an INSERT writes."""
     if facts.data_type in _INTEGERS:
         if is_new and facts.is_key:
-            return UniqueNumber()
+            return Unique()
         if facts.low is None or facts.high is None:
-            return IntegerRange(1, 100)
-        return IntegerRange(facts.low, facts.high) if facts.low < facts.high else Constant(facts.low)
+            return Uniform(low=1, high=100)
+        return Uniform(low=facts.low, high=facts.high) if facts.low < facts.high else literal(facts.low)
     if facts.data_type in _DECIMALS:
         numbers = [float(each) for each in facts.samples] or [0.0, 1000.0]
-        return DecimalSpan(int(min(numbers)), int(max(numbers)) + 1, 2)
+        return DecimalRange(low=int(min(numbers)), high=int(max(numbers)) + 1)
     if is_new and facts.is_key:
-        return RandomDigits(max(1, min(10, facts.length // _DIGIT_GROUP)))
+        return Digits(groups=max(1, min(10, facts.length // _DIGIT_GROUP)))
     if facts.samples:
         return Listed(facts.samples[:MAX_LISTED])
     if facts.length >= _DIGIT_GROUP:
-        return RandomDigits(min(10, facts.length // _DIGIT_GROUP))
+        return Digits(groups=min(10, facts.length // _DIGIT_GROUP))
     return Listed(
         ("2025-01-01",) if facts.data_type in ("date", "datetime", "timestamp") else ("1", "2", "3")
     )
@@ -395,10 +396,6 @@ class ObservedTraffic(NamedTuple):
     summary: str
     notes: Sequence[str]
     kinds: Sequence[TransactionModel]
-
-
-def toml_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def profile_text(traffic: ObservedTraffic) -> str:
@@ -476,8 +473,8 @@ class _Body:
                 parts += self._list(f"list{self._parts}", slot)
                 continue
             (model,) = slot.models
-            if isinstance(model, Constant):
-                sql += _number_text(model.number)
+            if isinstance(model, Constant | DecimalConstant):
+                sql += _number_text(model.value)
             else:
                 sql += "?"
                 bind.append(self._bound(model, f"v{self._slots}", self.lets))
@@ -495,8 +492,8 @@ class _Body:
         pieces, bind = slot.row.split("?"), []
         sql = pieces[0]
         for number, (model, piece) in enumerate(zip(slot.models, pieces[1:], strict=True)):
-            if isinstance(model, Constant):
-                sql += _number_text(model.number)
+            if isinstance(model, Constant | DecimalConstant):
+                sql += _number_text(model.value)
             else:
                 sql += "?"
                 bind.append(self._bound(model, f"c{number}", lets))
@@ -510,32 +507,24 @@ class _Body:
     def _bound(self, model: ValueModel, name: str, lets: list[str]) -> str:
         """The value bound to a slot; its variable is added to `lets`."""
         match model:
-            case IntegerRange(low, high):
-                lets.append(f'let.{name} = {{ make = "uniform", low = {low}, high = {high} }}')
-            case DecimalSpan(low, high, places):
-                lets.append(
-                    f'let.{name} = {{ make = "decimal", low = {low}, high = {high}, places = {places} }}'
-                )
             case Listed(values):
                 listed = self._writer.add_list(values)
                 if len(values) == 1:
                     return f"{listed}[0]"
-                lets.append(f'let.{name} = {{ make = "uniform", low = 0, high = {len(values) - 1} }}')
+                lets.append(f"let.{name} = {generator_text(Uniform(low=0, high=len(values) - 1))}")
                 return f"{listed}[{name}]"
-            case Related(slot, plus):
-                return f"v{slot} + {plus}" if plus > 0 else f"v{slot} - {-plus}" if plus else f"v{slot}"
-            case UniqueNumber():
-                lets.append(f'let.{name} = {{ make = "unique" }}')
-            case RandomDigits(groups):
-                lets.append(f'let.{name} = {{ make = "digits", groups = {groups} }}')
-            case Constant(number):
+            case Sum(variables=(earlier,), constant=plus):
+                return f"{earlier} {'+' if plus > 0 else '-'} {abs(plus)}" if plus else earlier
+            case Generator():
+                lets.append(f"let.{name} = {generator_text(model)}")
+                return name
+            case Constant(value=number) | DecimalConstant(value=number):
                 return _number_text(number)
             case _:
-                assert_never(model)
-        return name
+                raise TypeError(f"{model} is no model of a value")
 
 
-def _number_text(number: int | Decimal) -> str:
+def _number_text(number: object) -> str:
     return format(number, "f") if isinstance(number, Decimal) else str(number)
 
 

@@ -1,6 +1,6 @@
 //! Decodes a program from Python: the built-in types that msgspec makes of its structs.
 //!
-//! Structs are dicts, unions have their tag as `type`. For anything unknown, the error names it, and the asyncio engine
+//! Structs are dicts, unions have their tag as `type`, values of variables as `make`. For anything unknown, the error names it, and the asyncio engine
 //! runs the program.
 
 #[cfg(feature = "lua")]
@@ -267,11 +267,14 @@ fn lets(from: &Given<'_>) -> PyResult<Lets> {
 }
 
 fn make(from: &Given<'_>) -> PyResult<Make> {
-    let tag: String = get(from, "type")?;
+    let tag: String = get(from, "make")?;
     Ok(match tag.as_str() {
         "list" => Make::Many {
             of: draw(&field(from, "of")?)?,
-            count: expression(&field(from, "count")?)?,
+            count: match bound(&field(from, "count")?)? {
+                Bound::Number(number) => Expression::Constant(Value::Int(number)),
+                Bound::Computed(expression) => expression,
+            },
             ordered: get(from, "ordered")?,
         },
         "sum" => Make::Sum { variables: get(from, "variables")?, constant: get(from, "constant")? },
@@ -281,13 +284,12 @@ fn make(from: &Given<'_>) -> PyResult<Make> {
 }
 
 fn draw(from: &Given<'_>) -> PyResult<Draw> {
-    let tag: String = get(from, "type")?;
+    let tag: String = get(from, "make")?;
+    if let Some(distribution) = Distribution::decode(&tag, from)? {
+        let (low, high) = (bound(&field(from, "low")?)?, bound(&field(from, "high")?)?);
+        return Ok(Draw::Key { low, high, distribution });
+    }
     Ok(match tag.as_str() {
-        "key" => Draw::Key {
-            low: bound(&field(from, "low")?)?,
-            high: bound(&field(from, "high")?)?,
-            distribution: Distribution::decode(&field(from, "distribution")?)?,
-        },
         "nurand" => Draw::Nurand {
             a: get(from, "a")?,
             low: get(from, "low")?,

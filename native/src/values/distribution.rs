@@ -1,9 +1,9 @@
 //! Key distributions: their parameters, how Python names them, and how keys are drawn.
 //!
-//! The formulas are those of `workload/distributions.py`, which names their sources.
+//! The formulas are those of `workload/values.py`, which names their sources.
 
 #[cfg(feature = "python")]
-use crate::python::decode::{get, unsupported, Given};
+use crate::python::decode::{get, Given};
 use crate::values::mt19937::Mt19937;
 #[cfg(feature = "python")]
 use pyo3::PyResult;
@@ -19,10 +19,9 @@ pub enum Distribution {
 
 #[cfg(feature = "python")]
 impl Distribution {
-    /// The distribution of a struct of `workload/program.py`.
-    pub fn decode(from: &Given<'_>) -> PyResult<Self> {
-        let tag: String = get(from, "type")?;
-        Ok(match tag.as_str() {
+    /// The distribution of a range of the kind `tag`; None if it is of another kind.
+    pub fn decode(tag: &str, from: &Given<'_>) -> PyResult<Option<Self>> {
+        Ok(Some(match tag {
             "uniform" => Self::Uniform,
             "gaussian" => Self::Gaussian { iterations: get(from, "iterations")? },
             "special" => Self::Special {
@@ -32,8 +31,8 @@ impl Distribution {
             },
             "pareto" => Self::Pareto { h: get(from, "h")? },
             "zipfian" => Self::Zipfian { exponent: get(from, "exponent")? },
-            _ => return Err(unsupported(format!("a distribution of the kind '{tag}'"))),
-        })
+            _ => return Ok(None),
+        }))
     }
 }
 

@@ -11,7 +11,7 @@ from tuibench.model.sweep import SweepEnvironment
 from tuibench.mysql.info import connect_with_defaults
 from tuibench.sweep.runner import read_surroundings
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 
 UNFAIR = (
     "--innodb-doublewrite=0", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin",

@@ -21,7 +21,7 @@ from tuibench.load.tables import cleanup_line, prepare_line
 from tuibench.model.server import Target, server_words
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 
 # What the program says of itself: the same words for the same things, and nothing that is not so.
 

@@ -7,20 +7,19 @@ from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.workload.program import (
-    Key,
     Program,
     ProgramStep,
     Statement,
     StatementClass,
     Transaction,
-    Uniform,
 )
+from tuibench.workload.values import Bound, Uniform
 
 # Small programs, with and without a transaction around their statements, and a worker's first message.
 
 
 TARGET = Target(host="db", user="ann", password="secret")
-KEY = Key(low=1, high=100, distribution=Uniform())
+KEY: Uniform[Bound] = Uniform(low=1, high=100)
 
 BEGIN = Statement(name="begin", cls=StatementClass.OTHER, sql=("START TRANSACTION",), prepared=False)
 COMMIT = Statement(name="commit", cls=StatementClass.OTHER, sql=("COMMIT",))

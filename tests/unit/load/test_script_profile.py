@@ -10,7 +10,8 @@ from tuibench.load.script_profile import ProfileWriter, read_trace
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.generator import TransactionGenerator
-from tuibench.workload.language import KeyValue, Profile
+from tuibench.workload.language import Profile
+from tuibench.workload.values import DISTRIBUTION_OPTIONS, Key, Zipfian
 
 EVENTS = 40
 DIGITS = "-".join(["#" * 11] * 10)
@@ -21,7 +22,8 @@ def line(*words: object) -> str:
 
 
 def profile_of(lines: Iterator[str], rand_type: str = "special") -> tuple[Profile, list[str]]:
-    writer = ProfileWriter(read_trace(lines), rand_type)
+    options = {name: option.default for name, option in DISTRIBUTION_OPTIONS.items()}
+    writer = ProfileWriter(read_trace(lines), {**options, "rand_type": rand_type})
     text = writer.text("traced", "of a test", ["a comment"])
     profile = library.parse_profile(text, "traced.toml")
     TransactionGenerator(compile_profile(profile, {}), 0, 0)
@@ -68,7 +70,7 @@ def test_loops_keys_ranges_and_tables_are_recognised() -> None:
         "DELETE FROM {table} WHERE id=?",
         "INSERT INTO {table} (id, k, c) VALUES (?, ?, ?)",
     ]
-    assert [*points.let.values()] == [KeyValue(low=1, high="table_size")]
+    assert [*points.let.values()] == [Key(low=1, high="table_size")]
     (key,) = ranges.let
     assert ranges.statements[0].bind == (key, f"{key} + 9")
     deleted, inserted = writes.statements
@@ -100,7 +102,25 @@ def test_kinds_of_events_have_their_weights_and_lists_their_length() -> None:
     (step,) = reads.steps
     assert not isinstance(step, str)
     (part,) = step.statements[0].parts.values()
-    assert (part.repeat, *part.let.values()) == (5, KeyValue(low=1, high=90))
+    assert (part.repeat, *part.let.values()) == (5, Key(low=1, high=90))
+
+
+def test_numbers_of_another_distribution_than_the_keys_have_a_generator_of_their_own() -> None:
+    def lines() -> Iterator[str]:
+        random = Random(4)
+        for _ in range(EVENTS):
+            key = random.randint(5, 90)
+            yield from (
+                line("V"),
+                line("D", "zipfian", 5, 90, key),
+                line("Q", f"DELETE FROM t WHERE id={key}"),
+            )
+
+    profile, notes = profile_of(lines())
+    assert not notes
+    (step,) = profile.transactions[0].steps
+    assert not isinstance(step, str)
+    assert [*step.let.values()] == [Zipfian(low=5, high=90, exponent=0.8)]
 
 
 @pytest.mark.parametrize(

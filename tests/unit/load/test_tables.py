@@ -15,7 +15,7 @@ from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 
 # How rows are shared out to connections.
 

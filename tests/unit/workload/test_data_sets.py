@@ -15,23 +15,24 @@ from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.benchmarks import OF_FACILITY, OF_SUBSCRIBER, Child, ChildCycle, DeclaredDataSet
 from tuibench.workload.dataset import (
+    DATA_SETS,
     DIGITS,
-    ConstantField,
-    DigitGroupsField,
     DigitRows,
-    Int32Field,
     NumberField,
     RandomCharacters,
+    RowField,
     RowFormat,
+    build_data_set,
+    data_set_class,
 )
-from tuibench.workload.datasets import DATA_SETS, build_data_set
-from tuibench.workload.distributions import digit_groups_draw
 from tuibench.workload.sbtest import Sbtest
+from tuibench.workload.values import Digits
 
 # Data sets declared as tables of columns: rows in every format, sizes, keys.
 
 
-DECLARED = {name: cls for name, cls in DATA_SETS.items() if issubclass(cls, DeclaredDataSet)}
+CLASSES = {name: data_set_class(name, "") for name in DATA_SETS}
+DECLARED = {name: cls for name, cls in CLASSES.items() if issubclass(cls, DeclaredDataSet)}
 OPTIONS = {
     "ycsb": {"records": 50},
     "tatp": {"subscribers": 10},
@@ -199,7 +200,7 @@ def test_the_command_makes_the_same_tables(name: str, value: str, part: str) -> 
 
 @pytest.mark.parametrize(("groups", "length"), [(1, 11), (5, 59), (10, 119)])
 def test_digit_groups_have_sysbenchs_form(groups: int, length: int) -> None:
-    draw = digit_groups_draw(groups, Random(1))
+    draw = Digits[int](groups=groups).function(Random(1), 0, 0)
     values = {draw() for _ in range(200)}
     assert len(values) == 200
     for value in values:
@@ -208,7 +209,7 @@ def test_digit_groups_have_sysbenchs_form(groups: int, length: int) -> None:
 
 
 def test_every_digit_is_equally_likely_in_every_place() -> None:
-    draw = digit_groups_draw(5, Random(2))
+    draw = Digits[int](groups=5).function(Random(2), 0, 0)
     values = [draw() for _ in range(20_000)]
     for place in (0, 1, 10, 12, 58):
         digits = Counter(value[place] for value in values)
@@ -216,15 +217,8 @@ def test_every_digit_is_equally_likely_in_every_place() -> None:
         assert all(count == pytest.approx(2000, rel=0.1) for count in digits.values())
 
 
-ROW = (
-    ConstantField(b"<"),
-    NumberField(4),
-    Int32Field(),
-    DigitGroupsField(10),
-    ConstantField(b"|"),
-    DigitGroupsField(5),
-    ConstantField(b">"),
-)
+TEN, FIVE = Digits[int](groups=10), Digits[int](groups=5)
+ROW: tuple[RowField, ...] = (b"<", NumberField(4), NumberField(4, is_binary=True), TEN, b"|", FIVE, b">")
 
 
 def test_rows_have_the_given_numbers_and_digits_of_their_own() -> None:

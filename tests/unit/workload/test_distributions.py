@@ -16,42 +16,45 @@ from tuibench.errors import UsageError
 from tuibench.model.findings import Headline
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
-from tuibench.workload.distributions import (
-    PERMUTATION_PRIME,
-    allowed_nurand_constants,
-    key_draw,
-    nurand_constant,
-    nurand_draw,
-    permute32,
-)
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import Pauses, TurnSequence
-from tuibench.workload.program import (
+from tuibench.workload.program import Program, Turns
+from tuibench.workload.values import (
+    PERMUTATION_PRIME,
     Chance,
     DecimalRange,
-    Distribution,
     Gaussian,
+    Interval,
     Nurand,
     Pareto,
-    Program,
     Serial,
     Special,
-    Turns,
     Uniform,
     Unique,
     Zipfian,
+    allowed_nurand_constants,
+    permute32,
 )
 
 # Key distributions against their formulas, on many draws from a fixed seed.
 
 
-SPECIAL = Special(iterations=12, hot_width=0.01, hot_share=0.75)
+SPECIAL = Special(high=1, iterations=12, hot_width=0.01, hot_share=0.75)
 DRAWS = 200_000
-ALL = (Uniform(), Gaussian(12), Gaussian(5), SPECIAL, Pareto(0.2), Zipfian(0.8), Zipfian(1.0), Zipfian(0.0))
+ALL: tuple[Interval[int], ...] = (
+    Uniform(high=1),
+    Gaussian(high=1, iterations=12),
+    Gaussian(high=1, iterations=5),
+    SPECIAL,
+    Pareto(high=1, h=0.2),
+    Zipfian(high=1, exponent=0.8),
+    Zipfian(high=1, exponent=1.0),
+    Zipfian(high=1, exponent=0.0),
+)
 
 
-def draws(distribution: Distribution, low: int, high: int, count: int = DRAWS) -> Counter[int]:
-    draw = key_draw(distribution, low, high, Random(7))
+def draws(distribution: Interval[int], low: int, high: int, count: int = DRAWS) -> Counter[int]:
+    draw = distribution.keys(low, high, Random(7))
     return Counter(draw() for _ in range(count))
 
 
@@ -65,24 +68,24 @@ def share(found: Counter[int], low: int, high: int) -> float:
     span=st.integers(0, 2000),
     seed=st.integers(0, 2**32),
 )
-def test_keys_stay_within_their_bounds(distribution: Distribution, low: int, span: int, seed: int) -> None:
-    draw = key_draw(distribution, low, low + span, Random(seed))
+def test_keys_stay_within_their_bounds(distribution: Interval[int], low: int, span: int, seed: int) -> None:
+    draw = distribution.keys(low, low + span, Random(seed))
     assert all(low <= draw() <= low + span for _ in range(200))
 
 
 @given(width=st.floats(0, 1), hot=st.floats(0, 1), keys=st.integers(1, 1000), seed=st.integers(0, 2**32))
 def test_special_keys_stay_within_their_bounds(width: float, hot: float, keys: int, seed: int) -> None:
-    draw = key_draw(Special(3, width, hot), 1, keys, Random(seed))
+    draw = Special(high=keys, iterations=3, hot_width=width, hot_share=hot).function(Random(seed), 0, 0)
     assert all(1 <= draw() <= keys for _ in range(200))
 
 
 @pytest.mark.parametrize("distribution", ALL)
-def test_a_range_of_one_has_one_key(distribution: Distribution) -> None:
+def test_a_range_of_one_has_one_key(distribution: Interval[int]) -> None:
     assert set(draws(distribution, 42, 42, 1000)) == {42}
 
 
 def test_uniform_draws_every_key_equally_often() -> None:
-    found = draws(Uniform(), 1, 10)
+    found = draws(Uniform(high=1), 1, 10)
     assert set(found) == set(range(1, 11))
     assert all(count == pytest.approx(DRAWS / 10, rel=0.03) for count in found.values())
 
@@ -91,7 +94,8 @@ def test_uniform_draws_every_key_equally_often() -> None:
 def test_uniform_values_are_added_from_left_to_right(iterations: int) -> None:
     """Python 3.12 and newer compensate in sum(): keys of a large range would differ by version."""
     keys, stream = 2**52, Random(7)
-    draw, scale = key_draw(Gaussian(iterations), 0, keys - 1, Random(7)), keys / iterations
+    draw = Gaussian(low=0, high=keys - 1, iterations=iterations).function(Random(7), 0, 0)
+    scale = keys / iterations
     for _ in range(1000):
         total = 0.0
         for _ in range(iterations):
@@ -118,7 +122,7 @@ def test_special_draws_the_rest_as_the_mean_of_twelve() -> None:
 
 
 def test_special_follows_its_parameters() -> None:
-    found = draws(Special(iterations=12, hot_width=0.1, hot_share=0.5), 1, 10_000)
+    found = draws(Special(high=1, iterations=12, hot_width=0.1, hot_share=0.5), 1, 10_000)
     hot = [key for key, count in found.items() if count > 100]
     assert min(hot) == pytest.approx(5000 - 500 + 500, abs=3)
     assert max(hot) == pytest.approx(5000 + 501, abs=3)
@@ -126,7 +130,7 @@ def test_special_follows_its_parameters() -> None:
 
 @pytest.mark.parametrize("iterations", [12, 3])
 def test_gaussian_is_the_mean_of_uniform_draws(iterations: int) -> None:
-    found = draws(Gaussian(iterations), 1, 120_000)
+    found = draws(Gaussian(high=1, iterations=iterations), 1, 120_000)
     mean = sum(key * count for key, count in found.items()) / DRAWS
     variance = sum((key - mean) ** 2 * count for key, count in found.items()) / DRAWS
     assert mean == pytest.approx(60_000, rel=0.01)
@@ -135,14 +139,14 @@ def test_gaussian_is_the_mean_of_uniform_draws(iterations: int) -> None:
 
 def test_pareto_is_self_similar() -> None:
     """With h = 0.2 the first fifth of the keys takes four fifths of the draws, and so on within it."""
-    found = draws(Pareto(0.2), 1, 100_000)
+    found = draws(Pareto(high=1, h=0.2), 1, 100_000)
     assert share(found, 1, 20_000) == pytest.approx(0.8, abs=0.005)
     assert share(found, 1, 4_000) == pytest.approx(0.64, abs=0.005)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 0.8, 1.0, 1.5])
 def test_zipfian_falls_with_the_rank(exponent: float) -> None:
-    found = draws(Zipfian(exponent), 1, 100)
+    found = draws(Zipfian(high=1, exponent=exponent), 1, 100)
     weights = [rank**-exponent for rank in range(1, 101)]
     for rank in (1, 2, 3, 10, 100):
         expected = DRAWS * weights[rank - 1] / sum(weights)
@@ -165,8 +169,8 @@ Cumulated = Callable[[float], float]
 """The chance of a key at or below this share of the keys."""
 
 
-def histogram(distribution: Distribution) -> Counter[int]:
-    draw = key_draw(distribution, 1, KEYS, Random(11))
+def histogram(distribution: Interval[int]) -> Counter[int]:
+    draw = distribution.keys(1, KEYS, Random(11))
     return Counter([draw() for _ in range(DISTRIBUTION_HISTOGRAMS_DRAWS)])
 
 
@@ -207,21 +211,21 @@ def pareto(h: float) -> Cumulated:
     return lambda share: share ** (math.log(1 - h) / math.log(h))
 
 
-CASES: list[tuple[Distribution, Cumulated]] = [
-    (Uniform(), lambda share: share),
-    (Gaussian(12), lambda share: irwin_hall(12, share)),
-    (Gaussian(3), lambda share: irwin_hall(3, share)),
+CASES: list[tuple[Interval[int], Cumulated]] = [
+    (Uniform(high=1), lambda share: share),
+    (Gaussian(high=1, iterations=12), lambda share: irwin_hall(12, share)),
+    (Gaussian(high=1, iterations=3), lambda share: irwin_hall(3, share)),
     (SPECIAL, special),
-    (Pareto(0.2), pareto(0.2)),
-    (Pareto(0.4), pareto(0.4)),
-    (Zipfian(0.8), zipf(0.8)),
-    (Zipfian(1.0), zipf(1.0)),
-    (Zipfian(1.3), zipf(1.3)),
+    (Pareto(high=1, h=0.2), pareto(0.2)),
+    (Pareto(high=1, h=0.4), pareto(0.4)),
+    (Zipfian(high=1, exponent=0.8), zipf(0.8)),
+    (Zipfian(high=1, exponent=1.0), zipf(1.0)),
+    (Zipfian(high=1, exponent=1.3), zipf(1.3)),
 ]
 
 
 @pytest.mark.parametrize(("distribution", "cumulated"), CASES, ids=[str(case) for case, _ in CASES])
-def test_draws_follow_the_formula(distribution: Distribution, cumulated: Cumulated) -> None:
+def test_draws_follow_the_formula(distribution: Interval[int], cumulated: Cumulated) -> None:
     found = binned(histogram(distribution))
     for number, count in enumerate(found):
         chance = cumulated((number + 1) / BINS) - cumulated(number / BINS)
@@ -256,7 +260,7 @@ def expected_nurand(a: int, low: int, high: int, c: int) -> dict[int, float]:
 @pytest.mark.parametrize(("a", "low", "high", "c"), [(255, 0, 999, 123), (63, 1, 300, 17), (15, 1, 10, 3)])
 def test_nurand_follows_its_formula(a: int, low: int, high: int, c: int) -> None:
     draws = 200_000
-    draw = nurand_draw(Nurand(a, low, high), c, Random(3))
+    draw = Nurand(a=a, low=low, high=high).with_constant(c, Random(3))
     found = Counter(draw() for _ in range(draws))
     chances = expected_nurand(a, low, high, c)
     assert set(found) <= set(chances)
@@ -269,17 +273,18 @@ def test_the_constant_of_a_run_is_one_for_all_connections_and_far_from_the_loads
     assert allowed_nurand_constants(1023, None) == range(1024)
     allowed = allowed_nurand_constants(255, 123)
     assert {abs(c - 123) for c in allowed} <= set(range(65, 120)) - {96, 112}
-    seen = {nurand_constant(seed, Nurand(255, 0, 999, 123)) for seed in range(500)}
+    names = Nurand(a=255, low=0, high=999, loaded_c=123)
+    seen = {names.constant(seed) for seed in range(500)}
     assert seen <= set(allowed)
     assert len(seen) > 50
-    draws = [DrawSource(7, connection).draw(Nurand(255, 0, 999, 123)) for connection in (0, 1)]
+    draws = [DrawSource(7, connection).draw(names) for connection in (0, 1)]
     hot = [Counter(draw() for _ in range(20_000)).most_common(30) for draw in draws]
     assert len({number for number, _ in hot[0]} & {number for number, _ in hot[1]}) > 10
 
 
 @given(low=st.integers(0, 50), span=st.integers(0, 500), places=st.integers(0, 4), seed=st.integers(0, 99))
 def test_amounts_are_exact_and_within_their_bounds(low: int, span: int, places: int, seed: int) -> None:
-    draw = DrawSource(seed, 0).draw(DecimalRange(low, low + span, places))
+    draw = DrawSource(seed, 0).draw(DecimalRange(low=low, high=low + span, places=places))
     for _ in range(20):
         amount = draw()
         assert low <= amount <= low + span
@@ -287,20 +292,20 @@ def test_amounts_are_exact_and_within_their_bounds(low: int, span: int, places: 
 
 
 def test_amounts_reach_both_bounds() -> None:
-    draw = DrawSource(1, 0).draw(DecimalRange(1, 2, 1))
+    draw = DrawSource(1, 0).draw(DecimalRange(low=1, high=2, places=1))
     assert {draw() for _ in range(500)} == {Decimal(tenths) / 10 for tenths in range(10, 21)}
 
 
 @pytest.mark.parametrize("percent", [0.0, 1.0, 60.0, 100.0])
 def test_a_chance_comes_as_often_as_it_says(percent: float) -> None:
-    draw = DrawSource(1, 0).draw(Chance(percent))
+    draw = DrawSource(1, 0).draw(Chance(percent=percent))
     assert sum(draw() for _ in range(20_000)) / 200 == pytest.approx(
         percent, abs=1 if 0 < percent < 100 else 0
     )
 
 
 def test_serial_numbers_count_up() -> None:
-    draw = DrawSource(1, 0).draw(Serial(10))
+    draw = DrawSource(1, 0).draw(Serial(first=10))
     assert [draw() for _ in range(3)] == [10, 11, 12]
 
 
@@ -323,7 +328,7 @@ def test_the_permutation_keeps_to_32_bits_and_to_itself_above_the_prime() -> Non
 def test_unique_numbers_differ_between_all_connections_also_added_ones(seed: int, connections: int) -> None:
     drawn: list[int] = []
     for connection in range(connections + 5):
-        draw = DrawSource(seed, connection).draw(Unique(connections))
+        draw = DrawSource(seed, connection).draw(Unique(connections=connections))
         drawn += [draw() for _ in range(40)]
     assert len(set(drawn)) == len(drawn)
 
@@ -331,7 +336,7 @@ def test_unique_numbers_differ_between_all_connections_also_added_ones(seed: int
 def test_unique_numbers_wrap_into_all_bits() -> None:
     """However the counting starts, it goes on at 0 after 2³² - 1."""
     for seed in range(50):
-        draw = DrawSource(seed, 0).draw(Unique(2**31))
+        draw = DrawSource(seed, 0).draw(Unique(connections=2**31))
         numbers = [draw() for _ in range(2)]
         assert all(-(2**31) <= number < 2**31 for number in numbers)
         assert numbers[0] != numbers[1]

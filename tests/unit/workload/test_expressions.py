@@ -23,7 +23,8 @@ from tuibench.workload.expressions import (
     type_of,
     variable_names,
 )
-from tuibench.workload.program import Gaussian, Key, Pareto, Program, Special, Uniform, Zipfian
+from tuibench.workload.program import Program
+from tuibench.workload.values import Gaussian, Pareto, Special, Uniform, Zipfian
 
 # Expressions: their grammar, exact arithmetic, folding, and the kinds of values they put together.
 
@@ -294,13 +295,13 @@ def test_options_that_leave_no_statements_are_refused() -> None:
 @pytest.mark.parametrize(
     ("rand_type", "distribution"),
     [
-        ("uniform", Uniform()),
-        ("gaussian", Gaussian(12)),
-        ("special", Special(12, 0.01, 0.75)),
-        ("pareto", Pareto(0.2)),
-        ("zipfian", Zipfian(0.8)),
+        ("uniform", Uniform(low=1, high=77)),
+        ("gaussian", Gaussian(low=1, high=77, iterations=12)),
+        ("special", Special(low=1, high=77, iterations=12, hot_width=0.01, hot_share=0.75)),
+        ("pareto", Pareto(low=1, high=77, h=0.2)),
+        ("zipfian", Zipfian(low=1, high=77, exponent=0.8)),
     ],
 )
 def test_rand_type_chooses_how_keys_are_distributed(rand_type: str, distribution: object) -> None:
     step = program(rand_type=rand_type, table_size=77).transactions[0].steps[1]
-    assert step.let["id"] == Key(1, 77, distribution)  # type: ignore[arg-type]
+    assert step.let["id"] == distribution

@@ -16,7 +16,7 @@ from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.language import (
-    DRAW_KINDS,
+    KINDS,
     HeadlineText,
     Profile,
     StatementText,
@@ -109,7 +109,7 @@ BAD = [
     ),
     ('"id + range_size', '"ids + range_size', f"{STEP}.let.last: unknown variable or option 'ids'", "'id'?"),
     ('"id + range_size', '"c + range_size', f"{STEP}.let.last: unknown variable or option 'c'", ""),
-    ("groups = 2", "groups = 0", f"{STEP}.let.c.groups: 1 to 1000 groups", ""),
+    ("groups = 2", "groups = 0", f"{STEP}.let.c.groups: Expected `int` >= 1", ""),
     ("{table}", "{tabel}", f"{STEP}.statements[0].sql: unknown field 'tabel'", "did you mean 'table'?"),
     (
         "OR c=?",
@@ -293,8 +293,10 @@ PROFILE_ERRORS_BAD = [
     ("let.n = 3", "let.connection = 3", f"{T}.steps[0].let.connection: 'connection' is an option", ""),
     ("let.n = 3", "let.null = 3", f"{T}.steps[0].let.null: 'null' is not a name", ""),
     ("let.n = 3", 'let.n = "3 +"', f"{T}.steps[0].let.n: unexpected end", ""),
-    ("let.n = 3", 'let.n = { make = "chance", percent = 101 }', "let.n.percent: 0 to 100", ""),
-    ("let.n = 3", 'let.n = { make = "decimal", low = 1, high = 2, places = 99 }', "0 to 12 places", ""),
+    ("let.n = 3", 'let.n = { make = "chance", percent = 101 }', "let.n: the chance 'n' is 0 to 100", ""),
+    ("let.n = 3", 'let.n = { make = "decimal", low = 1, high = 2, places = 99 }', "`int` <= 12", ""),
+    ("let.n = 3", 'let.n = { make = "pareto", high = 9, h = 1.0 }', "let.n.h: Expected `float` <= 0.99", ""),
+    ("let.n = 3", 'let.n = { make = "zipfian", low = 9, high = 2 }', "let.n: the range of 'n'", ""),
     ("let.n = 3", 'let.n = { make = "list", count = "x", of = { make = "serial" } }', "count: unknown", ""),
     ("let.n = 3", 'let.n = { make = "list", count = 2, of = { make = "list" } }', "Invalid value", ""),
     ('capture = ["a"]', 'capture = ["a b"]', f"{T}.steps[0].statements[0].capture: 'a b' is not a name", ""),
@@ -513,7 +515,7 @@ def test_the_table_of_draws_is_complete() -> None:
     table = PAGE.partition("| `make =` |")[2].partition("\n\n")[0]
     rows = [row.split("|") for row in table.split("\n")[2:]]
     told = {row[1].strip(" `"): set(re.findall(r"`(\w+)`", row[2])) for row in rows}
-    assert told == {str(tag): set(make.__struct_fields__) for tag, make in DRAW_KINDS.items()}
+    assert told == {tag: set(make.__struct_fields__) for tag, make in KINDS.items()}
 
 
 def test_all_built_in_profiles_are_named() -> None:

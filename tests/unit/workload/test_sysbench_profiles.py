@@ -8,7 +8,7 @@ from tests.tables import for_each
 from tests.unit.workload.player import Player, Sent, nothing
 from tuibench.errors import UsageError
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, StatementClass, flat_statements
 
 SBTEST_OPTIONS = {"range_size": 100, "tables": 1, "table_size": 10_000, "auto_inc": True, "skip_trx": False}

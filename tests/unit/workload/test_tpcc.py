@@ -22,9 +22,9 @@ from tuibench.workload.dataset import (
     ColumnValues,
     RandomCharacters,
     RowFormat,
+    build_data_set,
     encode_rows,
 )
-from tuibench.workload.datasets import build_data_set
 from tuibench.workload.tpcc import RowRange, Tpcc, TpccSizes, last_name, lines_of_orders, row_ranges
 
 # TPC-C's five transactions, played against a scripted server.

@@ -13,17 +13,13 @@ from hypothesis import strategies as st
 
 from tests.unit.workload.player import Player, nothing
 from tuibench.workload import library
+from tuibench.workload.expressions import Constant
 from tuibench.workload.program import Program
 from tuibench.workload.templates import (
-    Constant,
-    DecimalSpan,
-    IntegerRange,
     Listed,
     LoggedStatement,
-    Related,
     Slot,
     TransactionGrouper,
-    UniqueNumber,
     observe,
     statements,
 )
@@ -37,6 +33,7 @@ from tuibench.workload.traffic import (
     profile_text,
     tables_named,
 )
+from tuibench.workload.values import DecimalRange, Sum, Uniform, Unique
 
 # Observed traffic becomes a profile that compiles, and sends statements like those observed.
 
@@ -338,7 +335,8 @@ TABLES = {
         "price": ColumnFacts("decimal", samples=("1.50", "9.75")),
     }
 }
-ID, K, NAME = IntegerRange(1, 900), IntegerRange(5, 50), Listed(("ann", "bob"))
+PRICE = DecimalRange(low=1, high=10)
+ID, K, NAME = Uniform(low=1, high=900), Uniform(low=5, high=50), Listed(("ann", "bob"))
 
 
 def models(digest: str) -> list[object]:
@@ -350,11 +348,11 @@ def models(digest: str) -> list[object]:
     [
         ("SELECT `name` FROM `t` WHERE `id` = ?", [ID]),
         ("SELECT `a` . `name` FROM `t` AS `a` WHERE `a` . `k` > ? LIMIT ?", [K, Constant(10)]),
-        ("SELECT `name` FROM `t` WHERE `id` BETWEEN ? AND ? ORDER BY `name`", [ID, Related(0, 99)]),
+        ("SELECT `name` FROM `t` WHERE `id` BETWEEN ? AND ? ORDER BY `name`", [ID, Sum(("v0",), 99)]),
         ("UPDATE `t` SET `k` = `k` + ? WHERE `id` = ?", [Constant(1), ID]),
-        ("UPDATE `t` SET `name` = ? , `price` = ? WHERE `id` = ?", [NAME, DecimalSpan(1, 10, 2), ID]),
-        ("INSERT INTO `t` ( `id` , `k` , `name` ) VALUES (...)", [UniqueNumber(), K, NAME]),
-        ("INSERT INTO `t` VALUES (...) /* , ... */", [UniqueNumber(), K, NAME, DecimalSpan(1, 10, 2)]),
+        ("UPDATE `t` SET `name` = ? , `price` = ? WHERE `id` = ?", [NAME, PRICE, ID]),
+        ("INSERT INTO `t` ( `id` , `k` , `name` ) VALUES (...)", [Unique(), K, NAME]),
+        ("INSERT INTO `t` VALUES (...) /* , ... */", [Unique(), K, NAME, PRICE]),
         ("INSERT INTO `t` ( `k` , `name` ) VALUES ( ? , NOW ( ) )", [K]),
         ("DELETE FROM `t` WHERE `name` LIKE ?", [NAME]),
         ("SELECT `k` FROM `t` WHERE `id` IN (...)", [SlotModel((ID,), "?", 10)]),

@@ -8,7 +8,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.load import conditions
 from tuibench.model.server import Target
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set
+from tuibench.workload.dataset import build_data_set
 
 SIZE = ("--tables=2", "--table-size=500")
 DAMAGE = {
