@@ -36,7 +36,8 @@ from tuibench.load.native_engine import NativeEngine
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.workload import library
 from tuibench.workload.generator import TransactionGenerator
-from tuibench.workload.program import Program, split_at_placeholders
+from tuibench.workload.program import Program
+from tuibench.workload.sql import split_at_placeholders
 
 MOST_MIB = 200
 ROUND_SECONDS, LOOK_SECONDS = 20.0, 0.001

@@ -18,10 +18,10 @@ import sys
 from typing import Any, TextIO
 
 _CONTROL = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_IN_TEXT = re.compile(rf"[\x00-\x1f{_CONTROL}]")
-_IN_LINES = re.compile(rf"[\x00-\x08\x0b-\x1f{_CONTROL}]")
-_IN_JSON = re.compile(f"[{_CONTROL}]")
-_IN_MARKDOWN = re.compile(r"[<\[\]|&]")
+_IN_TEXT = rf"[\x00-\x1f{_CONTROL}]"
+_IN_LINES = rf"[\x00-\x08\x0b-\x1f{_CONTROL}]"
+_IN_JSON = f"[{_CONTROL}]"
+_IN_MARKDOWN = r"[<\[\]|&]"
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _ONE_BYTE = 0x100
 MAX_EXCERPT_CHARACTERS = 500
@@ -31,7 +31,7 @@ MAX_EXCERPT_CHARACTERS = 500
 def text(foreign: object) -> str:
     """Untrusted text on one line, without terminal control characters."""
     found = str(foreign)
-    return found if found.isprintable() else _IN_TEXT.sub(_escape, found)
+    return found if found.isprintable() else re.sub(_IN_TEXT, _escape, found)
 
 
 def excerpt(foreign: str) -> str:
@@ -43,22 +43,22 @@ def excerpt(foreign: str) -> str:
 
 def lines(laid_out: str) -> str:
     """Output of several lines: newlines and tabs are kept, everything else is as in `text`."""
-    return laid_out if laid_out.isprintable() else _IN_LINES.sub(_escape, laid_out)
+    return laid_out if laid_out.isprintable() else re.sub(_IN_LINES, _escape, laid_out)
 
 
 def json_text(document: str) -> str:
     """An equivalent JSON document with terminal control characters as JSON escapes."""
-    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    return re.sub(_IN_JSON, lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def without(foreign: str) -> str:
     """The text without the characters that `text` escapes."""
-    return _IN_TEXT.sub("", foreign)
+    return re.sub(_IN_TEXT, "", foreign)
 
 
 def markdown_text(foreign: object) -> str:
     """Untrusted text on one line of Markdown: without HTML, links, images and cell separators."""
-    return _IN_MARKDOWN.sub(r"\\\g<0>", text(foreign))
+    return re.sub(_IN_MARKDOWN, r"\\\g<0>", text(foreign))
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -131,17 +131,17 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
     from tuibench.cli.runner import run_async
     from tuibench.clock import SystemClock
     from tuibench.mysql.connection import connect
-    from tuibench.observe import statements
+    from tuibench.observe import digests
 
     target = server.target()
-    database = statements.checked_database(target.database)
+    database = digests.checked_database(target.database)
 
-    async def read() -> tuple[statements.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
+    async def read() -> tuple[digests.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
         connection = await connect(target)
         try:
-            found = await statements.read_digests(connection, database, options.seconds, SystemClock())
+            found = await digests.read_digests(connection, database, options.seconds, SystemClock())
             named = [table for digest in found.digests for table in tables_named(digest)]
-            return found, await statements.read_tables(connection, database, named)
+            return found, await digests.read_tables(connection, database, named)
         finally:
             await connection.close()
 

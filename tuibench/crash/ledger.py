@@ -47,9 +47,9 @@ from tuibench.workload.program import (
     Program,
     ProgramStep,
     Statement,
-    StatementClass,
     Transaction,
 )
+from tuibench.workload.sql import StatementClass
 from tuibench.workload.values import Serial
 
 Key = tuple[int, int, int]

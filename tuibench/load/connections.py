@@ -59,7 +59,8 @@ from tuibench.mysql.connection import (
 from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT, CONNECTION_LOST_CODES, TOO_MANY_CONNECTIONS_CODES
 from tuibench.mysql.packets import PreparedHandle
 from tuibench.workload.generator import Rows
-from tuibench.workload.program import FlatStatement, StatementClass, Transaction
+from tuibench.workload.program import FlatStatement, Transaction
+from tuibench.workload.sql import StatementClass
 from tuibench.workload.values import MAX_ITEMS
 
 Timed = tuple[int, int, int]

@@ -72,7 +72,8 @@ from tuibench.mysql.login import first_logins
 from tuibench.mysql.tls import tls_context
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
-from tuibench.workload.program import Program, ProgramLayout, all_steps, split_at_placeholders
+from tuibench.workload.program import Program, ProgramLayout, all_steps
+from tuibench.workload.sql import split_at_placeholders
 
 
 def stream_key(text: str) -> bytes:

@@ -45,7 +45,8 @@ from tuibench.mysql.info import (
     server_value,
 )
 from tuibench.workload.dataset import DataSet, RowFormat, RowSource, SizeCheck, build_data_set
-from tuibench.workload.program import FlatStatement, Program, flat_statements, syntax_error_position
+from tuibench.workload.program import FlatStatement, Program, flat_statements
+from tuibench.workload.sql import syntax_error_position
 
 InsertMethod = Literal["auto", "bulk", "infile", "insert"]
 INSERT_METHODS: tuple[InsertMethod, ...] = ("auto", "bulk", "infile", "insert")

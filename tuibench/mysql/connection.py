@@ -58,7 +58,7 @@ from tuibench.mysql.statements import (
     StatementProtocol,
     TransactionLoop,
 )
-from tuibench.workload.program import split_at_placeholders
+from tuibench.workload.sql import split_at_placeholders
 
 __all__ = ["Connection", "PreparedStatement", "Row", "TextStatement", "connect", "constant_packet"]
 

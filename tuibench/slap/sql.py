@@ -25,17 +25,9 @@ from tuibench.workload.dataset import (
 )
 from tuibench.workload.expressions import Expression, Operation, Variable, literal
 from tuibench.workload.options import ProfileOption, integer_option
-from tuibench.workload.program import (
-    Program,
-    ProgramStep,
-    Statement,
-    StatementClass,
-    Transaction,
-    Turns,
-    statement_class,
-    strip_literals,
-)
+from tuibench.workload.program import Program, ProgramStep, Statement, Transaction, Turns
 from tuibench.workload.sbtest import row_count_check
+from tuibench.workload.sql import StatementClass, statement_class, strip_literals
 from tuibench.workload.values import Formula, Uniform, Value
 
 TABLE = "t1"

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
-from tuibench.workload import program
+from tuibench.workload import sql
 from tuibench.workload.expressions import is_variable_name, parse_expression
 from tuibench.workload.expressions import variable_names as names_in
 from tuibench.workload.language import toml_text
@@ -120,7 +120,7 @@ def _require_toml_table(name: str, text: str) -> None:
 
 def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> tuple[list[str], set[str]]:
     """The lines of a transaction, with its name first, and the parameters that it uses."""
-    found = list(program.split_statements(text.sql))
+    found = list(sql.split_statements(text.sql))
     if not found:
         raise UsageError(f"{text.source}: no statement")
     explicit, ending, inner = _strip_begin_and_end(text, found)
@@ -173,7 +173,7 @@ def _bind_parameters(
     text: AdhocTransaction, offset: int, statement: str, known: Mapping[str, _Parameter]
 ) -> tuple[str, list[str]]:
     """The statement with `?` for each parameter, and the names in their order."""
-    shut = list(program.literal_spans(statement))
+    shut = list(sql.literal_spans(statement))
     _reject_profile_syntax(text, offset, statement, shut)
     marked, bind, begin = [], [], 0
     for found in _PARAMETER.finditer(statement):
@@ -216,7 +216,7 @@ def _with_dependencies(used: Iterable[str], known: Mapping[str, _Parameter]) -> 
 
 
 def _fail(text: AdhocTransaction, offset: int, message: str, hint: str = "") -> NoReturn:
-    raise UsageError(f"{text.source}: {program.line_and_column(text.sql, offset)}: {message}", hint)
+    raise UsageError(f"{text.source}: {sql.line_and_column(text.sql, offset)}: {message}", hint)
 
 
 def _abbreviated(text: str) -> str:

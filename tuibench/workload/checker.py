@@ -28,7 +28,8 @@ from tuibench.workload.language import (
     TransactionText,
 )
 from tuibench.workload.options import ProfileOption, parse_option_value
-from tuibench.workload.program import CONNECTION, MAX_DECK_CARDS, strip_literals
+from tuibench.workload.program import CONNECTION, MAX_DECK_CARDS
+from tuibench.workload.sql import strip_literals
 from tuibench.workload.values import Draw, List, Operand
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")

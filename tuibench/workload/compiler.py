@@ -43,12 +43,10 @@ from tuibench.workload.program import (
     ProgramStep,
     RepeatedPart,
     Statement,
-    StatementClass,
     Transaction,
     all_steps,
-    statement_class,
-    strip_literals,
 )
+from tuibench.workload.sql import StatementClass, statement_class, strip_literals
 from tuibench.workload.values import (
     DISTRIBUTION_OPTIONS,
     Bound,

@@ -2,14 +2,9 @@
 
 Options and lists are resolved, steps that never run are omitted, each statement has its SQL for every table.
 Weights can be changed during a run.
-
-SQL text: a `?` or a delimiter in quotes or comments has no meaning. Comments that the server executes (`/*! …
-*/`, MariaDB's `/*M! … */`) are SQL.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 
 import msgspec
 
@@ -17,6 +12,7 @@ from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.expressions import Expression, variable_names
+from tuibench.workload.sql import StatementClass
 from tuibench.workload.values import Formula, List, Sum, Value
 
 MAX_DECK_CARDS = 10_000
@@ -24,14 +20,6 @@ MAX_DECK_CARDS = 10_000
 
 CONNECTION = "connection"
 """The predefined variable with the connection's number, from 0."""
-
-
-class StatementClass(StrEnum):
-    """The counter of a statement: SELECT reads; INSERT, UPDATE, DELETE and REPLACE write."""
-
-    READ = "read"
-    WRITE = "write"
-    OTHER = "other"
 
 
 Bind = tuple[str | Expression, ...]
@@ -334,114 +322,3 @@ def validated_mix(program: Program, given: Mapping[str, float]) -> dict[str, flo
     if program.deck and sum(mix.values()) > MAX_DECK_CARDS:
         raise UsageError(f"a deck has at most {MAX_DECK_CARDS:,} cards")
     return mix
-
-
-_LITERALS = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
-      | /\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*""",
-    re.VERBOSE | re.DOTALL,
-)
-_PLACEHOLDER_OR_LITERAL = re.compile(rf"(\?)|{_LITERALS.pattern}", re.VERBOSE | re.DOTALL)
-
-
-def strip_literals(sql: str) -> str:
-    """The SQL without quoted text and comments, in which `?` and `{}` have no meaning."""
-    return _LITERALS.sub("''", sql)
-
-
-def split_at_placeholders(sql: str) -> tuple[str, ...]:
-    """The SQL between its placeholders: one piece more than placeholders."""
-    if "?" not in sql:
-        return (sql,)
-    found, begin = [], 0
-    for match in _PLACEHOLDER_OR_LITERAL.finditer(sql):
-        if match[1]:
-            found.append(sql[begin : match.start()])
-            begin = match.end()
-    return (*found, sql[begin:])
-
-
-CLASS_BY_VERB = {
-    **dict.fromkeys(("SELECT", "TABLE", "VALUES"), StatementClass.READ),
-    **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD"), StatementClass.WRITE),
-}
-"""The counter of a statement by its verb; all others count as other."""
-
-_WORD = re.compile(r"[A-Za-z]+")
-_MAIN_VERB = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
-_NESTED = re.compile(r"\([^()]*\)")
-_NEAR = re.compile(r"near '(?P<near>.*)' at line (?P<line>\d+)", re.DOTALL)
-
-
-def statement_class(sql: str) -> StatementClass:
-    """The counter of a statement: by its verb, after comments, parentheses and WITH clauses."""
-    text = _without_comments(sql)
-    found = _WORD.search(text)
-    verb = found[0].upper() if found else ""
-    if verb == "WITH":
-        verb = _verb_after_with(text)
-    return CLASS_BY_VERB.get(verb, StatementClass.OTHER)
-
-
-def _verb_after_with(sql: str) -> str:
-    """The verb after common table expressions: the first one outside parentheses."""
-    text, before = strip_literals(sql), ""
-    while text != before:
-        text, before = _NESTED.sub(" ", text), text
-    found = _MAIN_VERB.search(text)
-    return found[1].upper() if found else ""
-
-
-_QUOTED = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
-      | (?P<comment>/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*)""",
-    re.DOTALL | re.VERBOSE,
-)
-
-
-def _without_comments(sql: str) -> str:
-    """The SQL without comments; quoted text is kept."""
-    return _QUOTED.sub(lambda found: " " if found["comment"] else found[0], sql).strip()
-
-
-def literal_spans(sql: str) -> Iterator[tuple[int, int]]:
-    """The ranges of quoted texts and comments."""
-    return (found.span() for found in _QUOTED.finditer(sql))
-
-
-def split_statements(sql: str, delimiter: str = ";") -> Iterator[tuple[int, str]]:
-    """The statements with their offsets; a delimiter in quotes or comments does not separate."""
-    begin = 0
-    for end in (*_delimiters(sql, delimiter), len(sql)):
-        part = sql[begin:end]
-        if _without_comments(part):
-            leading = len(part) - len(part.lstrip())
-            yield begin + leading, part.strip()
-        begin = end + len(delimiter)
-
-
-def _delimiters(sql: str, delimiter: str) -> Iterator[int]:
-    shut = list(literal_spans(sql))
-    place = sql.find(delimiter)
-    while place >= 0:
-        inside = next((end for begin, end in shut if begin <= place < end), None)
-        if inside is None:
-            yield place
-        place = sql.find(delimiter, inside if inside is not None else place + len(delimiter))
-
-
-def syntax_error_position(sql: str, message: str) -> str:
-    """The position of a syntax error reported by the server; empty if unknown."""
-    found = _NEAR.search(message)
-    if found is None:
-        return ""
-    first = sum(len(line) + 1 for line in sql.split("\n")[: int(found["line"]) - 1])
-    offset = sql.find(found["near"], first) if found["near"] else len(sql)
-    return line_and_column(sql, offset) if offset >= 0 else ""
-
-
-def line_and_column(sql: str, offset: int) -> str:
-    """A position: line 2, column 7."""
-    line = sql.count("\n", 0, offset) + 1
-    column = offset - (sql.rfind("\n", 0, offset) + 1) + 1
-    return f"line {line}, column {column}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tuibench.workload.expressions import Constant, DecimalConstant, literal
 from tuibench.workload.language import generator_text, toml_text
-from tuibench.workload.program import StatementClass, statement_class
+from tuibench.workload.sql import StatementClass, statement_class
 from tuibench.workload.templates import (
     MAX_LISTED,
     Listed,

@@ -6,13 +6,8 @@ from tuibench.errors import ConnectionLostError, ServerUnavailableError, ServerU
 from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import Target
-from tuibench.workload.program import (
-    Program,
-    ProgramStep,
-    Statement,
-    StatementClass,
-    Transaction,
-)
+from tuibench.workload.program import Program, ProgramStep, Statement, Transaction
+from tuibench.workload.sql import StatementClass
 from tuibench.workload.values import Bound, Uniform
 
 # Small programs, with and without a transaction around their statements, and a worker's first message.

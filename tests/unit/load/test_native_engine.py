@@ -31,7 +31,8 @@ from tuibench.mysql.rows import ResultReader, binary_row_reader, text_row_reader
 from tuibench.workload import library
 from tuibench.workload import values as limits
 from tuibench.workload.generator import TransactionGenerator
-from tuibench.workload.program import Program, ProgramLayout, Turns, split_at_placeholders
+from tuibench.workload.program import Program, ProgramLayout, Turns
+from tuibench.workload.sql import split_at_placeholders
 
 # The native engine sends what the Python engine sends: packet by packet, over every built-in profile.
 

@@ -13,6 +13,7 @@ from tuibench.metrics.series import CounterInterval
 from tuibench.model.counters import Counter
 from tuibench.model.tick import Histogram
 from tuibench.mysql.connection import Connection
+from tuibench.observe.digests import read_digests
 from tuibench.observe.statement_times import (
     AverageSource,
     HistogramSource,
@@ -27,7 +28,6 @@ from tuibench.observe.statement_times import (
     times_between,
     traffic_in,
 )
-from tuibench.observe.statements import read_digests
 from tuibench.observe.status import GROUP_SQL, StatusSampler
 
 # Statement times: which source a server has, and what is left when our own statements are subtracted.

@@ -15,7 +15,8 @@ from tuibench.errors import RunError, UsageError
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.generator import Call, TransactionGenerator
-from tuibench.workload.program import Program, StatementClass, flat_statements
+from tuibench.workload.program import Program, flat_statements
+from tuibench.workload.sql import StatementClass
 
 # The stream of calls: sysbench's transactions, statement by statement, and their seeds.
 

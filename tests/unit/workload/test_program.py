@@ -29,7 +29,7 @@ from tuibench.slap.sql import (
     split_user_statements,
 )
 from tuibench.workload import library
-from tuibench.workload import program as sql_text_program
+from tuibench.workload import sql as sql_text
 from tuibench.workload.adhoc_sql import (
     ADHOC_PROFILE,
     AdhocTransaction,
@@ -41,13 +41,11 @@ from tuibench.workload.generator import TransactionGenerator, TurnSequence
 from tuibench.workload.program import (
     MAX_DECK_CARDS,
     Program,
-    StatementClass,
-    split_at_placeholders,
-    strip_literals,
     validated_mix,
     weights_of,
     with_weights,
 )
+from tuibench.workload.sql import StatementClass, split_at_placeholders, strip_literals
 
 # Profiles made of a user's own SQL: what becomes of it, and what is refused with its place.
 
@@ -411,20 +409,20 @@ def test_the_same_seed_and_the_same_changes_give_the_same_draws() -> None:
     ],
 )
 def test_a_statement_is_counted_by_its_verb(text: str, wanted: str) -> None:
-    assert sql_text_program.statement_class(text) is StatementClass(wanted)
+    assert sql_text.statement_class(text) is StatementClass(wanted)
 
 
 def test_statements_end_at_delimiters_that_are_not_quoted() -> None:
     text = "SELECT ';'; -- a; b\n SELECT `;` ;; /* ; */"
-    assert list(sql_text_program.split_statements(text)) == [(0, "SELECT ';'"), (12, "-- a; b\n SELECT `;`")]
+    assert list(sql_text.split_statements(text)) == [(0, "SELECT ';'"), (12, "-- a; b\n SELECT `;`")]
 
 
 def test_statements_of_nothing_are_none() -> None:
-    assert list(sql_text_program.split_statements(" ; \n;")) == []
+    assert list(sql_text.split_statements(" ; \n;")) == []
 
 
 def test_places_are_counted_as_people_do() -> None:
-    assert [sql_text_program.line_and_column("ab\ncd", offset) for offset in (0, 1, 3, 4)] == [
+    assert [sql_text.line_and_column("ab\ncd", offset) for offset in (0, 1, 3, 4)] == [
         "line 1, column 1",
         "line 1, column 2",
         "line 2, column 1",
@@ -435,10 +433,10 @@ def test_places_are_counted_as_people_do() -> None:
 def test_the_place_where_a_server_stopped() -> None:
     text = "SELECT t\nFROM t\nWHER t = 't'"
     message = "You have an error … to use near 't = 't'' at line 3"
-    assert sql_text_program.syntax_error_position(text, message) == "line 3, column 6"
-    assert sql_text_program.syntax_error_position(text, "to use near '' at line 3") == "line 3, column 13"
-    assert sql_text_program.syntax_error_position(text, "Table 'x' doesn't exist") == ""
-    assert sql_text_program.syntax_error_position(text, "near 'nowhere' at line 1") == ""
+    assert sql_text.syntax_error_position(text, message) == "line 3, column 6"
+    assert sql_text.syntax_error_position(text, "to use near '' at line 3") == "line 3, column 13"
+    assert sql_text.syntax_error_position(text, "Table 'x' doesn't exist") == ""
+    assert sql_text.syntax_error_position(text, "near 'nowhere' at line 1") == ""
 
 
 # Which `?` of a statement waits for a value.

@@ -9,7 +9,8 @@ from tests.unit.workload.player import Player, Sent, nothing
 from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.dataset import build_data_set
-from tuibench.workload.program import Program, StatementClass, flat_statements
+from tuibench.workload.program import Program, flat_statements
+from tuibench.workload.sql import StatementClass
 
 SBTEST_OPTIONS = {"range_size": 100, "tables": 1, "table_size": 10_000, "auto_inc": True, "skip_trx": False}
 SYSBENCHS = [
