@@ -493,14 +493,18 @@ async def outcome(kind: EngineKind, begin: StartLoad, server: "FuzzServer", user
             is_stuck = True
         await engine.stop(0)
         report = engine.report()
-    failure = (report.failure.replace(str(server.port), "PORT"), report.failure_hint, report.failure_exit)
+    failure = (
+        report.failure.message.replace(str(server.port), "PORT"),
+        report.failure.hint,
+        report.failure.exit_code,
+    )
     return Outcome(server.asked, msgspec.to_builtins(report.counters), failure, is_stuck)
 
 
 async def _ended(engine: BaseEngine[Any, Any]) -> None:
     """Returns when an engine has nothing left to do."""
     while True:
-        if engine.finished.is_set() or engine.report().failure:
+        if engine.finished.is_set() or engine.report().failure.message:
             return
         await asyncio.sleep(LOOK_SECONDS)
 

@@ -153,7 +153,7 @@ class Case(NamedTuple):
             while not drive.last.failure and drive.last.counters.completed < self.events:
                 drive.report()
                 await asyncio.sleep(0.01)
-            failure = drive.last.failure
+            failure = drive.last.failure.message
             counters = await drive.ends()
         return sum(counters.errors.values()), failure
 

@@ -31,7 +31,6 @@ from tuibench.cluster.messages import (
     AgentChannel,
     AgentHello,
     At,
-    Beat,
     BeatReply,
     CheckServer,
     Command,
@@ -47,11 +46,11 @@ from tuibench.load import messages
 from tuibench.load.fleet import Fleet, Forward, worker_count
 from tuibench.load.messages import (
     Adjust,
+    Beat,
     Finished,
     Lease,
     MessageChannel,
     Reassign,
-    RenewLease,
     StartLoad,
     WorkerReport,
 )
@@ -131,8 +130,9 @@ class AgentFleet(Fleet):
         """Adds the work of a host without connections."""
         self._workers[self._assignment.busiest].grant_quota(work)
 
-    def renew_lease(self) -> None:
-        self._broadcast(RenewLease())
+    def pass_on(self, beat: Beat) -> None:
+        """Renews the leases of the workers."""
+        self._broadcast(beat)
 
     def forward(self, work: Reassign) -> None:
         if self._assignment.total:
@@ -190,8 +190,8 @@ class HostLoad:
         """Records that a command took effect late."""
         self._late_ms = max(self._late_ms, milliseconds)
 
-    def renew_lease(self) -> None:
-        self._fleet.renew_lease()
+    def pass_on(self, beat: Beat) -> None:
+        self._fleet.pass_on(beat)
 
     async def kill(self) -> None:
         for task in (self._reporting, self._finishing):
@@ -382,7 +382,7 @@ class Agent:
                     now_ns = self._clock.now_ns()
                     self._lease.renew(now_ns)
                     if self._load is not None and not self._lease.is_over(now_ns):
-                        self._load.renew_lease()
+                        self._load.pass_on(message)
                     self._channel.send(BeatReply(sent_ns, self._clock.now_ns(), self._clock.wall_seconds()))
                 case AcceptHost(lease_seconds=seconds):
                     self._lease = Lease(seconds, self._clock.now_ns())

@@ -25,7 +25,6 @@ from tuibench.cluster.messages import (
     AcceptHost,
     AgentHello,
     At,
-    Beat,
     BeatReply,
     CheckServer,
     Command,
@@ -40,6 +39,7 @@ from tuibench.cluster.messages import (
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import REPORT_SECONDS, Loss, WorkerGoneError, WorkerLink, loss_of
 from tuibench.load.messages import (
+    Beat,
     BrokenFrameError,
     ConnectionIds,
     Counters,

@@ -33,6 +33,7 @@ import msgspec
 from tuibench.clock import NS_PER_SECOND
 from tuibench.load.fleet import Loss
 from tuibench.load.messages import (
+    Beat,
     ConnectionIds,
     Counters,
     FairnessStats,
@@ -163,12 +164,6 @@ class AcceptHost(msgspec.Struct, frozen=True, tag="accept", kw_only=True):
     lease_seconds: float
 
 
-class Beat(msgspec.Struct, frozen=True, tag="beat"):
-    """The session is alive; `sent_ns` is its clock."""
-
-    sent_ns: int
-
-
 class BeatReply(msgspec.Struct, frozen=True, tag="beat reply"):
     """The host is alive: the beat's clock, and both clocks of the host."""
 
@@ -260,7 +255,6 @@ class ReportMerger:
             self._gaps.add(report.worker, report.gaps)
             fold_histograms(hists, report.hists)
         known = self._last.values()
-        failed = next((report for report in known if report.failure), None)
         return WorkerReport(
             worker=self._worker,
             seconds=seconds,
@@ -277,9 +271,7 @@ class ReportMerger:
             fairness=sum((report.fairness for report in known), FairnessStats()),
             fairness_since=sum((report.fairness_since for report in known), FairnessStats()),
             last_refusal=next((report.last_refusal for report in reports if report.last_refusal), ""),
-            failure=failed.failure if failed else "",
-            failure_hint=failed.failure_hint if failed else "",
-            failure_exit=failed.failure_exit if failed else 0,
+            failure=next((report.failure for report in known if report.failure), ErrorMessage()),
         )
 
 

@@ -354,7 +354,7 @@ class EngineLoad(LedgerLoad):
         report = self._engine.report()
         fold_histograms(self.hists, report.hists)
         if report.failure:
-            raise RunError(report.failure)
+            raise report.failure.error
 
     async def end(self) -> None:
         await self._engine.stop(GRACE_SECONDS)

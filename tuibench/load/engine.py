@@ -31,6 +31,7 @@ from tuibench.load.messages import (
     WorkerReport,
 )
 from tuibench.load.pacing import NetworkDelay, Timer, WakeupTimer
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import Backlog
 from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.program import ProgramLayout
@@ -170,9 +171,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
             last_refusal=self._context.last_refusal,
             idle_connections=self._extra.idle,
             idle_refusal=self._extra.refusal,
-            failure=failure.message if failure else "",
-            failure_hint=failure.hint if failure else "",
-            failure_exit=failure.exit_code if failure else 0,
+            failure=ErrorMessage.of(failure) if failure is not None else ErrorMessage(),
         )
         self._reported_ns, self._cpu_at = now_ns, cpu
         return report

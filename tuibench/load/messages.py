@@ -15,7 +15,7 @@ last gaps, and the gap that is still open, so that a lost report costs nothing.
 
 Lease: the load continues only while messages from the session arrive.
 
-    session ──Beat──> agent ──RenewLease──> worker      every half second
+    session ──Beat──> agent ──Beat──> worker      every half second
                       3 s without one: the load ends, transactions in flight have 2 s more
 
 The processes that run the load hold the lease themselves: the load of an agent that is stopped, or cut off
@@ -34,6 +34,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.model.tick import Histogram, NamedHistograms, SlowTransaction
@@ -340,7 +341,7 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
     `idle_refusal` is why there are not more of them; `gaps` are the times without a completion. `commits` are
     those noted since the last report, for a load that keeps a ledger, which one from other hosts cannot.
-    `failure` is the error that ended the worker, or empty; `failure_exit` its exit code.
+    `failure` is the error that ended the worker.
     """
 
     worker: int = 0
@@ -359,9 +360,7 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     slowest: tuple[SlowTransaction, ...] = ()
     gaps: CompletionGaps = CompletionGaps()
     commits: CommitNotes | None = None
-    failure: str = ""
-    failure_hint: str = ""
-    failure_exit: int = 0
+    failure: ErrorMessage = ErrorMessage()
 
 
 class Lease:
@@ -435,7 +434,7 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
     engine. `has_begun` is True if the server has accepted a connection of the load before; a worker that
     `is_replacement` opens connections of a lost worker again. With `lease_seconds` the load ends unless a
-    RenewLease arrives within that time. `first_logins` are the session's, for the worker's own. A load that
+    Beat arrives within that time. `first_logins` are the session's, for the worker's own. A load that
     `keeps_ledger` notes its commits (`crash.ledger`), on the asyncio engine.
     """
 
@@ -456,8 +455,10 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     keeps_ledger: bool = False
 
 
-class RenewLease(msgspec.Struct, frozen=True, tag="lease"):
-    """The session is alive: the load may continue."""
+class Beat(msgspec.Struct, frozen=True, tag="beat"):
+    """The session is alive, and the load may continue; `sent_ns` is the session's clock."""
+
+    sent_ns: int
 
 
 class Adjust(msgspec.Struct, frozen=True, omit_defaults=True, tag="adjust", kw_only=True):
@@ -562,7 +563,7 @@ WorkerCommand = (
 )
 """Messages during a load."""
 
-ToWorker = StartLoad | RenewLease | WorkerCommand
+ToWorker = StartLoad | Beat | WorkerCommand
 FromWorker = WorkerReport | ConnectionIds | Reassign | Finished
 
 Incoming = TypeVar("Incoming")

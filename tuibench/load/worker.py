@@ -112,7 +112,7 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
     use_batch_scheduling(not begin.is_native)
     while (message := await _next_message(channel, lease)) is not None:
         match message:
-            case messages.RenewLease():
+            case messages.Beat():
                 lease.renew(SystemClock.now_ns())
             case messages.Adjust():
                 if message.connections is not None:

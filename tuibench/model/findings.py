@@ -359,11 +359,14 @@ class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorMessage(msgspec.Struct, frozen=True, tag="failed"):
-    """An error as one process reports it to another."""
+    """An error as one process reports it to another; without a message there is none."""
 
-    message: str
+    message: str = ""
     hint: str = ""
     exit_code: int = ExitCode.RUN_FAILED
+
+    def __bool__(self) -> bool:
+        return bool(self.message)
 
     @classmethod
     def of(cls, error: TuibenchError) -> "ErrorMessage":

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tuibench import __version__
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock
-from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import Fleet, worker_count
 from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen
@@ -49,12 +49,6 @@ class LoadTick(NamedTuple):
     has_reported: bool = True
 
 
-def _failure(report: WorkerReport) -> RunError:
-    error = RunError(report.failure, report.failure_hint)
-    error.exit_code = ExitCode(report.failure_exit)
-    return error
-
-
 class LoadController:
     """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
 
@@ -75,7 +69,7 @@ class LoadController:
         self.rate = plan.rate
         self.accepted_connections: int | None = None
         self.unresponsive: tuple[str, ...] = ()
-        self.failure: RunError | None = None
+        self.failure: TuibenchError | None = None
         self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
         self.accounting = LoadTotals()
         self.alarms = Alarms()
@@ -230,7 +224,7 @@ class LoadController:
         self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
 
     async def tick(self) -> LoadTick:
-        """A round of reports. Raises RunError when a worker fails, with its reason and exit code."""
+        """A round of reports. Raises the error of a worker that fails."""
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         tick = self.accounting.tick(reports, threads, rate)
@@ -282,7 +276,7 @@ class LoadController:
             if self.zero_ns is not None:
                 self.seconds = self._elapsed(self.fleet.ended_ns)
                 self.accounting.add_reports(reports)
-            self.failure = next(map(_failure, filter(lambda each: each.failure, reports)), None)
+            self.failure = next((each.failure.error for each in reports if each.failure), None)
         finally:
             await self.fleet.kill()
 
@@ -300,7 +294,7 @@ class LoadController:
         for report in reports:
             self._known[report.worker] = report
             if report.failure:
-                raise _failure(report)
+                raise report.failure.error
         return reports
 
     def _take(self, reports: Sequence[WorkerReport]) -> None:

@@ -237,8 +237,8 @@ async def test_a_failed_event_is_counted_and_rolled_back(database: Target, tmp_p
 async def test_an_error_of_a_script_ends_the_load(database: Target, tmp_path: Path) -> None:
     program = written(tmp_path, "function event()\n  nothing.x = 1\nend")
     async with driving(NativeEngine, database, program) as drive:
-        await drive.until(lambda _: drive.last.failure)
-    assert "my.lua:2: attempt to index global 'nothing'" in drive.last.failure
+        await drive.until(lambda _: drive.last.failure.message)
+    assert "my.lua:2: attempt to index global 'nothing'" in drive.last.failure.message
 
 
 @pytest.mark.one_flavour

@@ -23,10 +23,10 @@ from tuibench.errors import RunError
 from tuibench.load.fleet import Forward, WorkerGoneError, WorkerLink, WorkerProcess
 from tuibench.load.messages import (
     Adjust,
+    Beat,
     Counters,
     FinishLoad,
     MessageChannel,
-    RenewLease,
     RequestReport,
     StartLoad,
     WorkerReport,
@@ -81,7 +81,7 @@ class PlayedWorker(WorkerLink[Any]):
         super().__init__(cast(MessageChannel[Any], NoChannel()), forward)
 
     def send(self, message: msgspec.Struct) -> None:
-        if not isinstance(message, RenewLease):
+        if not isinstance(message, Beat):
             self.told.append((asyncio.get_running_loop().time(), message))
         match message:
             case StartLoad():

@@ -37,6 +37,7 @@ from tuibench.cluster.messages import (
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, WorkerReport
 from tuibench.model.cluster import ClusterPlan
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Endpoint, Target
 from tuibench.model.tick import Histogram, SlowTransaction, merge_histograms
 from tuibench.session.totals import LoadTotals
@@ -390,7 +391,7 @@ def rounds(draw: st.DrawFn) -> list[list[WorkerReport]]:
                         scheduled=done[worker], completed=done[worker], errors={1213: done[worker]}
                     ),
                     hists={"response": Histogram.of(values), "stmt.select": Histogram.of(values)},
-                    failure="",
+                    failure=ErrorMessage(),
                 )
             )
         played.append(reports)
@@ -419,8 +420,10 @@ def test_the_busiest_worker_is_the_hosts() -> None:
 
 
 def test_the_first_failure_and_refusal_are_reported() -> None:
-    merged = ReportMerger(0, 0).merge([replace(REPORT, worker=1, failure=""), REPORT], NS_PER_SECOND)
-    assert (merged.failure, merged.failure_hint, merged.failure_exit) == ("no", "do this", 3)
+    merged = ReportMerger(0, 0).merge(
+        [replace(REPORT, worker=1, failure=ErrorMessage()), REPORT], NS_PER_SECOND
+    )
+    assert (merged.failure.message, merged.failure.hint, merged.failure.exit_code) == ("no", "do this", 3)
 
 
 def test_every_field_of_a_report_is_merged_and_packed() -> None:

@@ -48,7 +48,7 @@ async def test_too_many_connections_end_a_new_one_and_are_counted() -> None:
     async with driving(FakeServer(logins=[None, TOO_MANY]), begin(SINGLE), connections=2) as drive:
         await drive.until_ended(5)
         report = drive.report()
-        assert (report.connections, report.failure) == (1, "")
+        assert (report.connections, report.failure.message) == (1, "")
         assert report.counters.refused == {1040: 1}
         assert report.fairness.n == 1
 
@@ -118,7 +118,7 @@ async def test_without_preparing_every_statement_is_sent_as_text() -> None:
         heard = drive.server.heard_by(0)[:5]
         assert [sql.partition("=")[0] for sql in heard] == [sql.partition("=")[0] for sql in EXPLICIT_SQL]
         assert not any("?" in sql for sql in heard)
-        assert drive.report().failure == ""
+        assert drive.report().failure.message == ""
         assert drive.counters.refused == {}
 
 
@@ -137,8 +137,8 @@ async def test_the_session_is_set_up_at_each_login_before_its_work() -> None:
 async def test_a_session_that_cannot_be_set_up_ends_the_run() -> None:
     unknown = SQLError(1193, "unknown system variable")
     async with driving(FakeServer([unknown]), begin(SINGLE, session_sql=("SET x = 1",))) as drive:
-        await until(lambda: bool(drive.report().failure))
-        assert drive.report().failure == unknown.message
+        await until(lambda: bool(drive.report().failure.message))
+        assert drive.report().failure.message == unknown.message
         assert drive.server.open_connections == 0
 
 
@@ -187,7 +187,7 @@ async def test_a_refused_session_setting_is_counted_and_the_work_goes_on() -> No
         done = drive.counters.completed
         drive.engine.resume()
         await drive.until_ended(done + 5)
-        assert drive.report().failure == ""
+        assert drive.report().failure.message == ""
 
 
 # Logins that are refused after the load has begun
@@ -208,7 +208,7 @@ async def test_a_login_refused_on_the_way_is_tried_again_where_errors_are_outliv
         await drive.until_ended(3)
         counters = drive.counters
         assert (counters.errors, counters.reconnects) == ({2013: 1, **CODES}, 1)
-        assert drive.report().failure == ""
+        assert drive.report().failure.message == ""
         assert len(clock.slept) == len(REFUSED)
         assert clock.slept[0] < clock.slept[2]
 
@@ -216,14 +216,14 @@ async def test_a_login_refused_on_the_way_is_tried_again_where_errors_are_outliv
 @pytest.mark.parametrize("refusal", REFUSED, ids=str)
 async def test_a_login_refused_on_the_way_ends_a_run_that_stops_at_errors(refusal: TuibenchError) -> None:
     async with driving(FakeServer([1, LOST], logins=[None, refusal]), begin(SINGLE)) as drive:
-        await until(lambda: drive.report().failure == refusal.message)
+        await until(lambda: drive.report().failure.message == refusal.message)
 
 
 @pytest.mark.parametrize("refusal", REFUSED, ids=str)
 async def test_the_first_login_refused_ends_any_run(refusal: TuibenchError) -> None:
     rules = begin(SINGLE, on_error=OnError.CONTINUE)
     async with driving(FakeServer(logins=[refusal]), rules) as drive:
-        await until(lambda: drive.report().failure == refusal.message)
+        await until(lambda: drive.report().failure.message == refusal.message)
 
 
 async def test_the_first_login_of_a_later_worker_is_tried_again_where_errors_are_outlived() -> None:
@@ -233,7 +233,7 @@ async def test_the_first_login_of_a_later_worker_is_tried_again_where_errors_are
     rules = begin(SINGLE, on_error=OnError.CONTINUE, has_begun=True)
     async with driving(server, rules, clock=clock) as drive:
         await drive.until_ended(3)
-        assert (drive.counters.errors, drive.report().failure) == (CODES, "")
+        assert (drive.counters.errors, drive.report().failure.message) == (CODES, "")
         assert clock.slept[0] < clock.slept[2]
 
 
@@ -242,7 +242,7 @@ async def test_the_first_login_of_a_later_worker_ends_a_run_that_stops_at_errors
     refusal: TuibenchError,
 ) -> None:
     async with driving(FakeServer(logins=[refusal]), begin(SINGLE, has_begun=True)) as drive:
-        await until(lambda: drive.report().failure == refusal.message)
+        await until(lambda: drive.report().failure.message == refusal.message)
 
 
 async def test_a_worker_in_the_place_of_another_waits_for_the_slots_of_its_connections() -> None:
@@ -258,8 +258,8 @@ async def test_a_worker_in_the_place_of_another_waits_for_the_slots_of_its_conne
 async def test_a_broken_protocol_ends_a_run_that_stops_at_errors() -> None:
     broken = ProtocolError("a packet is too short", "db:3306")
     async with driving(FakeServer([1, broken]), begin(SINGLE)) as drive:
-        await until(lambda: drive.report().failure == broken.message)
-        assert drive.report().failure_exit == 3
+        await until(lambda: drive.report().failure.message == broken.message)
+        assert drive.report().failure.exit_code == 3
         assert drive.counters.errors == {2014: 1}
 
 
@@ -276,7 +276,7 @@ async def test_a_broken_protocol_is_outlived_with_growing_waits() -> None:
 async def test_a_lost_connection_is_no_broken_protocol() -> None:
     async with driving(FakeServer([1, ConnectionLostError(2013, "lost")]), begin(SINGLE)) as drive:
         await drive.until_ended(3)
-        assert drive.report().failure == ""
+        assert drive.report().failure.message == ""
 
 
 # What one connection of the load does after an error: it tries again, goes on, or ends the run.
@@ -358,7 +358,7 @@ async def test_with_all_errors_ignored_any_of_them_is_tried_again() -> None:
     async with driving(server, begin(EXPLICIT, ignored_errors=None)) as drive:
         await drive.until_ended(1)
         report = drive.report()
-        assert (report.failure, report.counters.failed, report.counters.retries) == ("", 0, 2)
+        assert (report.failure.message, report.counters.failed, report.counters.retries) == ("", 0, 2)
         assert report.counters.errors == {1062: 1, 1205: 1}
 
 
@@ -381,7 +381,7 @@ async def test_an_error_to_continue_after_fails_its_transaction_and_no_other(
     async with driving(server, begin(transaction, on_error=OnError.CONTINUE)) as drive:
         await drive.until_ended(4)
         report = drive.report()
-        assert (report.failure, report.connections) == ("", 1)
+        assert (report.failure.message, report.connections) == ("", 1)
         assert (report.counters.failed, report.counters.retries) == (1, 0)
         assert report.counters.errors == {1062: 1}
         assert report.counters.completed >= 3
@@ -390,9 +390,9 @@ async def test_an_error_to_continue_after_fails_its_transaction_and_no_other(
 
 async def test_an_error_that_is_not_ignored_is_rolled_back_and_ends_everything() -> None:
     async with driving(FakeServer([1, DUPLICATE]), begin(EXPLICIT), connections=3) as drive:
-        await until(lambda: bool(drive.report().failure) and not drive.report().connections)
+        await until(lambda: bool(drive.report().failure.message) and not drive.report().connections)
         report = drive.report()
-        assert (report.failure, report.failure_exit) == ("duplicate entry", ExitCode.RUN_FAILED)
+        assert (report.failure.message, report.failure.exit_code) == ("duplicate entry", ExitCode.RUN_FAILED)
         assert report.counters.errors == {1062: 1}
         assert report.counters.failed == 1
         assert sum(sql == ROLLBACK for _, sql in drive.server.heard) == 1
@@ -400,25 +400,25 @@ async def test_an_error_that_is_not_ignored_is_rolled_back_and_ends_everything()
 
 async def test_a_refused_login_ends_the_run_with_its_hint_and_exit_code() -> None:
     async with driving(FakeServer(logins=[DENIED]), begin(SINGLE)) as drive:
-        await until(lambda: bool(drive.report().failure))
+        await until(lambda: bool(drive.report().failure.message))
         report = drive.report()
-        assert (report.failure, report.failure_hint) == (DENIED.message, DENIED.hint)
-        assert report.failure_exit == ExitCode.SERVER_UNAVAILABLE
+        assert (report.failure.message, report.failure.hint) == (DENIED.message, DENIED.hint)
+        assert report.failure.exit_code == ExitCode.SERVER_UNAVAILABLE
 
 
 async def test_a_statement_that_cannot_be_prepared_ends_the_run() -> None:
     missing = SQLError(1146, "table 't' does not exist")
     async with driving(FakeServer(prepares=[missing]), begin(SINGLE)) as drive:
-        await until(lambda: bool(drive.report().failure))
+        await until(lambda: bool(drive.report().failure.message))
         assert drive.server.open_connections == 0
-        assert drive.report().failure == missing.message
+        assert drive.report().failure.message == missing.message
 
 
 async def test_a_mistake_of_ours_ends_the_run_with_a_reason_and_keeps_the_books() -> None:
     async with driving(FakeServer([1, ZeroDivisionError("oh")]), begin(SINGLE)) as drive:
-        await until(lambda: bool(drive.report().failure))
+        await until(lambda: bool(drive.report().failure.message))
         report = drive.report()
-        assert "ZeroDivisionError: oh" in report.failure
+        assert "ZeroDivisionError: oh" in report.failure.message
         assert (report.counters.scheduled, report.counters.completed, report.counters.failed) == (2, 1, 1)
 
 
@@ -436,7 +436,7 @@ async def test_a_query_that_the_operator_ended_is_tried_again_whatever_the_rules
         server.results.append(INTERRUPTED)
         await until(drive.engine.finished.is_set)
         report = drive.report()
-    assert (report.failure, report.counters.completed, report.counters.retries) == ("", 3, 1)
+    assert (report.failure.message, report.counters.completed, report.counters.retries) == ("", 3, 1)
     assert report.counters.errors == {1317: 1}
 
 
@@ -446,7 +446,7 @@ async def test_the_query_of_another_connection_is_not_spared() -> None:
         await until(lambda: bool(server.heard))
         drive.engine.expect_kill(server.connections[0].thread_id + 1)
         server.results.append(INTERRUPTED)
-        await until(lambda: bool(drive.report().failure))
+        await until(lambda: bool(drive.report().failure.message))
 
 
 async def test_only_one_query_is_spared() -> None:
@@ -455,5 +455,5 @@ async def test_only_one_query_is_spared() -> None:
         await until(lambda: bool(server.heard))
         drive.engine.expect_kill(server.connections[0].thread_id)
         server.results.extend([INTERRUPTED, INTERRUPTED])
-        await until(lambda: bool(drive.report().failure))
+        await until(lambda: bool(drive.report().failure.message))
         assert drive.counters.errors == {1317: 2}

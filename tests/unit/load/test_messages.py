@@ -30,6 +30,7 @@ from tuibench.load.messages import (
     WorkerReport,
     execution_options,
 )
+from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
 from tuibench.model.server import IGNORED_ERRORS
 from tuibench.model.tick import Histogram
@@ -51,9 +52,7 @@ REPORT = WorkerReport(
         "trx.new_order": Histogram.of([90, 110]),
     },
     fairness=FairnessStats.of([(1.0, 0.5), (3.0, 0.25)]),
-    failure="no",
-    failure_hint="do this",
-    failure_exit=3,
+    failure=ErrorMessage("no", "do this", 3),
 )
 Ends = tuple[SessionChannel, WorkerChannel]
 

@@ -381,7 +381,7 @@ async def test_a_stop_does_not_wait_for_the_connections() -> None:
 
 async def test_a_worker_that_cannot_go_on_ends_the_run_with_its_reason_and_exit_code() -> None:
     broken = msgspec.structs.replace(
-        report(1), failure="no such table", failure_hint="prepare it", failure_exit=ExitCode.USAGE_ERROR
+        report(1), failure=ErrorMessage("no such table", "prepare it", ExitCode.USAGE_ERROR)
     )
     load, _, _ = loading([report(0), broken])
     for ask in (lambda: load.open(never), load.tick, lambda: load.drain(1)):

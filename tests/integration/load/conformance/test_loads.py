@@ -253,7 +253,7 @@ async def test_turns_come_in_their_order_with_new_logins_in_between(kind: AnyEng
         counters = await drive.until(lambda counters: counters.completed == 3 * turns.total)
         await drive.until_connected(0)
         assert drive.kinds == {"read": 3 * 5, "write": 3 * 3}
-        assert (counters.reconnects, counters.errors, drive.last.failure) == (3 * 2, {}, "")
+        assert (counters.reconnects, counters.errors, drive.last.failure.message) == (3 * 2, {}, "")
 
 
 @pytest.mark.one_flavour
@@ -276,7 +276,7 @@ async def test_a_connection_logs_in_again_after_so_many_transactions(kind: AnyEn
         counters = await drive.until(lambda counters: counters.completed == 200)
         shares = [200 // 3 // 7, 200 // 7]
         assert shares[0] <= counters.logins <= shares[1], counters.logins
-        assert (counters.reconnects, counters.failed, drive.last.failure) == (0, 0, "")
+        assert (counters.reconnects, counters.failed, drive.last.failure.message) == (0, 0, "")
         assert drive.hist(LOGIN).count == counters.logins
 
 
@@ -339,4 +339,4 @@ async def test_users_of_lost_and_renewed_connections_ask_again(kind: AnyEngine, 
         await drive.completes(100)
         drive.engine.set_users(0)
         await drive.completes(50)
-        assert drive.last.failure == ""
+        assert drive.last.failure.message == ""

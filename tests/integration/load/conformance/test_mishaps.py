@@ -104,8 +104,8 @@ async def test_deadlocks_are_tried_again_and_lose_nothing(kind: AnyEngine, rows:
 @pytest.mark.one_flavour
 async def test_an_error_ends_the_load(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, WRONG, 1) as drive:
-        counters = await drive.until(lambda _: drive.last.failure)
-        assert "Duplicate entry" in drive.last.failure
+        counters = await drive.until(lambda _: drive.last.failure.message)
+        assert "Duplicate entry" in drive.last.failure.message
         assert (counters.failed, counters.completed, counters.errors) == (1, 0, {1062: 1})
 
 
@@ -114,7 +114,7 @@ async def test_an_error_may_fail_only_its_transaction(kind: AnyEngine, rows: Tar
     async with driving(kind, rows, WRONG, 2, on_error=OnError.CONTINUE, limit=40) as drive:
         counters = await drive.until(lambda counters: counters.failed == 40)
         assert counters.errors == {1062: 40}
-        assert (counters.completed, counters.retries, drive.last.failure) == (0, 0, "")
+        assert (counters.completed, counters.retries, drive.last.failure.message) == (0, 0, "")
 
 
 @pytest.mark.one_flavour
@@ -131,7 +131,7 @@ async def test_a_killed_connection_is_made_again(kind: AnyEngine, rows: Target) 
         await drive.until(lambda counters: counters.reconnects == 1)
         await drive.until_connected(3)
         await drive.completes(10)
-        assert drive.last.failure == ""
+        assert drive.last.failure.message == ""
 
 
 @pytest.mark.one_flavour
@@ -186,7 +186,7 @@ statements = [{ name = "wait", sql = "UPDATE t SET n = n + 1 WHERE id = ?", bind
         await drive.until(lambda counters: counters.retries == 1)
         await connection.execute("COMMIT")
         await drive.completes(5)
-        assert drive.last.failure == ""
+        assert drive.last.failure.message == ""
         assert drive.last.counters.errors in ({1317: 1}, {1205: 1}), "MariaDB may name the lock, not the kill"
 
 
@@ -210,7 +210,7 @@ async def test_unique_numbers_stay_so_across_reconnects(kind: AnyEngine, rows: T
         await drive.until_connected(2)
         await drive.completes(20)
         assert 1062 not in drive.last.counters.errors
-        assert drive.last.failure == ""
+        assert drive.last.failure.message == ""
 
 
 @pytest.mark.one_flavour
@@ -243,7 +243,7 @@ statements = [{ name = "one", sql = "SELECT 1" }]
         await restartable.start_again()
         await drive.until_connected(3)
         await drive.completes(20)
-        assert drive.last.failure == ""
+        assert drive.last.failure.message == ""
         assert drive.last.counters.reconnects == 3
 
 
@@ -259,8 +259,8 @@ let.more = "n + 1"
 statements = [{ name = "more", sql = "SELECT ?", bind = ["more"] }]
 """)
     async with driving(kind, rows, made, 1) as drive:
-        counters = await drive.until(lambda _: drive.last.failure)
-        assert "the transaction 'odd' cannot be computed" in drive.last.failure
+        counters = await drive.until(lambda _: drive.last.failure.message)
+        assert "the transaction 'odd' cannot be computed" in drive.last.failure.message
         assert counters.failed == 1
 
 
