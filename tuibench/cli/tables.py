@@ -56,8 +56,8 @@ def prepare(
 ) -> None:
     """Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"""
     from tuibench.cli.runner import run_async
-    from tuibench.load.tables import INSERT_METHODS, LoadOptions, ensure_database
-    from tuibench.workload import library
+    from tuibench.load.tables import INSERT_METHODS, LoadOptions
+    from tuibench.workload import library, script
 
     if not 0 <= threads <= MOST_CONNECTIONS:
         raise UsageError(f"--threads must be between 0 and {MOST_CONNECTIONS} for prepare, not {threads}")
@@ -69,10 +69,7 @@ def prepare(
             raise UsageError(
                 "a Lua script loads its tables itself: --load-with and --without-binlog are for profiles"
             )
-        if create_database:
-            run_async(ensure_database(server.target()))
-        run_script_command(server.target(), program, "prepare")
-        return
+        script.check_command(program.script, script.PREPARE)
     method = LoadOptions(
         parallel=threads or 2 * (os.cpu_count() or 1),
         insert_method=check_choice("--load-with", load_with, INSERT_METHODS),
@@ -84,18 +81,21 @@ def prepare(
 async def make_tables(
     target: Target, program: Program, method: LoadOptions, *, create_database: bool = False
 ) -> None:
-    """Load the data set with a progress bar, and report the result; a script loads it itself."""
+    """Load the data set with a progress bar, and report the result.
+
+    A script loads it itself, by its command `prepare`, if it has one.
+    """
+    from tuibench.load.tables import ensure_database
     from tuibench.load.tables import prepare_tables as load
     from tuibench.workload.dataset import build_data_set
 
     if program.script is not None:
-        from tuibench.load.script_commands import run_command
-        from tuibench.load.tables import ensure_database
         from tuibench.workload import script
 
-        await ensure_database(target)
+        if create_database:
+            await ensure_database(target)
         if script.PREPARE in script.declared(program.script).commands:
-            await run_command(target, program, script.PREPARE, write=sys.stderr.write)
+            await run_script_command(target, program, script.PREPARE)
         return
     counts = ("{task.completed:,.0f} of {task.total:,.0f} rows", "{task.fields[rate]:,.0f} rows/s")
     with progress_bar(f"loading {build_data_set(program).describe()}", *counts, rate=0.0) as update:
@@ -117,12 +117,11 @@ async def make_tables(
         )
 
 
-def run_script_command(target: Target, program: Program, command: str) -> None:
+async def run_script_command(target: Target, program: Program, command: str) -> None:
     """Runs a command of a Lua script; what it prints goes to stderr."""
-    from tuibench.cli.runner import run_async
     from tuibench.load.script_commands import run_command
 
-    count = run_async(run_command(target, program, command, write=sys.stderr.write))
+    count = await run_command(target, program, command, write=sys.stderr.write)
     connections = "1 connection" if count == 1 else f"{count} connections"
     info(
         f"{command} of {program.script.path if program.script else program.profile} is done on {connections}"
@@ -142,7 +141,7 @@ def prewarm(
     program = library.load_program(*split_profile_and_options(profile, context.args))
     target = server.target()
     if program.script is not None:
-        run_script_command(target, program, "prewarm")
+        run_async(run_script_command(target, program, "prewarm"))
         return
     tables = run_async(prewarm_tables(target, program, lambda table: info(f"reading {table}")))
     if not tables:
@@ -203,7 +202,7 @@ def cleanup(
 
     program = library.load_program(*split_profile_and_options(profile, context.args))
     if program.script is not None:
-        run_script_command(server.target(), program, "cleanup")
+        run_async(run_script_command(server.target(), program, "cleanup"))
         return
     result = run_async(drop(server.target(), program, warning))
     info(f"dropped {', '.join(result.dropped) or 'nothing'}")

@@ -35,14 +35,7 @@ async def run_command(
     if program.script is None:
         raise UsageError(f"{program.profile} is no script")
     chosen = msgspec.structs.replace(program.script, command=command)
-    declared = script.declared(chosen)
-    commands = {**dict.fromkeys(declared.hooks, False), **declared.commands}
-    if command not in commands:
-        raise UsageError(
-            f"{chosen.path} has no command '{command}'",
-            f"its commands: {', '.join(declared.commands) or 'none'}",
-        )
-    count = int(program.options[THREADS]) if commands[command] else 1
+    count = int(program.options[THREADS]) if script.check_command(chosen, command) else 1
     connections: list[Connection] = []
     try:
         while len(connections) < count:

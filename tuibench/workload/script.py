@@ -171,6 +171,20 @@ def _declared(script: Script) -> Declared:
     return Declared(known, dict(commands), has_events, tuple(filter(None, hooks.split(","))))
 
 
+def check_command(script: Script, command: str) -> bool:
+    """True if each connection runs the command. Raises UsageError if the script has neither it nor a hook of
+    its name.
+    """
+    known = declared(script)
+    commands = {**dict.fromkeys(known.hooks, False), **known.commands}
+    if command not in commands:
+        raise UsageError(
+            f"{script.path} has no command '{command}'",
+            f"its commands: {', '.join(known.commands) or 'none'}",
+        )
+    return commands[command]
+
+
 def _default(kind: str, text: str) -> OptionValue:
     if kind == "boolean":
         return text == "true"
@@ -214,11 +228,8 @@ def program(script: Script, options: Mapping[str, object]) -> Program:
         raise UsageError(
             f"{script.path} has no events to run", f"its commands: {', '.join(known.commands) or 'none'}"
         )
-    if script.command != RUN and script.command not in known.commands:
-        raise UsageError(
-            f"{script.path} has no command '{script.command}'",
-            f"its commands: {', '.join(known.commands) or 'none'}",
-        )
+    if script.command != RUN:
+        check_command(script, script.command)
     read = profile(script)
     if not known.options:
         # As in sysbench: a script that declares no options gets whatever is given, as text.
