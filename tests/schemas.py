@@ -79,7 +79,11 @@ def text(name: str) -> bytes:
     """One schema, as in its file."""
     title, kind = SCHEMAS[name]
     schema = {"$schema": DIALECT, "title": title, **_cleaned(msgspec.json.schema(kind))}
-    return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
+    return _OPERANDS.sub(b"", msgspec.json.format(msgspec.json.encode(schema), indent=2)) + b"\n"
+
+
+_OPERANDS = re.compile(rb"_int___str_|\[int \| str\]")
+"""The type of the operands in the name of a profile's generator: it is a profile's everywhere."""
 
 
 def _cleaned(schema: Any) -> Any:
