@@ -18,16 +18,16 @@ class StatementClass(StrEnum):
 
 
 _LITERALS = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
-      | /\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*""",
-    re.VERBOSE | re.DOTALL,
+    r"""(?P<mark>\?) | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
+      | (?P<comment>/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*)""",
+    re.DOTALL | re.VERBOSE,
 )
-_PLACEHOLDER_OR_LITERAL = re.compile(rf"(\?)|{_LITERALS.pattern}", re.VERBOSE | re.DOTALL)
+"""Placeholders, quoted texts and comments."""
 
 
 def strip_literals(sql: str) -> str:
     """The SQL without quoted text and comments, in which `?` and `{}` have no meaning."""
-    return _LITERALS.sub("''", sql)
+    return _LITERALS.sub(lambda found: found["mark"] or "''", sql)
 
 
 def split_at_placeholders(sql: str) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def split_at_placeholders(sql: str) -> tuple[str, ...]:
     if "?" not in sql:
         return (sql,)
     found, begin = [], 0
-    for match in _PLACEHOLDER_OR_LITERAL.finditer(sql):
-        if match[1]:
+    for match in _LITERALS.finditer(sql):
+        if match["mark"]:
             found.append(sql[begin : match.start()])
             begin = match.end()
     return (*found, sql[begin:])
@@ -73,21 +73,14 @@ def _verb_after_with(sql: str) -> str:
     return found[1].upper() if found else ""
 
 
-_QUOTED = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
-      | (?P<comment>/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*)""",
-    re.DOTALL | re.VERBOSE,
-)
-
-
 def _without_comments(sql: str) -> str:
     """The SQL without comments; quoted text is kept."""
-    return _QUOTED.sub(lambda found: " " if found["comment"] else found[0], sql).strip()
+    return _LITERALS.sub(lambda found: " " if found["comment"] else found[0], sql).strip()
 
 
 def literal_spans(sql: str) -> Iterator[tuple[int, int]]:
     """The ranges of quoted texts and comments."""
-    return (found.span() for found in _QUOTED.finditer(sql))
+    return (found.span() for found in _LITERALS.finditer(sql) if not found["mark"])
 
 
 def split_statements(sql: str, delimiter: str = ";") -> Iterator[tuple[int, str]]:

@@ -121,7 +121,7 @@ class Generator(
         raise NotImplementedError
 
 
-class Interval(Generator[N], Generic[N], frozen=True, kw_only=True):
+class Interval(Generator[N], frozen=True, kw_only=True):
     """An integer from `low` to `high`."""
 
     low: N = 1  # type: ignore[assignment]  # an integer is an operand everywhere
@@ -140,11 +140,11 @@ class Interval(Generator[N], Generic[N], frozen=True, kw_only=True):
         raise NotImplementedError
 
 
-class Key(Interval[N], Generic[N], frozen=True, kw_only=True, tag="key"):
+class Key(Interval[N], frozen=True, kw_only=True, tag="key"):
     """A key from `low` to `high`, distributed by --rand-type."""
 
 
-class Uniform(Interval[N], Generic[N], frozen=True, kw_only=True, tag="uniform"):
+class Uniform(Interval[N], frozen=True, kw_only=True, tag="uniform"):
     """An integer from `low` to `high`, uniformly distributed."""
 
     def keys(self, low: int, high: int, stream: Random) -> Callable[[], int]:
@@ -163,7 +163,7 @@ Iterations = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 
-class Gaussian(Interval[N], Generic[N], frozen=True, kw_only=True, tag="gaussian"):
+class Gaussian(Interval[N], frozen=True, kw_only=True, tag="gaussian"):
     """The mean of `iterations` uniform values from `low` to `high`."""
 
     iterations: Iterations = 12
@@ -174,7 +174,7 @@ class Gaussian(Interval[N], Generic[N], frozen=True, kw_only=True, tag="gaussian
         return lambda: low + int(uniforms() * scale)
 
 
-class Special(Interval[N], Generic[N], frozen=True, kw_only=True, tag="special"):
+class Special(Interval[N], frozen=True, kw_only=True, tag="special"):
     """sysbench's default: `hot_share` of the values are in the middle `hot_width` of the range.
 
     Both are shares from 0 to 1; the other values are the mean of `iterations` uniform ones.
@@ -201,7 +201,7 @@ class Special(Interval[N], Generic[N], frozen=True, kw_only=True, tag="special")
         return draw
 
 
-class Pareto(Interval[N], Generic[N], frozen=True, kw_only=True, tag="pareto"):
+class Pareto(Interval[N], frozen=True, kw_only=True, tag="pareto"):
     """Self-similar: the first `h` of the values get 1 - h of the accesses."""
 
     h: Annotated[float, msgspec.Meta(ge=1e-6, le=0.999999)] = 0.2
@@ -212,7 +212,7 @@ class Pareto(Interval[N], Generic[N], frozen=True, kw_only=True, tag="pareto"):
         return lambda: low + int(keys * random() ** power)
 
 
-class Zipfian(Interval[N], Generic[N], frozen=True, kw_only=True, tag="zipfian"):
+class Zipfian(Interval[N], frozen=True, kw_only=True, tag="zipfian"):
     """The value number i has a frequency proportional to 1 / i ** exponent."""
 
     exponent: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.8
@@ -234,7 +234,7 @@ class Zipfian(Interval[N], Generic[N], frozen=True, kw_only=True, tag="zipfian")
         return draw
 
 
-class Nurand(Generator[N], Generic[N], frozen=True, kw_only=True, tag="nurand"):
+class Nurand(Generator[N], frozen=True, kw_only=True, tag="nurand"):
     """TPC-C's non-uniform NURand(a, low, high). `loaded_c` is the constant used for loading last names."""
 
     a: N
@@ -269,7 +269,7 @@ class Nurand(Generator[N], Generic[N], frozen=True, kw_only=True, tag="nurand"):
         return lambda: ((int(random() * numbers) | low + int(random() * keys)) + c) % keys + low
 
 
-class DecimalRange(Generator[N], Generic[N], frozen=True, kw_only=True, tag="decimal"):
+class DecimalRange(Generator[N], frozen=True, kw_only=True, tag="decimal"):
     """An exact number from `low` to `high` with `places` decimals."""
 
     low: N
@@ -299,7 +299,7 @@ EXTRA_BITS = 24
 """Additional random bits, so that the bias of a string's first digit is below 10⁻⁷."""
 
 
-class Digits(Generator[N], Generic[N], frozen=True, kw_only=True, tag="digits"):
+class Digits(Generator[N], frozen=True, kw_only=True, tag="digits"):
     """Groups of eleven random digits joined by `-`: ten for sbtest's c, five for its pad."""
 
     groups: Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -329,7 +329,7 @@ class Digits(Generator[N], Generic[N], frozen=True, kw_only=True, tag="digits"):
         return draw
 
 
-class Chance(Generator[N], Generic[N], frozen=True, kw_only=True, tag="chance"):
+class Chance(Generator[N], frozen=True, kw_only=True, tag="chance"):
     """True with a probability of `percent`."""
 
     percent: float | N
@@ -347,7 +347,7 @@ class Chance(Generator[N], Generic[N], frozen=True, kw_only=True, tag="chance"):
         return lambda: random() < share
 
 
-class Serial(Generator[N], Generic[N], frozen=True, kw_only=True, tag="serial"):
+class Serial(Generator[N], frozen=True, kw_only=True, tag="serial"):
     """A counter per connection."""
 
     first: int = 1
@@ -356,7 +356,7 @@ class Serial(Generator[N], Generic[N], frozen=True, kw_only=True, tag="serial"):
         return count(self.first).__next__
 
 
-class Unique(Generator[N], Generic[N], frozen=True, kw_only=True, tag="unique"):
+class Unique(Generator[N], frozen=True, kw_only=True, tag="unique"):
     """A signed 32-bit number, unique in the run. The numbers are divided among `connections`.
 
     Connections added during the run have a few million each.
@@ -394,7 +394,7 @@ Draw = Key[N] | Distribution[N] | Nurand[N] | DecimalRange[N] | Digits[N] | Chan
 """One value. A program has no `Key`: `distributed` replaces it."""
 
 
-class List(Generator[N], Generic[N], frozen=True, kw_only=True, tag="list"):
+class List(Generator[N], frozen=True, kw_only=True, tag="list"):
     """A list of `count` values of one generator; ascending if `ordered`."""
 
     of: Draw[N]
