@@ -65,7 +65,7 @@ from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
 from tuibench.tuning.restore import leftover_warnings
 from tuibench.workload import script
-from tuibench.workload.compiler import THREADS
+from tuibench.workload.options import THREADS
 from tuibench.workload.program import Program
 
 
