@@ -461,9 +461,11 @@ async def test_report_hooks_print_what_they_print_in_sysbench(
     for form in ("names", "csv", "json", "default"):
         options = (f"--form={form}", "--threads=2", "--time=3", "--report-interval=1")
         line = ("run", str(file), *options, "--workers=1", f"--json={tmp_path / 'summary.json'}")
-        ended = await asyncio.to_thread(tuibench, *line, target=database)
+        ended, theirs = await asyncio.gather(
+            asyncio.to_thread(tuibench, *line, target=database),
+            printed_by_sysbench(database, file, "run", *options),
+        )
         assert ended.code == 0, ended.err
-        theirs = await printed_by_sysbench(database, file, "run", *options)
         # A busy host may be too late for the last interval.
         ours = ended.out.partition("\nTPS")[0]
         shape = [
