@@ -151,11 +151,12 @@ end
 
 function result_methods:free() end
 
-local function answered(connection, query, ok, fields, rows)
+-- `of` is a connection, or a statement, which has its text itself.
+local function answered(of, query, ok, fields, rows)
+    local result = of.result
     if not ok then
-        raise(connection, query)
+        raise(result.connection, query or of.query)
     end
-    local result = connection.result
     result.nfields, result.nrows = fields, rows
     return result
 end
@@ -233,10 +234,11 @@ function statement_methods:execute()
     for place = 1, count do
         values[place] = parameters[place].value
     end
-    if not self.slot then
-        error("this statement is closed", 2)
+    local slot = self.slot or error("this statement is closed", 2)
+    if depth > 0 then
+        return answered(self, nil, yield(REQUEST, EXECUTE, slot, values, count))
     end
-    return answered(self.connection, self.query, ask(EXECUTE, self.slot, values, count))
+    return answered(self, nil, yield(EXECUTE, slot, values, count))
 end
 
 function statement_methods:close()
@@ -284,7 +286,7 @@ local function prepared(connection, query, ok, slot)
     end
     open[slot], opened = true, opened + 1
     held[slot] = setmetatable(
-        { connection = connection, query = query, slot = slot, count = 0, values = {}, parameters = {} },
+        { result = connection.result, query = query, slot = slot, count = 0, values = {}, parameters = {} },
         statement_class)
     return held[slot]
 end

@@ -264,6 +264,28 @@ fn a_script_may_handle_an_error_itself() {
 }
 
 #[test]
+fn an_error_of_a_prepared_statement_has_its_text_and_its_connection() {
+    let mut given = settings(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            local st = con:prepare('UPDATE t SET a=1')
+            local ok, err = pcall(st.execute, st)
+            con:query(err.query .. err.sql_errno .. tostring(ok or err.connection ~= con))
+            coroutine.wrap(function() st:execute() end)()
+        end",
+    );
+    given.is_prepared = false;
+    let mut run = Running::of(given);
+    run.start();
+    run.resume(Answer::Event);
+    run.fail(1205, true);
+    assert_eq!(run.text(), "UPDATE t SET a=11205false");
+    run.ok(0);
+    assert_eq!(run.text(), "UPDATE t SET a=1");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}
+
+#[test]
 fn after_a_loss_the_event_ends() {
     let mut run = Running::new(ONE_QUERY);
     run.start();
