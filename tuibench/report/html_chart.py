@@ -8,9 +8,10 @@ SVG chart over time: axis from zero, gaps, a numbered line for each change, labe
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, zip_longest
 from typing import NamedTuple
 
 from tuibench import sanitize, units
@@ -81,6 +82,18 @@ def _attribute(key: str, value: Attribute) -> str:
     return f' {name}="{escape(sanitize.text(text))}"'
 
 
+_OPTION = re.compile(r"(?<![^\s(])--[a-z][\w-]*(?:=[^\s,;)]+)?")
+
+
+def whole_options(text: Child) -> Child:
+    """Text whose names of options stay whole: a browser breaks lines after hyphens."""
+    if not isinstance(text, str) or isinstance(text, Markup) or "--" not in text:
+        return text
+    plain, names = _OPTION.split(text), _OPTION.findall(text)
+    spans = [tag("span", name, class_="whole") for name in names]
+    return [piece for pair in zip_longest(plain, spans) for piece in pair]
+
+
 BAR_WIDTH, BAR_HEIGHT = 300, 14
 
 
@@ -119,13 +132,13 @@ def _text(block: Text) -> Markup:
             inside = Markup("\n".join(join_markup(line) for line in block.lines))
             return join_markup(tag("p", block.title) if block.title else None, tag("pre", inside))
         case Shape.LIST:
-            items = [tag("li", line) for line in block.lines]
+            items = [tag("li", whole_options(line)) for line in block.lines]
             if block.role and block.title:
                 return tag("div", tag("b", block.title), tag("ul", items), class_=block.role)
             title = tag("p", block.title) if block.title else None
             return join_markup(title, tag("ul", items, class_=block.role or None))
         case Shape.PARAGRAPHS:
-            lines = [tag("p", line, class_=block.role or None) for line in block.lines]
+            lines = [tag("p", whole_options(line), class_=block.role or None) for line in block.lines]
             return join_markup(tag("p", block.title) if block.title else None, lines)
 
 
@@ -197,7 +210,7 @@ def _cell(cell: Cell) -> Child:
                 "span", cell.text, tag("small", cell.note) if cell.note else None, class_=cell.role or None
             )
         case _:
-            return cell
+            return whole_options(cell)
 
 
 def _bar(bar: Bar) -> Markup:

@@ -25,6 +25,8 @@ from tests.unit.record.written import (
 )
 from tuibench import paths
 from tuibench.errors import RunError, UsageError
+from tuibench.metrics.effect_detection import EffectDetector
+from tuibench.model.effect import Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.sweep import DataDropped, DataReady
 from tuibench.model.tick import merge_histograms
@@ -259,6 +261,25 @@ def test_it_is_small_and_whole() -> None:
     assert run.environment is not None
     assert run.environment.variables["innodb_flush_log_at_trx_commit"] == "1"
     assert {event.kind for event in run.events} >= {EventKind.SETTING, EventKind.EFFECT, EventKind.RESTORE}
+
+
+def test_its_verdicts_are_those_of_its_samples() -> None:
+    """The recorded figures are those of the version that ran; the verdicts are today's."""
+    run = kept()
+    detector = EffectDetector(run.plan.plan.interval_seconds)
+    change = next(event for event in run.events if event.kind is EventKind.SETTING and event.marker)
+    at = change.elapsed_seconds
+    found = [detector.slot(sample.tick) for sample in run.samples if sample.tick.end <= at]
+    detector.change(1, change.text, began_seconds=at, at_seconds=at, at_commit=True)
+    found += [detector.slot(sample.tick) for sample in run.samples if sample.tick.end > at]
+    (recorded,) = run.summary.effects
+    effect = next(filter(None, found))
+    assert {one.figure: one.verdict for one in effect.comparisons} == {
+        one.figure: one.verdict for one in recorded.comparisons
+    }
+    fsyncs = recorded.comparison("fsyncs_per_transaction")
+    assert fsyncs is not None
+    assert fsyncs.verdict is Verdict.LOWER
 
 
 def test_its_report_is_printed_again() -> None:
