@@ -1,7 +1,9 @@
 """Saturation point of a closed loop: what visits of levels, in noise that is correlated in time, say of the
 curve of throughput against level.
 
-The plateau is the highest throughput of the curve; the saturation point is the lowest level with 95 % of it.
+The plateau is the highest throughput of the curve up to the highest level allowed, which need not be visited:
+a curve that bends gently still rises by a fifth above a level at which noise hides that. The saturation point
+is the lowest level with 95 % of it.
 
 Theory of operation: Bayesian inference over a grid of curves. The logarithm of a visit's throughput is the
 sum of
@@ -27,9 +29,9 @@ from typing import NamedTuple
 NEAR_PLATEAU = 0.95
 LOG_NEAR = math.log(NEAR_PLATEAU)
 
-SHARPNESSES, FALLS = (1.0, 1.6, 3.0, 16.0), (0.0, 0.02, 0.1, 0.4, 1.2)
+SHARPNESSES, FALLS = (1.0, 1.6, 3.0, 16.0), (0.0, 0.004, 0.02, 0.1, 0.4, 1.2)
 BENDS_PER_OCTAVE = 4
-FARTHEST_BEND, NEAREST_BEND = 2.0, 24.0
+FARTHEST_BEND, NEAREST_BEND = 2.0, 64.0
 """In multiples, and as a part, of the highest level visited."""
 
 WANDERINGS, WANDERING_SECONDS = (0.01, 0.06, 0.3), 12.0
@@ -67,6 +69,11 @@ class Shape(NamedTuple):
         bent = math.log(ratio) - math.log1p(ratio**self.sharpness) / self.sharpness
         return bent - math.log1p(self.fall * (ratio - 1)) if ratio > 1 else bent
 
+    @property
+    def log_prior(self) -> float:
+        """Half of all curves stay level: a queue, Amdahl's law. The others fall more or less."""
+        return -math.log(len(FALLS) - 1) if self.fall else 0.0
+
 
 class Belief(NamedTuple):
     """A curve with its weight: the logarithms of its throughput at the levels that were visited, as shares of
@@ -80,9 +87,11 @@ class Belief(NamedTuple):
 
 
 class Saturation:
-    """What visits say of the curve up to twice the highest level visited."""
+    """What visits say of the curve up to the `highest` level allowed, and to twice the highest visited: one
+    that still grows there is not saturated.
+    """
 
-    def __init__(self, visits: Sequence[Visit]) -> None:
+    def __init__(self, visits: Sequence[Visit], highest: float) -> None:
         self.levels = sorted({visit.level for visit in visits})
         normals = [NormalModel(visits, self.levels, wandering) for wandering in WANDERINGS]
         shapes = shapes_between(self.levels[0], self.levels[-1])
@@ -103,22 +112,22 @@ class Saturation:
         self._variance = math.fsum(square for *_, square in sums.values()) / total
         self.beliefs: list[Belief] = []
         for place, (weight, factor, _) in sums.items():
-            plateau, point = summit(shapes[place], 2 * self.levels[-1])
+            plateau, point = summit(shapes[place], max(highest, 2 * self.levels[-1]))
             shares = [height - plateau for height in heights[place]]
             self.beliefs.append(Belief(weight / total, shares, factor / weight + plateau, point))
 
     def _fitted(
         self, shapes: Sequence[Shape], normals: Sequence["NormalModel"]
     ) -> tuple[list[list[float]], list[tuple[float, float, float, int]]]:
-        """The heights of curves at the levels; of each under each deviation, the logarithms of its likelihood
-        and factor, the variance of that, and its place.
+        """The heights of curves at the levels; of each under each deviation, the logarithms of its weight and
+        factor, the variance of that, and its place.
         """
         heights = [[shape.log_tps(level) for level in self.levels] for shape in shapes]
-        fits = [
-            (*normal.fit(height), normal.variance, place)
-            for normal in normals
-            for place, height in enumerate(heights)
-        ]
+        fits = []
+        for normal in normals:
+            for place, height in enumerate(heights):
+                log_likelihood, log_factor = normal.fit(height)
+                fits.append((log_likelihood + shapes[place].log_prior, log_factor, normal.variance, place))
         return heights, fits
 
     def reaches(self, level: float, share: float = NEAR_PLATEAU) -> float:

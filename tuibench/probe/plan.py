@@ -44,8 +44,11 @@ FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
 FINE_PEAK = 1.08
 LOSS = math.log(0.8)
 LEAST_LEFT, TAKEN = 0.05, 0.1
-UNKNOWN_ERROR = 0.4
+UNKNOWN_ERROR, MODERATION = 0.4, 2.0
 """The standard error of a step's throughput that is not known better, as a share of it."""
+
+ERRORS_WIDE = 3.0
+"""Standard errors in half of a 95 % interval of a few ticks: Student's t with three degrees of freedom."""
 
 QUEUE_GROWTH = 1.5
 """A doubling without gain that multiplies p95 by more than this only makes the queue longer."""
@@ -57,6 +60,9 @@ AIM = 0.965
 """The share of the plateau that is recommended: a little more than that of the saturation point."""
 
 CLEARLY, UNLIKELY, EVEN, PROBABLY, LIKELY, SURELY = 0.03, 0.025, 0.5, 0.6, 0.8, 0.975
+UNLIKELY_BELOW = 0.2
+"""A level is tried if the saturation point is farther below than `FARTHEST` with at most this probability."""
+
 NARROW = 2.0
 """A bracket as wide as a step of the way up."""
 
@@ -66,8 +72,8 @@ NEARLY = 0.97
 CALM_P95 = 5.0
 """A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
 
-FEWEST_UP, FEWEST_TO_BELIEVE = 3, 4
-"""Levels of the way up: a host that is busy from the second level on is no saturation."""
+FEWEST_UP, FEWEST_UP_TO_A_LOSS = 4, 3
+"""Levels of the way up: a host that is busy from the second or third level on is no saturation."""
 
 FARTHEST = 4.0
 """No level is farther above the saturation point than this multiple of it."""
@@ -149,7 +155,7 @@ def next_level(progress: ProbeProgress) -> NextLevel | None:
         return _higher(progress)
     if progress.order.by is Quantity.RATE:
         return _between(progress) or _confirmed_rate(progress)
-    return _between(progress) or _decisive(progress)
+    return _farther(progress) or _between(progress) or _decisive(progress)
 
 
 def start_level(progress: ProbeProgress) -> NextLevel:
@@ -170,17 +176,17 @@ def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
         return ProbeEnd.CONNECTIONS
     if is_collapsed(last, ups):
         return ProbeEnd.COLLAPSE
-    if is_saturated(progress.order.by, ups) or _is_surely_saturated(progress, ups):
+    if is_saturated(progress.order.by, ups) or _is_surely_saturated(progress):
         return ProbeEnd.KNEE
     return ProbeEnd.LIMIT if last.level >= progress.ceiling else None
 
 
-def _is_surely_saturated(progress: ProbeProgress, ups: Sequence[ProbeStep]) -> bool:
-    """True if the steps of the way up show together what noise hides in each."""
-    if progress.order.by is Quantity.RATE or len(ups) < FEWEST_TO_BELIEVE:
+def _is_surely_saturated(progress: ProbeProgress) -> bool:
+    """True if all steps show together what noise hides in each."""
+    believed = saturation_of(progress)
+    if progress.order.by is Quantity.RATE or believed is None or len(believed.levels) < FEWEST_UP:
         return False
-    believed = _saturation(_visits(ups))
-    return believed.is_below(ups[-1].level) >= PROBABLY
+    return believed.is_below(believed.levels[-1]) >= PROBABLY
 
 
 def is_collapsed(step: ProbeStep, steps: Sequence[ProbeStep]) -> bool:
@@ -194,14 +200,14 @@ def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
     if by is Quantity.RATE:
         return not keeps_up(ups[-1])
     gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
-    if len(ups) < FEWEST_UP or gains[-1].value >= LOG_GAIN:
+    if len(ups) < FEWEST_UP_TO_A_LOSS or gains[-1].value >= LOG_GAIN:
         return False
     before, last = ups[-2:]
     is_longer_queue = (last.p95_ms or 0.0) >= QUEUE_GROWTH ** math.log2(last.level / before.level) * (
         before.p95_ms or math.inf
     )
     is_loss = gains[-1].value + gains[-1].margin < 0 and gains[-1].value < LOSS
-    return is_longer_queue or is_loss or (len(gains) > 1 and gains[-2].value < LOG_GAIN)
+    return is_loss or (len(ups) >= FEWEST_UP and (is_longer_queue or gains[-2].value < LOG_GAIN))
 
 
 def keeps_up(step: ProbeStep) -> bool:
@@ -239,9 +245,9 @@ def bracket_of(progress: ProbeProgress) -> Bracket | None:
         return None
     top = max(visit.level for visit in visits)
     is_flat = end in (ProbeEnd.KNEE, ProbeEnd.COLLAPSE) or (
-        len(visits) >= FEWEST_TO_BELIEVE and _saturation(visits).is_below(top) >= LIKELY
+        len(visits) >= FEWEST_UP and _saturation(visits, progress.ceiling).is_below(top) >= LIKELY
     )
-    return _bracket(visits) if is_flat else None
+    return _bracket(visits, progress.ceiling) if is_flat else None
 
 
 def _rate_bracket(progress: ProbeProgress) -> Bracket | None:
@@ -253,25 +259,27 @@ def _rate_bracket(progress: ProbeProgress) -> Bracket | None:
 
 def saturation_of(progress: ProbeProgress) -> Saturation | None:
     """What the steps say of the curve; None without any."""
-    return _saturation(visits) if (visits := _visits(progress.visits)) else None
+    return _saturation(visits, progress.ceiling) if (visits := _visits(progress.visits)) else None
 
 
 _saturation = lru_cache(4)(Saturation)
 
 
 @lru_cache(2)
-def _bracket(visits: tuple[Visit, ...]) -> Bracket:
-    believed = _saturation(visits)
+def _bracket(visits: tuple[Visit, ...], ceiling: float) -> Bracket:
+    believed = _saturation(visits, ceiling)
     levels = believed.levels
     likely = (level for level in levels if believed.reaches(level, AIM) >= LIKELY)
     level = next(likely, None) or max(levels, key=believed.reaches)
-    best = max(levels, key=believed.chance_of)
-    if believed.chance_of(level) < believed.chance_of(best) - CLEARLY:
-        level = best
+    chances = {each: believed.chance_of(each) for each in levels}
+    as_good = [each for each in levels if chances[each] >= max(chances.values()) - CLEARLY]
+    if level not in as_good:
+        middle = believed.point(EVEN)
+        level = min(as_good, key=lambda each: abs(math.log(each / middle)))
     below = (each for each in levels if each < level and believed.is_below(each) <= UNLIKELY)
     above = (each for each in levels if each >= level and believed.is_below(each) >= SURELY)
     low, high = max(below, default=levels[0]), min(above, default=levels[-1])
-    return Bracket(level, low, high, believed.chance_of(level))
+    return Bracket(level, low, high, chances[level])
 
 
 def _log_left(cpu_others: float | None) -> float:
@@ -287,12 +295,23 @@ def _visits(steps: Sequence[ProbeStep]) -> tuple[Visit, ...]:
     left = [_log_left(step.evidence.cpu_others) for step in steps]
     usual = median(left) if left else 0.0
     visits = []
-    for step, own in zip(steps, left, strict=True):
+    for step, own, error in zip(steps, left, _errors(steps), strict=True):
         half = (own - usual) / 2
-        own_error = UNKNOWN_ERROR if step.half_width is None else min(step.half_width / 2, UNKNOWN_ERROR)
         middle = step.at_seconds + step.settling_seconds + step.seconds / 2
-        visits.append(Visit(step.level, step.tps * math.exp(-half), middle, math.hypot(own_error, half)))
+        visits.append(Visit(step.level, step.tps * math.exp(-half), middle, math.hypot(error, half)))
     return tuple(visits)
+
+
+def _errors(steps: Sequence[ProbeStep]) -> list[float]:
+    """The standard error of each step's throughput, as a share. A few ticks hardly tell their own noise: it
+    counts as one, and that of the usual step as `MODERATION`. By its own alone, a step whose ticks are alike
+    by chance would outweigh all others.
+    """
+    own = [UNKNOWN_ERROR if step.half_width is None else step.half_width / ERRORS_WIDE for step in steps]
+    usual = median(own) if own else 0.0
+    return [
+        min(math.sqrt((error**2 + MODERATION * usual**2) / (1 + MODERATION)), UNKNOWN_ERROR) for error in own
+    ]
 
 
 def points_of(steps: Sequence[ProbeStep]) -> list[ThroughputPoint]:
@@ -420,8 +439,21 @@ def _gaps(progress: ProbeProgress) -> list[tuple[float, float, float]]:
     return found
 
 
+def _farther(progress: ProbeProgress) -> NextLevel | None:
+    """The level above all others while the saturation point may be there, and is not known to be far below:
+    no other says more about a curve that bends gently.
+    """
+    believed = saturation_of(progress) if bracket_of(progress) is not None else None
+    if believed is None:
+        return None
+    top = believed.levels[-1]
+    is_open = believed.is_below(top) < LIKELY
+    is_near = 2 * top <= min(progress.ceiling, FARTHEST * believed.point(UNLIKELY_BELOW))
+    return NextLevel(2 * top, StepPurpose.UP) if is_open and is_near else None
+
+
 def _decisive(progress: ProbeProgress) -> NextLevel | None:
-    """A level to visit again, or above all others if the plateau may be there.
+    """A level to visit again.
 
     A wide bracket: one that may be the saturation point, then one on the plateau to compare it with. A narrow
     one: the recommended level and its neighbours, unless they are the latest that were visited.
@@ -432,9 +464,6 @@ def _decisive(progress: ProbeProgress) -> NextLevel | None:
     beside = progress.levels[max(0, place - 1) : place + 2] if level is not None else []
     if bracket is None or believed is None:
         return _again(progress, beside)
-    top = progress.levels[-1]
-    if believed.is_below(top) < EVEN and 2 * top <= min(progress.ceiling, FARTHEST * believed.point(0.2)):
-        return NextLevel(2 * top, StepPurpose.UP)
     is_decided = bracket.is_narrow and bracket.chance >= LIKELY
     if not is_decided and progress.left_seconds > CONFIRMING_STEPS * progress.usual_seconds:
         last = progress.steps[-1].level

@@ -391,6 +391,15 @@ def a_curve(rng: random.Random) -> Curve:
     return Curve(lam=rng.uniform(50, 800), sigma=sigma, kappa=kappa)
 
 
+def an_amdahl_curve(rng: random.Random) -> Curve:
+    """It bends gently: its saturation point is some fifteen times its bend, and it never falls."""
+    return Curve(lam=rng.uniform(50, 800), sigma=10 ** rng.uniform(-1.7, -0.9), kappa=0.0)
+
+
+def a_gentle_peak(rng: random.Random) -> Curve:
+    return an_amdahl_curve(rng)._replace(kappa=10 ** rng.uniform(-5, -3.7))
+
+
 def a_queue(rng: random.Random) -> Curve:
     return Queue(lam=rng.uniform(5, 100), sigma=1 / rng.randint(4, 40), kappa=0.0)
 
@@ -409,7 +418,7 @@ def neighbours(progress: ProbeProgress, level: float) -> tuple[float, float]:
 
 @runs
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("kind", [a_queue, a_retrograde_queue, a_curve])
+@pytest.mark.parametrize("kind", [a_queue, a_retrograde_queue, a_curve, an_amdahl_curve, a_gentle_peak])
 def test_what_is_recommended_is_worth_it(
     kind: Callable[[random.Random], Curve], noise: str, runs: int
 ) -> None:
