@@ -456,32 +456,28 @@ class HostLoss(Loss, frozen=True, kw_only=True):
 
 def host_line(host: HostLink) -> LoadHost:
     """The present state of a host, with the figures of its last report."""
-    best = host.offset.best
-    line = LoadHost(
-        name=host.label,
+    best, latest = host.offset.best, None if host.is_unresponsive else host.latest
+    tick = None if latest is None else latest.sample
+    usage = LoadHost(name=host.label) if tick is None else cpu_of_host(host.label, tick.moved("", HOST))
+    line = replace(
+        usage,
         state=HostState.SILENT if host.is_unresponsive else HostState.RUNNING,
         cores=host.hello.cores,
         clock_offset_ms=best.wall_offset_seconds * MS_PER_SECOND,
         clock_error_ms=best.round_trip_ns / 2 / NS_PER_MS,
         round_trip_ms=host.offset.recent_round_trip_ns / NS_PER_MS,
     )
-    if host.is_unresponsive or host.latest is None:
+    if latest is None:
         return line
-    report, tick = host.latest.report, host.latest.sample
-    usage = cpu_of_host(host.label, tick.moved("", HOST)) if tick else None
-    p95_us = host.latest.p95_us
+    report, p95_us = latest.report, latest.p95_us
     return replace(
         line,
         connections=report.connections,
         transactions_per_second=host.transactions_per_second,
         p95_ms=None if p95_us is None else p95_us / US_PER_MS,
-        workers=host.latest.workers,
+        workers=latest.workers,
         worker_cpu=busy_share(report),
         lag_p99_ms=report.lag_p99_ms,
-        cpu_total=usage.total if usage else None,
-        cpu_others=usage.others if usage else None,
-        cpu_steal=usage.steal if usage else None,
-        cpu_throttled=usage.throttled if usage else None,
     )
 
 

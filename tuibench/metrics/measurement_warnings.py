@@ -146,60 +146,46 @@ def limiting_client(load: Tick, hosts: Sequence[LoadHost], *, is_saturated: bool
     return BadTick((False, late_ms), f"client-limited: {text}")
 
 
-class HostCpu(NamedTuple):
-    """CPU usage of a host that workers run on, in percent. `name` is empty for this host."""
-
-    name: str
-    total: float
-    others: float
-    steal: float
-    throttled: float
+def cpu_of_hosts(hosts: Sequence[LoadHost], host: Tick | None) -> Sequence[LoadHost]:
+    """The hosts of the workers; `host` is this host, without a name, for a load without others."""
+    return hosts or ([] if host is None else [cpu_of_host("", host)])
 
 
-def cpu_of_hosts(hosts: Sequence[LoadHost], host: Tick | None) -> list[HostCpu]:
-    """The hosts of the workers; `host` is this host, for a load without others."""
-    if hosts:
-        return [
-            HostCpu(
-                each.name,
-                each.cpu_total,
-                each.cpu_others or 0.0,
-                each.cpu_steal or 0.0,
-                each.cpu_throttled or 0.0,
-            )
-            for each in hosts
-            if each.cpu_total is not None
-        ]
-    return [] if host is None else [cpu_of_host("", host)]
-
-
-def cpu_of_host(name: str, host: Tick) -> HostCpu:
+def cpu_of_host(name: str, host: Tick) -> LoadHost:
     """The CPU usage of one host. What the hypervisor took is not that of other programs."""
     total, rest, steal, throttled = (
         read(figure, host) or 0.0 for figure in ("cpu_total", "cpu_rest", "steal", "throttled")
     )
-    return HostCpu(name, total, max(0.0, rest - steal), steal, throttled)
+    return LoadHost(
+        name=name,
+        cpu_total=total,
+        cpu_others=max(0.0, rest - steal),
+        cpu_steal=steal,
+        cpu_throttled=throttled,
+    )
 
 
-def busy_host(host: HostCpu) -> BadTick | None:
+def busy_host(host: LoadHost) -> BadTick | None:
     """A host saturated by other programs. CPU time stolen by the hypervisor does not count."""
-    if not is_dominant_share(host.others, host.total):
+    others = host.cpu_others or 0.0
+    if not is_dominant_share(others, host.cpu_total):
         return None
     of = f" of host {host.name}" if host.name else ""
     text = (
-        f"host busy: other programs use {percent(host.others)} of CPU{of}, which skews the results; "
+        f"host busy: other programs use {percent(others)} of CPU{of}, which skews the results; "
         "stop them or use another host"
     )
-    return BadTick((host.others,), text)
+    return BadTick((others,), text)
 
 
-def disturbed_host(host: HostCpu) -> BadTick | None:
+def disturbed_host(host: LoadHost) -> BadTick | None:
     """A host that does not get the CPU time that it requests."""
-    most = max(host.steal, host.throttled)
+    steal, throttled = host.cpu_steal or 0.0, host.cpu_throttled or 0.0
+    most = max(steal, throttled)
     if most < DISTURBED_PERCENT:
         return None
     name = f"host {host.name}: " if host.name else ""
-    if host.steal >= host.throttled:
+    if steal >= throttled:
         text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
     else:
         text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"

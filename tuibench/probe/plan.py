@@ -662,7 +662,7 @@ def level_ceiling(order: ProbeOrder, sample: Sample, cores: int | None = None) -
         return order.most or float(MAX_RATE)
     most = order.most or float(MOST_THREADS)
     if cores and not order.most:
-        taken = cpu_of_host("", sample.host).others if sample.host is not None else 0.0
+        taken = 0.0 if sample.host is None else cpu_of_host("", sample.host).cpu_others or 0.0
         most = min(most, max(1.0, math.ceil(cores * (1 - taken / 100))) * THREADS_PER_CORE)
     allowed = sample.tick.levels.get("max_connections")
     if not allowed:
