@@ -16,7 +16,7 @@ from tests.unit.load.programs import SINGLE, program
 from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.clock import ticks
-from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.load.fleet import FILES_OF_A_WORKER, Fleet, Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.figures import read
@@ -385,7 +385,7 @@ async def test_a_worker_that_cannot_go_on_ends_the_run_with_its_reason_and_exit_
     )
     load, _, _ = loading([report(0), broken])
     for ask in (lambda: load.open(never), load.tick, lambda: load.drain(1)):
-        with pytest.raises(RunError, match=r"no such table \(prepare it\)") as failure:
+        with pytest.raises(TuibenchError, match=r"no such table \(prepare it\)") as failure:
             await ask()
         assert failure.value.exit_code == ExitCode.USAGE_ERROR
 
