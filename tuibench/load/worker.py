@@ -62,13 +62,19 @@ Objects created by imports are permanent and frozen."""
 
 
 async def run_loads(channel: messages.WorkerChannel) -> None:
-    """Runs a load for each StartLoad until the session closes the socket."""
+    """Runs a load for each StartLoad until the session closes the socket. What the session has sent to a load
+    that was ending meanwhile has no effect.
+    """
     lease = Lease(0, SystemClock.now_ns())
-    while not lease.is_over(SystemClock.now_ns()) and isinstance(
-        begin := await channel.receive(), messages.StartLoad
-    ):
-        lease = Lease(begin.lease_seconds, SystemClock.now_ns())
-        await _run_load(begin, channel, lease)
+    while not lease.is_over(SystemClock.now_ns()) and (message := await channel.receive()) is not None:
+        match message:
+            case messages.StartLoad():
+                lease = Lease(message.lease_seconds, SystemClock.now_ns())
+                await _run_load(message, channel, lease)
+            case messages.RequestConnectionIds():
+                channel.send(messages.ConnectionIds(()))
+            case _:
+                pass
     await channel.close()
 
 

@@ -93,6 +93,21 @@ async def test_signals_are_the_sessions_business() -> None:
     assert await asyncio.wait_for(worker.process.wait(), PATIENCE_SECONDS) == 0
 
 
+async def test_a_question_to_a_load_that_was_ending_does_not_end_its_worker() -> None:
+    """As after a crash: the load is replaced while the server's ids of its connections are asked for."""
+    worker = await WorkerProcess.start()
+    worker.channel.send(begin(SINGLE))
+    worker.channel.send(FinishLoad(0))
+    await worker.report()
+    assert await worker.connection_ids() == ()
+    worker.channel.send(Adjust(connections=(0,)))
+    worker.channel.send(begin(SINGLE))
+    worker.channel.send(RequestReport())
+    assert (await worker.report()).connections == 0
+    await worker.channel.close()
+    assert await asyncio.wait_for(worker.process.wait(), PATIENCE_SECONDS) == 0
+
+
 async def test_a_fleet_reports_finishes_and_leaves_no_process() -> None:
     async with fleet(2) as workers:
         assert (len(workers), len(set(workers.pids))) == (2, 2)
