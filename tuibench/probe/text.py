@@ -118,7 +118,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         return
     most = mean_text(plateau)
     if result.reason:
-        yield f"Ended early: {result.reason}. The results are from the time before."
+        yield f"The probe ended early: {result.reason}. Its results are from the time before."
     if result.client_limited:
         yield _client_bottleneck(result, most)
     elif knee is None:

@@ -79,7 +79,7 @@ async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, h
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err
-    assert "Ended early: the run was interrupted." in done.out
+    assert "The probe ended early: the run was interrupted." in done.out
     assert await ask(tables.target, DURABILITY) == [DURABLE]
 
 

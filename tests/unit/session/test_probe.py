@@ -455,7 +455,9 @@ def test_ended_early_it_answers_for_what_there_is() -> None:
     )
     assert found.end is ProbeEnd.ABORTED
     assert found.confidence == "low"
-    assert found.lines[0] == "Ended early: the server was restarted. The results are from the time before."
+    assert found.lines[0] == (
+        "The probe ended early: the server was restarted. Its results are from the time before."
+    )
     assert answered(progress._replace(steps=[]), ProbeEnd.ABORTED, "the run was interrupted").lines[0] == (
         "Nothing was measured: the run was interrupted."
     )
