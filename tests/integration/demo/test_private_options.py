@@ -44,7 +44,7 @@ async def test_a_setting_that_needs_a_restart_is_an_axis(binary: Binary, tmp_pat
     assert {build["variables"]["innodb_io_capacity"] for build in builds} == {"317"}
     assert [build["variables"]["log_bin"] for build in builds] == ["ON", "OFF"]
     assert [start["build"] for start in sweep["starts"]] == ["log_bin=on", "log_bin=off"]
-    written = [result["figures"]["per_transaction"].get("binlog_bytes", 0) for result in sweep["results"]]
+    written = [result["figures"].get("binlog_bytes_per_transaction", 0) for result in sweep["results"]]
     assert written[0] > 0 == written[1]
     assert "binary log" in {found["path"] for found in sweep["audit"]}
     assert all(found["intended"] for found in sweep["audit"] if found["has_weight"])

@@ -123,14 +123,18 @@ class Truths:
 
     @asynccontextmanager
     async def table_locked(self) -> AsyncIterator[None]:
-        """A lock that another session holds now and then, for longer than a tick."""
+        """A lock that another session holds now and then, for longer than a tick.
+
+        Of the only table of the load: a lock of several is a deadlock with transactions that wait for each
+        other's rows, which the server does not see.
+        """
 
         over = asyncio.Event()
 
         async def hold() -> None:
             async with sbtest.connected(self.server.target) as other:
                 while not over.is_set():
-                    await other.execute("LOCK TABLES sbtest1 WRITE, sbtest2 WRITE")
+                    await other.execute("LOCK TABLES sbtest1 WRITE")
                     await asyncio.sleep(0.6)
                     await other.execute("UNLOCK TABLES")
                     await asyncio.sleep(0.05)
@@ -302,7 +306,7 @@ CAUSES: dict[WaitClass, Cause] = {
     WaitClass.ROW_LOCK: lambda truths: (
         truths.spec(sql="UPDATE sbtest1 SET k=k+1 WHERE id=1", threads=16), truths.slow_files("redo")
     ),
-    WaitClass.METADATA_LOCK: lambda truths: (truths.spec(), truths.table_locked()),
+    WaitClass.METADATA_LOCK: lambda truths: (truths.spec(tables=1), truths.table_locked()),
     WaitClass.COMMIT: lambda truths: (_large(truths, "oltp_update_non_index"), truths.slow_files("redo")),
     WaitClass.BINARY_LOG: lambda truths: (
         _large(truths, "oltp_update_non_index"),
