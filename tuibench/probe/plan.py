@@ -60,7 +60,7 @@ AIM = 0.965
 """The share of the plateau that is recommended: a little more than that of the saturation point."""
 
 CLEARLY, UNLIKELY, EVEN, PROBABLY, LIKELY, SURELY = 0.03, 0.025, 0.5, 0.6, 0.8, 0.975
-UNLIKELY_BELOW = 0.1
+UNLIKELY_BELOW = 0.2
 """A level is tried if the saturation point is farther below than `FARTHEST` with at most this probability."""
 
 NARROW = 2.0
