@@ -21,7 +21,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 WORDS = frozenset(
     (
         *("$ref", "anyOf", "enum", "type", "properties", "required", "additionalProperties"),
-        *("items", "prefixItems", "minItems", "maxItems"),
+        *("items", "prefixItems", "minItems", "maxItems", "minimum", "maximum"),
         *("title", "description", "default", "discriminator", "$schema", "$defs"),
     )
 )
@@ -61,6 +61,9 @@ def faults(schema: dict[str, Any], value: Any, known: dict[str, Any], at: str) -
         yield f"{at}: {value!r} is none of {schema['enum']}"
     if "type" in schema and not _is(schema["type"], value):
         yield f"{at}: {value!r} is no {schema['type']}"
+    elif isinstance(value, int | float):
+        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            yield f"{at}: {value} is out of range"
     elif isinstance(value, dict):
         yield from _of_object(schema, value, known, at)
     elif isinstance(value, list):

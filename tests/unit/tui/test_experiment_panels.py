@@ -488,12 +488,13 @@ def test_an_objective_that_some_level_keeps_is_found() -> None:
 
 def test_with_low_confidence_there_is_no_saturation_point() -> None:
     assert OVER.result is not None
+    assert OVER.result.knee is not None
     found = replace(OVER.result, confidence="low", objective=None, knee_low=1.0, knee_high=256.0)
     unsure = replace(OVER, result=replace(found, lines=probe_lines(found)))
     answer = panel.probe_answer(seen(unsure), 120, 1)
     assert "Inconclusive: throughput stops growing somewhere from 1 to 256 threads" in plain_text(answer[0])
     assert answer[0][0].role == "warn"
-    assert "knee 32?" in rows(plots.THROUGHPUT, unsure)[0]
+    assert f"knee {OVER.result.knee.level:g}?" in rows(plots.THROUGHPUT, unsure)[0]
 
 
 def test_the_formal_run_and_the_durability_are_on_the_screen_however_low_it_is() -> None:
@@ -511,6 +512,8 @@ def test_the_formal_run_and_the_durability_are_on_the_screen_however_low_it_is()
 
 
 def test_in_a_wide_terminal_the_steps_are_beside_the_result() -> None:
+    assert OVER.result is not None
+    assert OVER.result.knee is not None
     narrow, wide = (
         "\n".join(plain_text(line) for line in panel.probe_result(seen(OVER), width, height))
         for width, height in ((120, 16), (198, len(OVER.steps) + 1))
@@ -518,6 +521,6 @@ def test_in_a_wide_terminal_the_steps_are_beside_the_result() -> None:
     assert "more lines: enter hides the charts" in narrow
     assert wide.count(" TPS ±") == len(OVER.steps)
     assert "…" not in wide
-    for sentence in ("Saturated at 32 threads", "Confidence: high"):
+    for sentence in (f"Saturated at {OVER.result.knee.level:g} threads", "Confidence: high"):
         assert sentence in narrow
         assert sentence in wide
