@@ -34,7 +34,7 @@ from tuibench.workload import library
 
 SIZE, THREADS = {"tables": 1, "table_size": 10_000}, 16
 SETTING, HARMFUL = "innodb_io_capacity", "1000"
-LOOK_SECONDS, TRIAL_SECONDS = 0.05, 120.0
+LOOK_SECONDS, TRIAL_SECONDS = 0.01, 120.0
 SETTLE_SAMPLES = 40
 """The other program's connections have opened, and its tables are in memory."""
 QUIET_SAMPLES = 6
@@ -108,10 +108,13 @@ async def trial(watcher: Watcher, original: str) -> str:
         )
 
     await watcher.until(lambda: end() is not None, TRIAL_SECONDS)
-    set_at, ended = first(lambda event: event.text.endswith(f"→ {HARMFUL}")), end()
-    if set_at is None or ended is None:
+    if (ended := end()) is None:
         return "not set"
-    since, until = set_at.elapsed_seconds, ended.elapsed_seconds + LOOK_SECONDS
+    until = ended.elapsed_seconds + LOOK_SECONDS
+    changes = [
+        event.elapsed_seconds for event in watcher.events[heard:] if event.text.endswith(f"→ {HARMFUL}")
+    ]
+    since = max(at for at in changes if at < until)
     before = [sample.tick for sample in watcher.samples if sample.tick.end <= since][-QUIET_SAMPLES:]
     on_trial = [sample.tick for sample in watcher.samples if since < sample.tick.end <= until]
     qps, p95 = (median(FIGURES[name].value(tick) or 0 for tick in before) for name in ("qps", "p95"))
@@ -125,8 +128,8 @@ async def trial(watcher: Watcher, original: str) -> str:
         for share, tick in zip(shares, on_trial, strict=True)
     ]
     samples = len(is_harmed) - is_harmed.index(True) if True in is_harmed else 0
-    pattern = "".join("x" if each else "." for each in is_harmed)
-    print(f"{samples} samples ({pattern}), {until - since:.1f} s: {ended.text}", flush=True)
+    pattern = " ".join(f"{share:.2f}" for share in shares)
+    print(f"{samples} samples (QPS {pattern}), {until - since:.1f} s: {ended.text}", flush=True)
     return str(samples)
 
 

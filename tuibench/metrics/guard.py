@@ -40,7 +40,7 @@ BLOCK_SAMPLES, MOST_SPREAD_SAMPLES = 60, 240
 """Samples of one level, and of how far the load varies around those."""
 
 SPREADS = 5.5
-WIDEST = {">": 0.6, "<": 5.0}
+WIDEST = {">": 0.63, "<": 5.0}
 """The shares of the level to which a limit is widened at most, for a load that varies much."""
 
 DEVIATION_OF_MEDIAN = 1.4826
