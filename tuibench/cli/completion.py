@@ -223,7 +223,15 @@ def _complete(line: CommandLine) -> Candidates:
         found = _starting_with(value, _value_candidates(option, line))
         return {f"{option}={word}": help for word, help in found.items()}
     if line.unfinished.startswith("-"):
-        return _option_candidates(line)
+        first: dict[str, str] = {}
+        others: dict[str, str] = {}
+        for each in line.command().params:
+            if each.param_type_name == "option" and not each.hidden:
+                names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
+                for place, name in enumerate(names):
+                    (others if place else first)[name if each.is_flag else name + EQUALS] = each.help or ""
+        first |= {name + EQUALS: each.help for name, each in line.profiles_options.items()}
+        return _starting_with(line.unfinished, first | HELP) or _starting_with(line.unfinished, others)
     if line.words and line.is_asked_for(line.words[-1]):
         return _starting_with(line.unfinished, _value_candidates(line.words[-1], line))
     return _starting_with(line.unfinished, _positional_candidates(line))
@@ -231,19 +239,6 @@ def _complete(line: CommandLine) -> Candidates:
 
 def _starting_with(unfinished: str, found: Candidates) -> Candidates:
     return {word: help for word, help in found.items() if word.startswith(unfinished)}
-
-
-def _option_candidates(line: CommandLine) -> Candidates:
-    """Options of the command and its profile; their aliases only if nothing else matches."""
-    first: dict[str, str] = {}
-    others: dict[str, str] = {}
-    for each in line.command().params:
-        if each.param_type_name == "option" and not each.hidden:
-            names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
-            for place, name in enumerate(names):
-                (others if place else first)[name if each.is_flag else name + EQUALS] = each.help or ""
-    first |= {name + EQUALS: each.help for name, each in line.profiles_options.items()}
-    return _starting_with(line.unfinished, first | HELP) or _starting_with(line.unfinished, others)
 
 
 def _value_candidates(option: str, line: CommandLine) -> Candidates:

@@ -139,7 +139,10 @@ def open_closed_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
     for name in STREAM_NAMES[1:]:
         setattr(sys, name, _buffered(getattr(sys, name)))
-        _replace_unencodable(getattr(sys, name))
+        # Characters that cannot be encoded are replaced: ISO-8859-1 and similar encodings lack …, → and ≥.
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+            stream.reconfigure(errors="replace")
     sanitize.protect_streams()
 
 
@@ -153,12 +156,6 @@ def _buffered(stream: TextIO) -> TextIO:
         return stream
     binary = open(stream.fileno(), "wb", closefd=False)  # noqa: SIM115
     return io.TextIOWrapper(binary, stream.encoding, stream.errors, line_buffering=True)
-
-
-def _replace_unencodable(stream: TextIO | None) -> None:
-    """Replace unencodable characters: ISO-8859-1 and similar encodings lack …, → and ≥."""
-    if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
-        stream.reconfigure(errors="replace")
 
 
 def _is_open(number: int) -> bool:

@@ -271,7 +271,8 @@ def translate_options(
     line = Translation(arguments[0], arguments[1:])
     _name_test(line)
     _apply_modes(line)
-    _rename_options(line)
+    pairs = zip(line.arguments, [*line.arguments, ""][1:], strict=True)
+    line.arguments = [new for each, after in pairs if (new := _translate_option(each, after, line))]
     _note_other_defaults(line)
     _drop_run_options(line)
     if deviations is not None and (line.is_old or is_sysbenchs):
@@ -409,11 +410,6 @@ def _mode_profile(mode: str, query: str) -> str:
     if mode not in modes:
         raise UsageError(f"{name}={mode} is unknown", f"it is one of {', '.join(modes)}")
     return modes[mode]
-
-
-def _rename_options(line: Translation) -> None:
-    pairs = zip(line.arguments, [*line.arguments, ""][1:], strict=True)
-    line.arguments = [new for each, after in pairs if (new := _translate_option(each, after, line))]
 
 
 def _note_other_defaults(line: Translation) -> None:

@@ -247,7 +247,7 @@ def _title(found: History) -> str:
 def _drawn(found: History) -> Iterator[Markup]:
     top = axis_maximum(max(run.value for run in found.runs))
     yield from _rules(found, top)
-    places = _change_places(found)
+    places = [_place_of(found, change.run) for change in found.changes]
     yield from _levels(found, [0, *places, len(found.runs)], top)
     for place, run in enumerate(found.runs):
         words = f"{run.run}: {figure_named(found.figure).text(run.value)}"
@@ -298,10 +298,6 @@ def _mark(
         text_anchor="end" if at_the_end else "start",
         class_=name,
     )
-
-
-def _change_places(found: History) -> list[int]:
-    return [_place_of(found, change.run) for change in found.changes]
 
 
 def _place_of(found: History, run: str) -> int:

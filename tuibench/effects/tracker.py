@@ -84,7 +84,9 @@ class SteadinessLog:
             self._seconds.append(slot.seconds)
             self._transactions.append(slot.sums["completed"])
             if len(self) >= self._most:
-                self._coarsen()
+                # Merge each pair of samples.
+                self._seconds = array("d", _sums_of_pairs(self._seconds))
+                self._transactions = array("d", _sums_of_pairs(self._transactions))
         self._is_partial = False
 
     def result(self, stalls: Sequence[Stall]) -> Steadiness | None:
@@ -93,11 +95,6 @@ class SteadinessLog:
 
     def _forget(self) -> None:
         self._seconds, self._transactions = array("d"), array("d")
-
-    def _coarsen(self) -> None:
-        """Merge each pair of samples."""
-        self._seconds = array("d", _sums_of_pairs(self._seconds))
-        self._transactions = array("d", _sums_of_pairs(self._transactions))
 
 
 def _sums_of_pairs(values: Sequence[float]) -> Iterator[float]:
@@ -193,11 +190,6 @@ class EffectTracker:
     def operation_cost(self) -> OperationCost:
         """The cost of an operation since the last reset."""
         return operation_cost(total_use(self._uses))
-
-    def _compact_uses(self) -> None:
-        """Memory stays bounded for sessions of any length."""
-        if len(self._uses) > MOST_USES:
-            self._uses = [total_use(self._uses)]
 
     @property
     def steadiness(self) -> Steadiness | None:
@@ -377,7 +369,9 @@ class EffectTracker:
         use = resource_use(sample.tick)
         self.total_use = total_use((self.total_use, use))
         self._uses.append(use)
-        self._compact_uses()
+        # Memory stays bounded for sessions of any length.
+        if len(self._uses) > MOST_USES:
+            self._uses = [total_use(self._uses)]
         slot = _comparable(sample.tick, self._session.log.elapsed_seconds())
         load = sample.load
         self._steadiness.tick(slot)

@@ -47,7 +47,9 @@ def flame(
     paths.keep_records_in(run_dir)
     found = load_run(find_run(run))
     profile = load_profile(found.directory)
-    begun = _begun(found)
+    # Unix time of the run's second 0.
+    sample = next((sample for sample in found.measured), None)
+    begun = sample.at - sample.elapsed_seconds if sample is not None else found.plan.started_at
     spans = _windows_of(_effect(found, effect)) if effect else {"run": (start, end or found.summary.seconds)}
     windows = {name: profile.window(begun + first, begun + last) for name, (first, last) in spans.items()}
     compared = list(windows.values())
@@ -67,12 +69,6 @@ def flame(
         info(f"tuibench: recorded seconds of the run: {known}")
     if gap := missing_symbols(profile):
         info(f"tuibench: {gap}")
-
-
-def _begun(run: Run) -> float:
-    """Unix time of the run's second 0."""
-    sample = next((sample for sample in run.measured), None)
-    return sample.at - sample.elapsed_seconds if sample is not None else run.plan.started_at
 
 
 def _effect(run: Run, marker: int) -> Effect:

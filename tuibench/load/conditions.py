@@ -88,7 +88,15 @@ def sbtest_conditions(data: DataSet) -> tuple[Condition, ...]:
     ]
     if data.create_secondary:
         found.append(_for_each_table(data, "index", "the index on k has the table's rows", _INDEX, "table"))
-    found.append(_checked_by_server(data))
+    found.append(
+        Condition(
+            name="server",
+            description="CHECK TABLE reports no error",
+            about="remark",
+            differing="",
+            command=f"CHECK TABLE {', '.join(data.table_names())}",
+        )
+    )
     return tuple(found)
 
 
@@ -105,16 +113,6 @@ def _for_each_table(data: Sbtest, name: str, description: str, differing: str, a
         for table in data.table_names()
     )
     return Condition(name=name, description=description, about=about, differing="\nUNION ALL\n".join(each))
-
-
-def _checked_by_server(data: Sbtest) -> Condition:
-    return Condition(
-        name="server",
-        description="CHECK TABLE reports no error",
-        about="remark",
-        differing="",
-        command=f"CHECK TABLE {', '.join(data.table_names())}",
-    )
 
 
 YTD = Condition(
@@ -418,7 +416,14 @@ async def check_condition(
             message="holds directly after loading only",
         )
     if condition.command:
-        return _result_of_command(condition, await connection.query_named(condition.command))
+        # The rows of a command end in OK or in an error.
+        rows = await connection.query_named(condition.command)
+        wrong = [row for row in rows if str(list(row.values())[-1]) != CHECK_TABLE_OK]
+        if not wrong:
+            return ConditionResult(
+                condition=condition.name, description=condition.description, outcome=ConditionOutcome.HOLDS
+            )
+        return _broken(condition, len(wrong), wrong[0])
     found = await connection.query_named(f"{condition.differing} LIMIT 1")
     if not found:
         return ConditionResult(
@@ -426,16 +431,6 @@ async def check_condition(
         )
     counted = await connection.query(f"SELECT COUNT(*) FROM ({condition.differing}) AS differing")  # noqa: S608
     return _broken(condition, int(counted[0][0]), found[0])
-
-
-def _result_of_command(condition: Condition, rows: Sequence[dict[str, object]]) -> ConditionResult:
-    """The result of a command: its rows end in OK or in an error."""
-    wrong = [row for row in rows if str(list(row.values())[-1]) != CHECK_TABLE_OK]
-    if not wrong:
-        return ConditionResult(
-            condition=condition.name, description=condition.description, outcome=ConditionOutcome.HOLDS
-        )
-    return _broken(condition, len(wrong), wrong[0])
 
 
 async def _is_fresh(connection: Connection, condition: Condition, given: bool | None) -> bool:

@@ -433,7 +433,9 @@ class ExtraConnections:
     async def _maintain_idle(self) -> None:
         while True:
             await self._open_missing()
-            await self._close_surplus()
+            surplus, self._idle = self._idle[self._wanted :], self._idle[: self._wanted]
+            for connection in surplus:
+                await self._say_goodbye(connection)
             await self._context.clock.sleep(LOOK_SECONDS)
 
     async def _open_missing(self) -> None:
@@ -452,11 +454,6 @@ class ExtraConnections:
             self.refusal = str(error)
             return False
         return True
-
-    async def _close_surplus(self) -> None:
-        surplus, self._idle = self._idle[self._wanted :], self._idle[: self._wanted]
-        for connection in surplus:
-            await self._say_goodbye(connection)
 
     # Logins
 

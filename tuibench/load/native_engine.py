@@ -571,18 +571,14 @@ async def choose(wanted: EngineChoice, program: Program, target: Target) -> Chos
 def choose_before_login(wanted: EngineChoice, program: Program) -> Chosen:
     """The same from what is known without a server."""
     if program.script is not None:
-        wanted = _engine_of_scripts(wanted)
+        # Only the native engine runs scripts.
+        if wanted is EngineChoice.ASYNCIO:
+            raise UsageError("only the native engine runs a Lua script", "leave --engine=asyncio out")
+        wanted = EngineChoice.NATIVE
     if wanted is EngineChoice.ASYNCIO:
         return Chosen(False)
     hint = "" if program.script is not None else "use --engine=auto"
     return _checked(wanted, unsupported_reason(program), hint)
-
-
-def _engine_of_scripts(wanted: EngineChoice) -> EngineChoice:
-    """Only the native engine runs scripts."""
-    if wanted is EngineChoice.ASYNCIO:
-        raise UsageError("only the native engine runs a Lua script", "leave --engine=asyncio out")
-    return EngineChoice.NATIVE
 
 
 def _checked(wanted: EngineChoice, reason: str, hint: str = "use --engine=auto") -> Chosen:

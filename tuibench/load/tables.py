@@ -558,7 +558,10 @@ class TableLoader:
         await run_all(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
         await run_all(self._fill(connection, work) for connection in self._connections)
-        await self._constrain()
+        # Constraints between tables. The tables are unfinished until these exist.
+        for sql in self._spec.constraint_sql():
+            await self._connections[0].execute(sql)
+        self._unfinished.clear()
 
     async def _connect(self) -> None:
         connection = await connect_with_defaults(self._target, sends_rows=True, manner=Manner.WORKS)
@@ -590,12 +593,6 @@ class TableLoader:
             self._pieces_left[piece.table] -= 1
             if not self._pieces_left[piece.table]:
                 await self._finish(connection, piece.table)
-
-    async def _constrain(self) -> None:
-        """Constraints between tables. The tables are unfinished until these exist."""
-        for sql in self._spec.constraint_sql():
-            await self._connections[0].execute(sql)
-        self._unfinished.clear()
 
     async def _send(self, connection: Connection, piece: RowChunk) -> None:
         """Sends one piece; uses the next method if the server refuses this one before the first row."""

@@ -810,7 +810,9 @@ def compare(
     scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
     a, b = _start_levels(first, scale), _start_levels(other, scale)
     half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf
-    return _comparison(scale, fmean(b) - fmean(a), half, tolerance)
+    interval = scale.interval(fmean(b) - fmean(a), half)
+    verdict = interval.verdict(tolerance) if math.isfinite(half) else Verdict.CANNOT_TELL
+    return StartsComparison(interval, verdict)
 
 
 def _start_levels(starts: Starts, scale: Scale) -> list[float]:
@@ -824,9 +826,3 @@ def _welch(a: Sequence[float], b: Sequence[float], level: float) -> float:
         return 0.0
     degrees = (one + other) ** 2 / (one**2 / (len(a) - 1) + other**2 / (len(b) - 1))
     return two_sided(level, max(1.0, degrees)) * math.sqrt(one + other)
-
-
-def _comparison(scale: Scale, estimate: float, half: float, tolerance: float) -> StartsComparison:
-    interval = scale.interval(estimate, half)
-    verdict = interval.verdict(tolerance) if math.isfinite(half) else Verdict.CANNOT_TELL
-    return StartsComparison(interval, verdict)

@@ -180,7 +180,8 @@ def _is_crossed(bound: Threshold, other: Contrast) -> bool:
     if _is_noise(other):
         return False
     if other.percent is None:
-        return _is_crossed_from_zero(bound, other)
+        # Any value above zero is infinitely more than zero; an unmeasured one cannot be evaluated.
+        return other.value is None or (other.value > 0 and bound.operator.startswith(">"))
     return bool(OPERATORS[bound.operator](other.percent, bound.limit))
 
 
@@ -191,11 +192,6 @@ def _is_noise(other: Contrast) -> bool:
     if other.low is None or other.high is None:
         return other.percent is None
     return other.low <= 0 <= other.high
-
-
-def _is_crossed_from_zero(bound: Threshold, other: Contrast) -> bool:
-    """Any value above zero is infinitely more than zero; an unmeasured one cannot be evaluated."""
-    return other.value is None or (other.value > 0 and bound.operator.startswith(">"))
 
 
 def _describe_difference(other: Contrast) -> str:

@@ -136,7 +136,8 @@ def _places(text: str) -> Iterator[str]:
     elif text.startswith(EXEC_PLACE):
         yield from _commands(text.removeprefix(EXEC_PLACE))
     elif text.startswith(SSH_PLACE):
-        for part in _outside_braces(text.removeprefix(SSH_PLACE)):
+        # Split at commas outside braces.
+        for part in re.split(r",(?![^{}]*\})", text.removeprefix(SSH_PLACE)):
             for host in expanded(part):
                 if not _HOST.fullmatch(host):
                     raise UsageError(f"--cluster: '{host}' is not a host for ssh", f"such as {EXAMPLES}")
@@ -153,11 +154,6 @@ def _commands(text: str) -> Iterator[str]:
     if is_empty:
         raise UsageError("--cluster: exec: needs a command", f"such as {EXAMPLES}")
     yield from (EXEC_PLACE + command for command in expanded(text))
-
-
-def _outside_braces(text: str) -> list[str]:
-    """Split at commas outside braces."""
-    return re.split(r",(?![^{}]*\})", text)
 
 
 def expanded(text: str) -> list[str]:

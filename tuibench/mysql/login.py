@@ -194,7 +194,15 @@ class Handshake:
         """
         raw, first = self._raw, self._first
         await raw.driver_read_greeting()
-        self._check_version(raw.get_server_info())
+        # The driver reads the number at the start of the version.
+        version = raw.get_server_info()
+        number = version.partition(".")[0]
+        if not (number.isascii() and number.isdecimal()):
+            raise ServerUnavailableError(
+                f"the server at {self._target.where} has no version that starts with a number: "
+                f"'{sanitize.excerpt(version)}'",
+                "check --host and --port; a proxy's version can be configured",
+            )
         self._is_greeted = True
         self._request_compression()
         await self._secure()
@@ -302,16 +310,6 @@ class Handshake:
         """Capabilities of both sides; the driver announces any only with bulk statements."""
         offered: int = self._raw.mariadb_capabilities
         return offered & (BULK_STATEMENTS | CACHED_METADATA) if offered & BULK_STATEMENTS else 0
-
-    def _check_version(self, version: str) -> None:
-        """The driver reads the number at the start of the version."""
-        number = version.partition(".")[0]
-        if not (number.isascii() and number.isdecimal()):
-            raise ServerUnavailableError(
-                f"the server at {self._target.where} has no version that starts with a number: "
-                f"'{sanitize.excerpt(version)}'",
-                "check --host and --port; a proxy's version can be configured",
-            )
 
     @property
     def _is_tls_offered(self) -> bool:
@@ -520,16 +518,6 @@ async def run_password_command(command: str, longest_seconds: float = COMMAND_TI
             await process.wait()
     if process.returncode:
         raise ServerUnavailableError(_failure_message(process.returncode, complaint), HINT)
-    return _parse_password(out)
-
-
-def _failure_message(status: int, complaint: bytes) -> str:
-    how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
-    words = sanitize.excerpt(" ".join(complaint.decode(errors="replace").split()))
-    return f"the password command {how}" + (f": {words}" if words else "")
-
-
-def _parse_password(out: bytes) -> str:
     try:
         password = out.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -539,6 +527,12 @@ def _parse_password(out: bytes) -> str:
     if "\n" in password:
         raise ServerUnavailableError("the password command prints more than one line", HINT)
     return password
+
+
+def _failure_message(status: int, complaint: bytes) -> str:
+    how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
+    words = sanitize.excerpt(" ".join(complaint.decode(errors="replace").split()))
+    return f"the password command {how}" + (f": {words}" if words else "")
 
 
 def is_wanted(target: Target, first: FirstLogin | None) -> bool:

@@ -234,7 +234,10 @@ def parse_option_file(text: str, file: str) -> Iterator[OptionEntry | IncludeDir
         if line[0] == "!":
             yield _include(line, place)
         elif line[0] == "[":
-            group = _group(line, place)
+            found = _GROUP.match(line)
+            if not found:
+                raise UsageError(f"{place}: a group without its closing ]")
+            group = found[1].strip()
         elif not group:
             raise UsageError(f"{place}: an option before the first [group]")
         else:
@@ -246,13 +249,6 @@ def _include(line: str, place: str) -> IncludeDirective:
     if not found:
         raise UsageError(f"{place}: '{line}' is neither !include FILE nor !includedir FOLDER")
     return IncludeDirective(path=found[2], is_folder=found[1] == "includedir")
-
-
-def _group(line: str, place: str) -> str:
-    found = _GROUP.match(line)
-    if not found:
-        raise UsageError(f"{place}: a group without its closing ]")
-    return found[1].strip()
 
 
 def _entry(line: str, group: str, place: str) -> OptionEntry:

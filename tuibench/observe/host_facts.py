@@ -398,7 +398,10 @@ async def read_environment(
     try:
         connection = await connect_with_defaults(target, use_database=False)
         try:
-            variables = await _variables(connection)
+            rows = await connection.query("SHOW GLOBAL VARIABLES")
+            variables = {
+                str(name): str(value) for name, value in sorted(rows) if is_recorded_variable(str(name))
+            }
             in_effect = await read_in_effect(connection, server, variables, tables)
             trip = await _round_trip(connection, now_ns)
         finally:
@@ -428,11 +431,6 @@ def is_recorded_variable(name: str) -> bool:
         and not is_volatile(name)
         and not matches_any(name, EXCLUDED_VARIABLES)
     )
-
-
-async def _variables(connection: Connection) -> dict[str, str]:
-    rows = await connection.query("SHOW GLOBAL VARIABLES")
-    return {str(name): str(value) for name, value in sorted(rows) if is_recorded_variable(str(name))}
 
 
 async def _round_trip(connection: Connection, now_ns: Callable[[], int]) -> RoundTrip:

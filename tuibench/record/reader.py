@@ -253,24 +253,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def latencies(self) -> Histogram:
         """The response times of the whole run."""
-        return _whole(self.summary, str(self.directory / SUMMARY))
+        latency = self.summary.latency_ms
+        if latency is None or not self.summary.latency_histogram:
+            return Histogram()
+        return decode_histogram(
+            self.summary.latency_histogram,
+            sum_us=round(self.summary.latency_sum_ms * 1e3),
+            min_us=round(latency.min * 1e3),
+            max_us=round(latency.max * 1e3),
+            where=str(self.directory / SUMMARY),
+        )
 
     def intervals(self) -> Iterator[Tick]:
         """Each measured tick with a throughput, as printed."""
         return (sample.tick for sample in self.measured if sample.throughput is not None)
-
-
-def _whole(summary: Summary, where: str) -> Histogram:
-    latency = summary.latency_ms
-    if latency is None or not summary.latency_histogram:
-        return Histogram()
-    return decode_histogram(
-        summary.latency_histogram,
-        sum_us=round(summary.latency_sum_ms * 1e3),
-        min_us=round(latency.min * 1e3),
-        max_us=round(latency.max * 1e3),
-        where=where,
-    )
 
 
 CUT_SHORT = "cut short: the session ended without a summary; this summary was computed from its samples"

@@ -312,7 +312,9 @@ class RunRecorder:
         try:
             paths.ensure_private(self.directory)
             self._streams = {name: files.private(self.directory / name, "xb") for name in STREAMS}
-            _lock(self._streams[SAMPLES])
+            # Held while this process writes, so that no other process removes the record.
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._streams[SAMPLES].fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._samples = LineCompressor(self._streams[SAMPLES])
             self._write(PLAN, record)
             if environment is not None:
@@ -328,7 +330,8 @@ class RunRecorder:
         self._write_line(encode_sample(sample))
         if sample.throughput is not None and sample.elapsed_seconds > 0:
             if self._base_seconds is None:
-                self._begin_histograms(sample.at - sample.elapsed_seconds - sample.late_ms / 1e3)
+                self._base_seconds = sample.at - sample.elapsed_seconds - sample.late_ms / 1e3
+                self._put(HISTOGRAMS, hdr_log.log_header(self._base_seconds).encode())
             self._histograms(sample.tick)
 
     def remainder(self, tick: Tick) -> None:
@@ -372,10 +375,6 @@ class RunRecorder:
                 self._samples.close()
             self._sync()
         self._close_streams()
-
-    def _begin_histograms(self, base_seconds: float) -> None:
-        self._base_seconds = base_seconds
-        self._put(HISTOGRAMS, hdr_log.log_header(base_seconds).encode())
 
     def _histograms(self, tick: Tick) -> None:
         start = max(self._end_seconds, tick.start)
@@ -440,9 +439,3 @@ def pretty_json(value: msgspec.Struct) -> bytes:
     """Indented JSON without control characters, ending in a newline."""
     written = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     return sanitize.json_text(written).encode() + b"\n"
-
-
-def _lock(stream: IO[bytes]) -> None:
-    """Lock held while this process writes, so that no other process removes the record."""
-    with contextlib.suppress(OSError):
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -478,19 +478,20 @@ def document_page(document: Document, script: Markup | None = None, *, title: st
 
 def html_page(title: str, *body: Child) -> str:
     """A page with the given body and the common style; ends in a newline."""
-    page = tag("html", _head(title), tag("body", *body), lang="en")
-    return f"<!doctype html>\n{page}\n"
-
-
-def _head(title: str) -> Markup:
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", Markup(read_resource("style.css"))),
+    page = tag(
+        "html",
+        tag(
+            "head",
+            tag("meta", charset="utf-8"),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", title),
+            tag("style", Markup(read_resource("style.css"))),
+        ),
+        tag("body", *body),
+        lang="en",
     )
+    return f"<!doctype html>\n{page}\n"
 
 
 def tooltip_script(times: Sequence[float], span: ChartSpan, pictures: dict[str, DrawnChart]) -> Markup:

@@ -388,7 +388,8 @@ class ScenePlayer:
             case "big":
                 return [ShowScreen("big")]
             case "compare":
-                return self._compare()
+                pair = tuple(effect.markers[-1] for effect in self._effects[-2:])
+                return [PinEffects(pair)] if len(pair) == 2 else []
             case "probe" if step.probe is not None:
                 self._remember(view)
                 order = ProbeOrder(
@@ -409,11 +410,6 @@ class ScenePlayer:
         self._changed_at = view.elapsed_seconds
         self._marker = max((event.marker or 0 for event in view.events), default=0)
         self._no_effect = ""
-
-    def _compare(self) -> list[SceneAction]:
-        """Compare the last two effects; no action if there is only one."""
-        pair = tuple(effect.markers[-1] for effect in self._effects[-2:])
-        return [PinEffects(pair)] if len(pair) == 2 else []
 
     def _is_done(self, step: SceneStep, view: View, now: float) -> bool:
         if self._is_released:

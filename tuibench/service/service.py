@@ -312,7 +312,9 @@ class SessionService:
         watcher.bus.listeners.append(self._broadcast)
         listener = SocketListener(Path(self._spec.socket), self._on_connect)
         await listener.open()
-        self._handle_signals()
+        loop = asyncio.get_running_loop()
+        for number in STOPPING_SIGNALS:
+            loop.add_signal_handler(number, self._run.request_stop, "interrupted")
         _send_to_launcher(self._spec.socket)
         self._expect_viewers(FIRST_VIEWER_SECONDS)
         watcher.tasks.start(watcher.settings.start_guardian(), "guardian")
@@ -395,11 +397,6 @@ class SessionService:
         if self._grace is not None:
             self._grace.cancel()
             self._grace = None
-
-    def _handle_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in STOPPING_SIGNALS:
-            loop.add_signal_handler(number, self._run.request_stop, "interrupted")
 
 
 def _send_to_launcher(message: str | ErrorMessage) -> None:

@@ -97,7 +97,10 @@ class SlapSchema:
         if may_drop or self._name == DEFAULT_SCHEMA:
             return
         tables = await self._names(_TABLES)
-        if not tables or (tables == [TABLE] and await self._is_slaps()):
+        if not tables:
+            return
+        # One table that has mysqlslap's columns and no others was left behind.
+        if tables == [TABLE] and all(name.startswith(COLUMN_NAMES) for name in await self._names(_COLUMNS)):
             return
         raise RunError(
             f"the schema '{self._name}' exists with {_table_list(tables)}: mysqlslap would drop it",
@@ -141,10 +144,6 @@ class SlapSchema:
                 f"the schema '{self._name}' does not exist",
                 "name an existing one with --create-schema, or create tables with --create or -a",
             ) from error
-
-    async def _is_slaps(self) -> bool:
-        """Whether the one table has mysqlslap's columns and no others."""
-        return all(name.startswith(COLUMN_NAMES) for name in await self._names(_COLUMNS))
 
     async def _names(self, sql: str) -> list[str]:
         quote = self._connection.quote
@@ -219,7 +218,11 @@ class SchemaCleanup:
             if error is None or isinstance(error, ConnectionLostInTestError):
                 raise self._final_error(error, failure) from failure
         finally:
-            await self._close_connection(in_order=error is None)
+            # After an error, the server may not answer.
+            if error is None:
+                await self._connection.close()
+            else:
+                self._connection.abort()
 
     async def _clear(self, *, is_lost: bool) -> None:
         """Has the schema gone. After a loss, it also takes the server to be back."""
@@ -275,13 +278,6 @@ class SchemaCleanup:
             f"{what}; it did not come back within {CLEANUP_TIMEOUT_SECONDS:.0f} s",
             "check that it is running, and its error log",
         )
-
-    async def _close_connection(self, *, in_order: bool) -> None:
-        """Closes the connection; without waiting after an error, as the server may not answer."""
-        if in_order:
-            await self._connection.close()
-        else:
-            self._connection.abort()
 
 
 CHARSETS = {Flavour.MARIADB: "latin1", Flavour.MYSQL: CHARSET}
@@ -395,7 +391,11 @@ class SlapClients:
             while not finished.done():
                 await asyncio.wait({finished}, timeout=REPORT_SECONDS)
                 ended_ns = finished.result() if finished.done() else 0
-                await self._check_clients()
+                # As in mysqlslap, no client may lose its connection.
+                load = self._load
+                if refused := (await load.tick()).refused:
+                    raise RunError(f"not all clients could log in: {refused}", load.refusal_remedy)
+                check_no_connection_lost(load.accounting.totals.errors)
             return ended_ns or finished.result()
         finally:
             finished.cancel()
@@ -403,13 +403,6 @@ class SlapClients:
     async def _finished(self) -> int:
         await self._load.fleet.finished()
         return self._clock.now_ns()
-
-    async def _check_clients(self) -> None:
-        """Raises what keeps them from their work: as in mysqlslap, none may lose its connection."""
-        load = self._load
-        if refused := (await load.tick()).refused:
-            raise RunError(f"not all clients could log in: {refused}", load.refusal_remedy)
-        check_no_connection_lost(load.accounting.totals.errors)
 
 
 def check_no_connection_lost(errors: Mapping[int, int]) -> None:
@@ -510,7 +503,8 @@ class SlapRunner:
             played = await crowd.play()
         finally:
             await crowd.kill()
-        grown = _grown(before, await self._counters())
+        after = await self._counters()
+        grown = {name: value - before[name] for name, value in after.items() if name in before}
         await self._send_all(spec.script.after)
         await self._shell(spec.post_system, "post-system")
         self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
@@ -608,10 +602,6 @@ def _summed(
 
 def _added(readings: list[dict[str, int]]) -> dict[str, int]:
     return {name: sum(each.get(name, 0) for each in readings) for name in readings[0]}
-
-
-def _grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    return {name: value - before[name] for name, value in after.items() if name in before}
 
 
 def _shortened(sql: str) -> str:

@@ -71,7 +71,14 @@ class SweepFolder:
         """Resume a sweep. Raises UsageError if there is none, or it is already running."""
         record = _record(directory)
         results = _locked(directory)
-        _drop_torn_line(directory / RESULTS, results)
+        # End a line that a crash has truncated, so that the next one is separate.
+        with (directory / RESULTS).open("rb") as written:
+            size = written.seek(0, os.SEEK_END)
+            written.seek(max(size - 1, 0))
+            is_torn = size > 0 and written.read() != b"\n"
+        if is_torn:
+            results.write(b"\n")
+            results.flush()
         return cls(directory, _sweep(record, directory, JsonLines()), results)
 
     def add(self, line: SweepLine) -> None:
@@ -136,14 +143,3 @@ def _locked(directory: Path) -> IO[bytes]:
         stream.close()
         raise UsageError(f"the sweep in {directory} is used by another process") from None
     return stream
-
-
-def _drop_torn_line(path: Path, results: IO[bytes]) -> None:
-    """Terminate a line that a crash has truncated, so that the next one is separate."""
-    with path.open("rb") as written:
-        size = written.seek(0, os.SEEK_END)
-        written.seek(max(size - 1, 0))
-        is_torn = size > 0 and written.read() != b"\n"
-    if is_torn:
-        results.write(b"\n")
-        results.flush()

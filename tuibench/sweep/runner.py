@@ -47,7 +47,7 @@ from tuibench.model.sweep import (
     SweepVariant,
 )
 from tuibench.model.tick import HOST, Sample, Tick
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import connect
 from tuibench.mysql.info import connect_with_defaults, server_info
 from tuibench.observe.host_facts import read_environment
 from tuibench.session.load_run import LoadRun
@@ -240,22 +240,17 @@ async def table_files_bytes(target: Target, program: Program) -> int | None:
     connection = await connect_with_defaults(target)
     try:
         flavour = (await server_info(connection)).flavour
-        return await _files_bytes(connection, flavour, names)
+        database = connection.target.database
+        rows = await connection.query(
+            f"SELECT name, file_size FROM information_schema.{TABLESPACES[flavour]} "  # noqa: S608
+            f"WHERE name LIKE {connection.quote(database + '/%')}"
+        )
+        wanted = {f"{database}/{name}" for name in names}
+        return sum(int(size) for name, size in rows if str(name).partition("#")[0] in wanted) or None
     except SQLError:
         return None
     finally:
         await connection.close()
-
-
-async def _files_bytes(connection: Connection, flavour: Flavour, names: Sequence[str]) -> int | None:
-    """Of the tables' own files, be they of one partition or several."""
-    database = connection.target.database
-    rows = await connection.query(
-        f"SELECT name, file_size FROM information_schema.{TABLESPACES[flavour]} "  # noqa: S608
-        f"WHERE name LIKE {connection.quote(database + '/%')}"
-    )
-    wanted = {f"{database}/{name}" for name in names}
-    return sum(int(size) for name, size in rows if str(name).partition("#")[0] in wanted) or None
 
 
 OnProgress = Callable[[LoadProgress], None]

@@ -129,7 +129,10 @@ class StepChecker:
             self._errors.fail(path, f"steps are nested at most {MAX_STEP_DEPTH} deep")
         self._check_loop(path, step, scope)
         inner = dict(scope)
-        self._name_items(path, step, inner)
+        for name in step.into:
+            self._values.define(f"{path}.into", name, inner, "any")
+        if step.index:
+            self._values.define(f"{path}.index", step.index, inner, "number")
         self._values.check_lets(f"{path}.let", step.let, inner)
         if not step.statements and not step.steps and not step.let and not step.rollback:
             self._errors.fail(f"{path}.statements", "a step needs at least one")
@@ -160,12 +163,6 @@ class StepChecker:
                 self._errors.fail(f"{path}.repeat", "a step has either `repeat` or `each`")
         if bool(step.each) != bool(step.into):
             self._errors.fail(f"{path}.into", "`each` needs names for the items, `into` needs `each`")
-
-    def _name_items(self, path: str, step: language.StepText, scope: VariableScope) -> None:
-        for name in step.into:
-            self._values.define(f"{path}.into", name, scope, "any")
-        if step.index:
-            self._values.define(f"{path}.index", step.index, scope, "number")
 
     def _check_statement(self, path: str, statement: language.StatementText, scope: VariableScope) -> None:
         if not statement.name or not statement.sql.strip():

@@ -236,9 +236,7 @@ class _ExpressionParser:
                 operand = self._binary(binding)
                 self._depth -= 1
                 return Operation(operator, (operand,))
-        return self._picked(self._atom())
-
-    def _picked(self, value: Expression) -> Expression:
+        value = self._atom()
         while self._take("["):
             value = Operation("pick", (value, self._expression()))
             self._expect("]")
@@ -322,11 +320,14 @@ def type_of(expression: Expression, scope: TypeScope) -> ExpressionType:
     """The type of an expression's value. Raises UsageError for unknown names and incompatible types."""
     match expression:
         case Constant(value=value):
-            return _type_of_value(value)
+            kinds: dict[type, ExpressionType] = {bool: "flag", int: "number", str: "text"}
+            return kinds.get(type(value), "any")
         case DecimalConstant():
             return "number"
         case Variable(name=name):
-            return _type_of_name(name, scope)
+            if name not in scope:
+                raise UsageError(f"unknown variable or option '{name}'", did_you_mean(name, scope))
+            return scope[name]
         case ListExpression(of=inner):
             for item in inner:
                 type_of(item, scope)
@@ -342,17 +343,6 @@ def require_type(wanted: ExpressionType, found: ExpressionType, where: str) -> N
     """Raises UsageError unless the types are compatible."""
     if found not in (wanted, "any"):
         raise UsageError(f"'{where}' takes a {wanted}, not a {found}")
-
-
-def _type_of_value(value: object) -> ExpressionType:
-    kinds: dict[type, ExpressionType] = {bool: "flag", int: "number", str: "text"}
-    return kinds.get(type(value), "any")
-
-
-def _type_of_name(name: str, scope: TypeScope) -> ExpressionType:
-    if name not in scope:
-        raise UsageError(f"unknown variable or option '{name}'", did_you_mean(name, scope))
-    return scope[name]
 
 
 def _type_of_operation(operator: str, found: list[ExpressionType]) -> ExpressionType:
