@@ -8,7 +8,6 @@ import os
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -22,12 +21,8 @@ from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import MOST_SAMPLES, PROTOCOL_VERSION, Hello, SessionMessage, SessionSpec, Status
 from tuibench.model.server import ServerInfo
-from tuibench.model.summary import Summary
-from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick
-from tuibench.observe.host_facts import read_environment
+from tuibench.model.tick import STATEMENT, Sample, Tick
 from tuibench.record.recorder import PlanRecord, RunRecorder
-from tuibench.record.sysbench_report import FullReport
-from tuibench.session.load import LoadController
 from tuibench.workload import library
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
@@ -181,58 +176,6 @@ def _is_kept(name: str, of_server: frozenset[Counter]) -> bool:
     return name in of_server or (name not in SAMPLED_NAMES and not name.startswith("host.core."))
 
 
-class SessionRecorder:
-    """One session's run directory, from `open` to `close`."""
-
-    def __init__(self, spec: SessionSpec, clock: Clock, on_failure: Callable[[str], object]) -> None:
-        self._spec = spec
-        self._clock = clock
-        self._recorder = RunRecorder(Path(spec.run_directory), on_failure)
-        self._is_closed = False
-
-    async def open(self, server: ServerInfo, program: Program | None = None) -> None:
-        """Writes what is known at the start, without a program for a session without load.
-
-        Raises RunError if the record cannot be written.
-        """
-        tables = build_data_set(program).table_names() if program is not None else ()
-        environment = await read_environment(self._spec.target, server, self._clock.now_ns, tables)
-        record = build_plan_record(self._spec, server, program, self._clock.wall_seconds())
-        self._recorder.open(record, environment)
-
-    def on_message(self, message: SessionMessage) -> None:
-        """Records the status; the other messages have calls of their own."""
-        if isinstance(message, Status):
-            self._recorder.status(self._clock.wall_seconds(), message)
-
-    def sample(self, sample: Sample) -> None:
-        self._recorder.sample(sample)
-
-    def event(self, event: Event) -> None:
-        self._recorder.event(event)
-
-    def report(self, report: FullReport) -> None:
-        """The full report of a checkpoint."""
-        self._recorder.report(report)
-
-    def summary(self, summary: Summary, load: LoadController) -> None:
-        """Write the last report, the figures after the last sample, and the summary."""
-        if (remainder := load.remainder()) is not None:
-            self._recorder.remainder(remainder)
-        since = load.accounting.since_checkpoint
-        self._recorder.report(load.since_checkpoint(), since.hist(RESPONSE), last=True)
-        self._recorder.summary(summary)
-
-    def write_summary(self, summary: Summary) -> None:
-        self._recorder.summary(summary)
-
-    async def close(self) -> None:
-        """Close the record after syncing everything to disk. May be called again."""
-        if not self._is_closed:
-            self._is_closed = True
-            self._recorder.close()
-
-
 def build_plan_record(
     spec: SessionSpec, server: ServerInfo, program: Program | None, started_at: float
 ) -> PlanRecord:
@@ -277,32 +220,38 @@ class EventBus:
     events, after everyone else.
     """
 
-    def __init__(self, recording: SessionRecorder) -> None:
-        self.recording = recording
+    def __init__(self, recorder: RunRecorder, clock: Clock) -> None:
+        self.recorder = recorder
         self.history = SampleHistory()
         self.listeners: list[Listener] = []
         self.interval_listeners: list[IntervalListener] = []
         self.event_listeners: list[EventListener] = []
+        self._clock = clock
 
     def publish(self, message: SessionMessage) -> None:
-        self.recording.on_message(message)
+        if isinstance(message, Status):
+            self.recorder.status(self._clock.wall_seconds(), message)
         for listener in self.listeners:
             listener(message)
 
     def event(self, event: Event) -> None:
-        self.recording.event(event)
+        self.recorder.event(event)
         self.publish(event)
         for listener in self.event_listeners:
             listener(event)
 
     def sample(self, sample: Sample) -> None:
         self.history.add(sample)
-        self.recording.sample(sample)
+        self.recorder.sample(sample)
         self.publish(sample)
 
     def interval(self, tick: Tick) -> None:
         for listener in self.interval_listeners:
             listener(tick)
+
+    async def close(self) -> None:
+        """Closes the record after syncing everything to disk. May be called again."""
+        self.recorder.close()
 
 
 MOST_EVENTS = 500

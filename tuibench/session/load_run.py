@@ -38,7 +38,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
-from tuibench.model.tick import STATEMENT, Sample, Tick, total_tick
+from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick, total_tick
 from tuibench.record.sysbench_report import report_text
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
@@ -283,7 +283,7 @@ class LoadRun(SessionRun):
             self._assemble()
             await self._plan_experiment()
             await self.watcher.start_recording(self.program)
-            self.load.checkpoint_listeners.append(self.watcher.bus.recording.report)
+            self.load.checkpoint_listeners.append(self.watcher.bus.recorder.report)
             self._stack = stack.pop_all()
         return self
 
@@ -475,7 +475,12 @@ class LoadRun(SessionRun):
         else:
             alone = ending | {"seconds": watched.tick.seconds, "headline": None}
             self._summary = build_watch_summary(self.spec, server, watched, alone)
-        self.watcher.bus.recording.summary(self._summary, self.load)
+        load, recorder = self.load, self.watcher.bus.recorder
+        if (remainder := load.remainder()) is not None:
+            recorder.remainder(remainder)
+        latencies = load.accounting.since_checkpoint.hist(RESPONSE)
+        recorder.report(load.since_checkpoint(), latencies, last=True)
+        recorder.summary(self._summary)
 
     def _bare_summary(self) -> Summary:
         return build_summary(self.spec, self.watcher.server, LoadTotals(), **self._bare_ending())

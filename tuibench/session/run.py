@@ -54,11 +54,14 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import TuneResult
+from tuibench.observe.host_facts import read_environment
+from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
 from tuibench.probe.experiment import Probe
+from tuibench.record.recorder import RunRecorder
 from tuibench.report.text import watch_text
 from tuibench.session.commands import UNDOABLE, SessionCommands, UndoStack
-from tuibench.session.events import EventBus, EventLog, SessionRecorder, build_hello, history_fields
+from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory
 from tuibench.session.lifecycle import (
@@ -77,6 +80,7 @@ from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.totals import LagTotals
 from tuibench.tune.candidates import TuneLog
 from tuibench.tune.experiment import TuneRun
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 REMAINDER_SHARE = 0.05
@@ -104,7 +108,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.fleet: Fleet | None = None
         self.extend_status: Callable[[Status], Status] = lambda status: status
         self.on_tick: Callable[[Sample, TickObservation], None] = lambda sample, observed: None
-        self.bus = EventBus(SessionRecorder(spec, self.clock, partial(self.emit, EventKind.WARNING)))
+        self.bus = EventBus(
+            RunRecorder(Path(spec.run_directory), partial(self.emit, EventKind.WARNING)), self.clock
+        )
         self.log = EventLog(self.clock, self.bus.event)
         self.lifecycle = Lifecycle(self.log, self.publish_status)
         self.tasks = BackgroundTasks(self.lifecycle.fail)
@@ -162,12 +168,12 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             accounted=self._accounted(),
         )
         self.sampler.own_changes = lambda: self.settings.changes
-        self.activity_monitor = ActivityMonitor.of(
-            self.spec,
-            self.server,
+        self.activity_monitor = ActivityMonitor(
+            ActivitySampler(self.spec.target, self.clock, self.server.flavour),
             self._own_connections,
             self.bus.publish,
             self.clock,
+            self.spec.plan.interval_seconds,
             self._expect_kill,
             self.tasks.start,
         )
@@ -204,8 +210,14 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
 
     async def start_recording(self, program: Program | None = None) -> None:
-        """Begins the record. Raises RunError if it cannot be written."""
-        await self.bus.recording.open(self.server, program)
+        """Begins the record, without a program for a session without load.
+
+        Raises RunError if it cannot be written.
+        """
+        tables = build_data_set(program).table_names() if program is not None else ()
+        environment = await read_environment(self.spec.target, self.server, self.clock.now_ns, tables)
+        record = build_plan_record(self.spec, self.server, program, self.clock.wall_seconds())
+        self.bus.recorder.open(record, environment)
         if self.spec.plan.cpu_profile:
             await self._profiling.record_all()
 
@@ -301,7 +313,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         await run_steps(self._steps, self.lifecycle.fail)
 
     async def _close_all(self) -> None:
-        await run_steps((self.close, self.bus.recording.close, self._ended), self.lifecycle.fail)
+        await run_steps((self.close, self.bus.close, self._ended), self.lifecycle.fail)
 
     async def _stop(self) -> None:
         self.lifecycle.over.set()
@@ -576,7 +588,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.close,
             self._announce_end,
             self._write_summary,
-            watcher.bus.recording.close,
+            watcher.bus.close,
             self._ended,
         )
         await run_steps(steps, watcher.lifecycle.fail)
@@ -585,7 +597,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         summary = self._summary
         if summary is None:
             summary = self._bare_summary()
-            self.watcher.bus.recording.write_summary(summary)
+            self.watcher.bus.recorder.summary(summary)
         if lifecycle.error is None or summary.outcome == lifecycle.outcome:
             return summary
         return replace(summary, outcome=lifecycle.outcome, failure=str(lifecycle.error))
@@ -736,7 +748,7 @@ class WatchRun(SessionRun):
 
     async def _write_summary(self) -> None:
         self._summary = build_watch_summary(self.spec, self.watcher.server, self.totals, self._ending())
-        self.watcher.bus.recording.write_summary(self._summary)
+        self.watcher.bus.recorder.summary(self._summary)
 
     def _bare_summary(self) -> Summary:
         return build_watch_summary(self.spec, self.watcher.server, WatchTotals(), self._bare_ending())

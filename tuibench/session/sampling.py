@@ -20,7 +20,7 @@ from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
 from tuibench.model.counters import Counter
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import ReplicaChoice, SessionSpec
+from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.tick import (
     CLIENT,
@@ -512,7 +512,10 @@ REFUSALS = {
 
 
 class ActivityMonitor:
-    """Reads at every sample, unless the previous reading is still in progress."""
+    """Reads at every sample, unless the previous reading is still in progress.
+
+    `expect_kill` prepares the load for the end of a query. Nothing is sent before a viewer asks.
+    """
 
     def __init__(
         self,
@@ -534,24 +537,6 @@ class ActivityMonitor:
         self._lease_ns = int(max(LEASE_SECONDS, LEASE_TICKS * interval_seconds) * NS_PER_SECOND)
         self._until_ns: int | None = None
         self._task: asyncio.Task[None] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        spec: SessionSpec,
-        server: ServerInfo,
-        own_ids: OwnIds,
-        publish: Callable[[Activity], None],
-        clock: Clock,
-        expect_kill: ExpectKill,
-        start_task: StartTask,
-    ) -> "ActivityMonitor":
-        """For the server of a session; `expect_kill` prepares the load for the end of a query.
-
-        Nothing is sent yet.
-        """
-        sampler = ActivitySampler(spec.target, clock, server.flavour)
-        return cls(sampler, own_ids, publish, clock, spec.plan.interval_seconds, expect_kill, start_task)
 
     @property
     def statements(self) -> int:
