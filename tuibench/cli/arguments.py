@@ -321,7 +321,6 @@ class SectionedCommand(click.Command):
 
 
 def example_lines(command: str) -> Sequence[str]:
-    """Complete command lines as examples."""
     return [f"tuibench {command} {line}".rstrip() for line in EXAMPLES.get(command, ())]
 
 

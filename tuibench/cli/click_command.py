@@ -75,7 +75,6 @@ class PlanValues(dict[str, Any]):
         self.given = frozenset(given)
 
     def replaced(self, **changes: Any) -> "PlanValues":
-        """The same with other values."""
         changed = PlanValues(self.command, {key: self[key] for key in self.given})
         changed.update(changes)
         return changed

@@ -103,7 +103,6 @@ class ScriptReporter:
         return script.REPORT_CUMULATIVE in self._hooks
 
     def interval(self, tick: Tick) -> None:
-        """Reports an interval of the run."""
         stat = interval_stat(tick, self._percentile)
         self._call(self._report_interval, script.REPORT_INTERMEDIATE, stat)
 

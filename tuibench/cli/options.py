@@ -351,7 +351,6 @@ class SessionOptions:
     ] = ""
 
     def keep_records(self) -> None:
-        """Select the folder for records."""
         from tuibench import paths
 
         paths.keep_records_in(self.run_dir)

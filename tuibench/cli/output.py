@@ -231,7 +231,6 @@ def output_error(error: OSError) -> RunError:
 
 
 def discard_output() -> None:
-    """Discard pending output to stdout."""
     discard(sys.stdout)
 
 

@@ -78,7 +78,6 @@ class Verb(NamedTuple):
 
 
 def no_argument(make: Callable[[], commands.Command]) -> VerbParser:
-    """Parser of a verb without arguments."""
 
     def read(words: Arguments) -> commands.Command:
         if words:
@@ -89,7 +88,6 @@ def no_argument(make: Callable[[], commands.Command]) -> VerbParser:
 
 
 def one_argument(value: Callable[[str], Value], make: Callable[[Value], commands.Command]) -> VerbParser:
-    """Parser of a verb with one value."""
 
     def read(words: Arguments) -> commands.Command:
         if len(words) != 1:

@@ -242,14 +242,12 @@ def _joined(side: SideTicks) -> TickSeries:
 
 
 def _stalls(side: Side) -> str:
-    """The stalls of the runs of a side."""
     found = [run.summary.steadiness for run in side]
     texts = [stalls_line(each).partition(": ")[2] for each in found if each is not None and each.stalls]
     return "; ".join(texts) or "none"
 
 
 def _slowest(side: Side) -> str:
-    """The slowest transaction of a side."""
     every = slowest_of((slow for run in side for slow in run.summary.slowest), 1)
     return slow_text(every[0]) if every else ABSENT
 
@@ -495,7 +493,6 @@ def run_letters(found: RunComparison) -> list[str]:
 
 
 def has_figure(row: ComparisonRow) -> bool:
-    """True if any run has the figure."""
     return row.first is not None or any(other.value is not None for other in row.others)
 
 
@@ -520,7 +517,6 @@ def ratio_text(other: Contrast) -> str:
 
 
 def _difference(other: Contrast) -> tuple[str, str]:
-    """The difference, and its interval."""
     if other.percent is None:
         return units.DASH, units.DASH
     if other.low is None or other.high is None:

@@ -252,7 +252,6 @@ class CrashRunner:
 
     @property
     def planned(self) -> int:
-        """The number of crashes."""
         return len(self._order)
 
     async def crashes(self) -> AsyncIterator[CrashReport]:

@@ -58,7 +58,6 @@ def crash_sentence(crash: Crash) -> str:
 
 
 def crash_line(crash: Crash) -> str:
-    """A crash on one line."""
     fates = crash.commits
     unknown = f"{fates.unknown} of unknown fate, {fates.unknown_committed} of them committed"
     return "; ".join(

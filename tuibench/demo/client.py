@@ -84,7 +84,6 @@ _replies: msgspec.json.Decoder[SupervisorReply] = msgspec.json.Decoder(Superviso
 
 
 def encode_message(message: SupervisorRequest | SupervisorReply) -> bytes:
-    """The encoded message."""
     return msgspec.json.encode(message) + b"\n"
 
 

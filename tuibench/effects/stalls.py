@@ -31,7 +31,6 @@ Number = TypeVar("Number", int, float)
 
 
 def conditions_of(sample: Sample) -> StallConditions:
-    """The conditions of one sample."""
     server, host = sample.server, sample.host
     disk_write_ms = read("disk_write_ms", host)
     if server is None:

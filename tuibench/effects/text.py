@@ -150,7 +150,6 @@ def trial_sentence(result: AbTestResult) -> str:
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:
-    """The result with its `sentence` set."""
     return msgspec.structs.replace(result, sentence=trial_sentence(result))
 
 
@@ -225,7 +224,6 @@ NOTABLE_AGE_PERCENT = 50.0
 
 
 def steadiness_line(found: Steadiness) -> str:
-    """One line for a summary."""
     variation = units.DASH if found.variation is None else units.percent(100 * found.variation, 1)
     return (
         f"TPS of single seconds: p1 {found.p1:,.1f}, p50 {found.p50:,.1f}, p99 {found.p99:,.1f}, "

@@ -232,7 +232,6 @@ class EffectTracker:
             self._begun.remove(begun)
 
     def on_event(self, event: Event) -> None:
-        """Process an event."""
         self._steadiness.on_event(event.kind)
         self._stalls.on_event(event.kind, event.elapsed_seconds)
         if event.kind is EventKind.RESET:

@@ -261,7 +261,6 @@ def load_profile(folder: Path) -> CpuProfile:
 
 
 def total(window: Sequence[dict[str, int]]) -> Counter[str]:
-    """All stacks of a window."""
     found: Counter[str] = Counter()
     for second in window:
         found.update(second)

@@ -68,7 +68,6 @@ def _own(second: Mapping[str, int]) -> Counter[str]:
 
 
 def function_blocks(window: Window) -> list[Block]:
-    """The functions of one window."""
     rows = [(function, f"{share:.1f} %") for function, share in own_shares(window)[:MOST_FUNCTIONS]]
     return (
         [Table(header=("function", "share"), rows=tuple(rows))]

@@ -159,7 +159,6 @@ class TransactionRunner:
         self._context.queue.user_came_back(ended_ns + int(seconds * NS_PER_SECOND))
 
     def forget(self) -> None:
-        """Resets all figures."""
         self.events = self.busy_us = 0
         self.checkpoint()
 

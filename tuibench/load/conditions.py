@@ -407,7 +407,6 @@ class _ConditionChecker:
 async def check_condition(
     connection: Connection, condition: Condition, after_load: bool | None = None
 ) -> ConditionResult:
-    """Checks a condition on this connection."""
     if condition.only_after_load and not await _is_fresh(connection, condition, after_load):
         return ConditionResult(
             condition=condition.name,

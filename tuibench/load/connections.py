@@ -332,7 +332,6 @@ class WorkerContext(Generic[QueueT]):
         self.connected += 1
 
     def connection_closed(self) -> None:
-        """Counts one connection fewer."""
         self.connected -= 1
 
 
@@ -392,7 +391,6 @@ class ExtraConnections:
         return tuple(connection.thread_id for connection in self._idle if connection.is_open)
 
     def set(self, idle: int, logins_per_second: float) -> None:
-        """Sets the number of idle connections and the rate of extra logins."""
         self._wanted = idle
         if self._idle_task is None and idle:
             self._idle_task = asyncio.create_task(self._maintain_idle(), name="idle connections")

@@ -122,7 +122,6 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
         self._recorder.counters.abandoned += self._queue.set_rate(rate_per_second)
 
     def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
-        """Sets the number of idle connections and the rate of extra logins."""
         self._extra.set(idle, logins_per_second)
 
     def set_session(self, statements: tuple[str, ...]) -> None:

@@ -111,7 +111,6 @@ class WorkerLink(ABC, Generic[Incoming]):
         self._checkpoint = False
 
     def send(self, message: msgspec.Struct) -> None:
-        """Queues a message."""
         self.channel.send(message)
 
     def grant_quota(self, message: StartLoad | ResetLoadStats | Reassign) -> None:
@@ -821,7 +820,6 @@ class Fleet:
         return self._is_over
 
     async def take(self) -> AnyLink:
-        """A new worker."""
         if self._pool is not None:
             return await self._pool.acquire(self.forward)
         return await WorkerProcess.start(self.forward)

@@ -372,7 +372,6 @@ class Lease:
         self._has_ended = False
 
     def end(self) -> None:
-        """Ends the lease now."""
         self._has_ended = True
 
     def renew(self, now_ns: int) -> None:
@@ -409,7 +408,6 @@ class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def execution_options(plan: RunPlan) -> ExecutionOptions:
-    """The execution options of a plan."""
     isolation = plan.isolation.upper().replace("-", " ")
     return ExecutionOptions(
         ignored_errors=None if plan.ignored_errors is None else frozenset(plan.ignored_errors),

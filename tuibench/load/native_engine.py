@@ -143,7 +143,6 @@ class Returned(NamedTuple):
     message: str = ""
 
     def error(self) -> TuibenchError | None:
-        """The error that ends the load, None if it continues."""
         match self.reason:
             case "refused":
                 return error_for_code(self.code, self.message)
@@ -245,7 +244,6 @@ class NativeUser(LoadConnection[Any]):
             self._native.expect_kill(self.number)
 
     def on_returned(self, returned: Returned) -> None:
-        """The thread returns the connection."""
         if self._returned is not None and not self._returned.done():
             self._returned.set_result(returned)
 

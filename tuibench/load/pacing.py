@@ -192,7 +192,6 @@ class NetworkDelay:
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
 
     async def wait(self) -> None:
-        """Waits for the delay."""
         if not self.ns:
             return
         due_ns = self._clock.now_ns() + self.ns

@@ -270,7 +270,6 @@ async def _catalogue_by_use(connection: Connection, spec: DataSet) -> TableCatal
 
 
 async def read_size(connection: Connection, extent: SizeCheck) -> int:
-    """The size of a table."""
     rows = await connection.query(extent.sql)
     return int(rows[0][0] or 0)
 
@@ -533,7 +532,6 @@ class TableLoader:
 
     @property
     def insert_method(self) -> InsertMethod:
-        """The present insert method."""
         return self._methods[0]
 
     async def run(self) -> None:

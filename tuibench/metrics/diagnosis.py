@@ -112,7 +112,6 @@ class UslCurve(NamedTuple):
 
 
 def usl_tps(level: float, lam: float, sigma: float, kappa: float) -> float:
-    """The throughput by the law."""
     return lam * level / (1 + sigma * (level - 1) + kappa * level * (level - 1))
 
 

@@ -160,7 +160,6 @@ class RatioSeries(NamedTuple):
 
     @property
     def series(self) -> list[float]:
-        """The ratio slot by slot."""
         return [part / whole if whole else 0.0 for part, whole in zip(self.above, self.below, strict=True)]
 
 
@@ -603,7 +602,6 @@ def difference_text(one: Comparison) -> str:
 
 
 def difference_and_interval(one: Comparison) -> tuple[str, str]:
-    """The difference, and its interval."""
     if one.percent is None or one.percent_low is None or one.percent_high is None:
         return units.change_and_interval(one.delta, one.low, one.high)
     return units.difference_and_interval(one.percent, one.percent_low, one.percent_high)

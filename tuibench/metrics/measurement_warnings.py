@@ -272,7 +272,6 @@ class ClientLimit:
 
     @property
     def active_warnings(self) -> tuple[str, ...]:
-        """The active warnings."""
         return tuple(alarm.text for alarm in self._alarms if alarm.now)
 
     @property

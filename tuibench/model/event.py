@@ -132,7 +132,6 @@ class Band(msgspec.Struct, frozen=True):
 
     @property
     def entry(self) -> Event:
-        """All steps as one event."""
         newest = self.steps[-1]
         if len(self.steps) > 1:
             last = newest.text.removeprefix(f"{self.name}: ")

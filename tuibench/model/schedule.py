@@ -294,7 +294,6 @@ class RampStage(msgspec.Struct, frozen=True, kw_only=True, tag="ramp"):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The first and the last level."""
         return (self.first, self.last)
 
 

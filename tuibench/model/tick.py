@@ -384,7 +384,6 @@ class SlowTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def longest(self) -> TimedStatement | None:
-        """The statements with the longest time."""
         return max(self.statements, key=lambda each: each.ms, default=None)
 
 

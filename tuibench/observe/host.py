@@ -82,7 +82,6 @@ def parse_limits(files: Mapping[str, str], path: str, root: str = str(CGROUP)) -
 
 
 def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
-    """The limits of this process."""
     path = group_path(_text(own).splitlines())
     names = [f"{root}{level}/{name}" for level in group_levels(path) for name in (CPU_MAX, MEMORY_MAX)]
     found = parse_limits({name: _text(Path(name)) for name in names}, path, str(root))
@@ -213,7 +212,6 @@ def cpu_time() -> CpuTime:
 
 
 def core_cpu_times() -> tuple[CpuTime, ...]:
-    """The processor time of each core."""
     return tuple(_time_of(core) for core in psutil.cpu_times(percpu=True))
 
 

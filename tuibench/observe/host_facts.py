@@ -425,7 +425,6 @@ async def read_environment(
 
 
 def is_recorded_variable(name: str) -> bool:
-    """True for a variable that is recorded."""
     return (
         matches_any(name, RECORDED_VARIABLES)
         and not is_volatile(name)

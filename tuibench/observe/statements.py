@@ -257,7 +257,6 @@ def _added(before: StatementSums | None, more: StatementSums) -> StatementSums:
 
 
 def parse_distributions(rows: Sequence[Row]) -> dict[str, Distribution]:
-    """The distribution of each statement."""
     found: dict[str, Distribution] = {}
     for key, upper_ps, count in rows:
         upper_us = max(1, int(upper_ps) // PS_PER_US)

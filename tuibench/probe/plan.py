@@ -555,7 +555,6 @@ class StepRun:
         self._threads: float | None = None
 
     def add_tick(self, slot: Tick, sample: Sample) -> None:
-        """Process one sample."""
         if slot.start < self.at_seconds - 1e-3:
             return
         connections = read("open_connections", sample.load)

@@ -43,7 +43,6 @@ def probe_text(result: ProbeResult) -> str:
 
 
 def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
-    """The table, the explanation, the commands."""
     return (probe_table(result), Text(result.lines), *probe_commands(result))
 
 

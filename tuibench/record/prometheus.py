@@ -56,7 +56,6 @@ def cumulated(histogram: Histogram) -> Buckets:
 
 
 def sum_seconds(histogram: Histogram) -> float:
-    """The sum of all latencies."""
     return histogram.sum_us / 1e6
 
 

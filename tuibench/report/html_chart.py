@@ -52,7 +52,6 @@ def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
 
 
 def join_markup(*children: Child) -> Markup:
-    """Concatenate several pieces."""
     return Markup("".join(_piece(child) for child in children))
 
 

@@ -72,7 +72,6 @@ class HttpServer:
         self._server = await asyncio.start_server(self._on_connect, sock=sock, limit=LONGEST_REQUEST_BYTES)
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._server is not None:
             self._server.close()
         for caller in list(self._connections):
@@ -131,7 +130,6 @@ def parse_request(head: bytes) -> HttpRequest:
 
 
 def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:
-    """The response as bytes."""
     body, content_type, status = answer
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\n"

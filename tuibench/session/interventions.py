@@ -131,7 +131,6 @@ class Interventions:
         return f"executing {shortened(sql)}"
 
     def on_message(self, message: SessionMessage) -> None:
-        """Process a sample."""
         if not isinstance(message, Sample):
             return
         tick = message.tick

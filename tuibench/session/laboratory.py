@@ -257,7 +257,6 @@ class Experiment(ABC):
         self.fail(error, now)
 
     def fail(self, error: TuibenchError, now: float) -> None:
-        """End with an error."""
         self.error = error
         self.end(now, str(error))
 

@@ -83,7 +83,6 @@ class ReplayClient:
                 yield self._state()
 
     async def submit(self, command: Command) -> CommandReply:
-        """Refuse the command."""
         return CommandReply(id=0, ok=False, text=REPLAY_REFUSAL)
 
     async def close(self) -> None:

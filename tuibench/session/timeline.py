@@ -169,7 +169,6 @@ class PlanTimeline:
         self._is_paused = True
 
     def unpause(self, now: float) -> None:
-        """The load continues."""
         self._is_paused = False
         self._go(now)
 
@@ -207,7 +206,6 @@ class PlanTimeline:
         )
 
     def state(self, now: float) -> PlanProgress:
-        """The progress of the plan."""
         stage = self._moves[max(0, self._made - 1)].stage
         following, at = self._following(stage)
         left = max(0.0, at - self.elapsed(now))
@@ -292,11 +290,9 @@ class PlanRunner:
 
     @property
     def state(self) -> PlanProgress | None:
-        """The progress of the plan; None without one."""
         return self._timeline.state(self._now) if self._timeline is not None else None
 
     def set(self, stages: Schedule) -> str:
-        """Replace the plan."""
         timeline = PlanTimeline(validate_schedule(stages))
         timeline.begin(self._measured_now)
         self._timeline, self._is_over_reported = timeline, False
@@ -339,13 +335,11 @@ class PlanRunner:
         return "; the plan is held"
 
     def pause(self) -> None:
-        """The load is paused."""
         if self._timeline is not None:
             self._timeline.pause(self._now)
             self._changed.set()
 
     def unpause(self) -> None:
-        """The load continues."""
         if self._timeline is not None:
             self._timeline.unpause(self._now)
             self._changed.set()

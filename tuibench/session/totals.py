@@ -88,7 +88,6 @@ class ReportAggregate(NamedHistograms):
 
     @property
     def is_empty(self) -> bool:
-        """True if no worker has reported."""
         return not self._shares
 
     @property

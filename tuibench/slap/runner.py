@@ -109,7 +109,6 @@ class SlapSchema:
 
     @property
     def quoted(self) -> str:
-        """Its name, quoted for SQL."""
         return quote_schema(self._name)
 
     async def drop(self, connection: Connection | None = None) -> None:

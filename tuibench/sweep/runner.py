@@ -454,7 +454,6 @@ class PrivateServers:
         self._data = self._cell.case.data
 
     async def stop(self) -> None:
-        """Stops the server that runs, if any."""
         server, self._server, self._data = self._server, None, ""
         if server is not None:
             await server.stop()

@@ -76,7 +76,6 @@ def rate_text(value: float) -> str:
 
 
 def summary_tables(sweep: Sweep) -> tuple[Table, ...]:
-    """The tables of all cases."""
     return tuple(grid for case in sweep.record.plan.cases for grid in case_tables(sweep, case))
 
 

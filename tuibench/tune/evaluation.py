@@ -202,7 +202,6 @@ class EffectEstimates:
         self._sums: dict[int, tuple[int, float, float]] = {}
 
     def add(self, candidate: int, difference: float) -> None:
-        """One more measurement."""
         count, total, squares = self._sums.get(candidate, (0, 0.0, 0.0))
         self._sums[candidate] = count + 1, total + difference, squares + difference * difference
 
@@ -240,7 +239,6 @@ class CandidatePairs:
         return tuple(self._pairs.get(candidate, ()))
 
     def add(self, block: TuneBlock) -> None:
-        """One more block."""
         self._blocks += 1
         self._windows += block.windows
         if block.is_together:

@@ -89,7 +89,6 @@ def tune_table(result: TuneResult) -> Table:
 
 
 def heading_row(result: TuneResult, verdict: TuneVerdict) -> tuple[Cell, ...]:
-    """The heading of the candidates with this verdict."""
     return (Styled(HEADINGS[verdict].format(tolerance=result.plan.tolerance_percent), ROLES[verdict]),)
 
 

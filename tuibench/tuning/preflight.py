@@ -747,7 +747,6 @@ REPORTED_SEVERITIES = (Severity.WARNING, Severity.STOP)
 
 
 def run_all_checks(facts: Facts) -> tuple[Finding, ...]:
-    """Every finding."""
     return tuple(check.run(facts) for check in CHECKS)
 
 

@@ -282,7 +282,6 @@ class TimeSampler:
         await self._connection.run(_nothing)
 
     async def run(self) -> None:
-        """Sample until it is cancelled."""
         await self.begin()
         ids_ns = self._begun_ns
         while True:
@@ -302,7 +301,6 @@ class TimeSampler:
             await self._connection.close()
 
     async def begin(self) -> None:
-        """The first tick begins."""
         self._ids = await self._accounted()
         self._begun_ns = self._clock.now_ns()
         if self._has_file_times:

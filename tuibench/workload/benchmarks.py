@@ -48,7 +48,6 @@ class RowValues:
         self._characters = {alphabet: RandomCharacters.of(alphabet, stream) for alphabet in alphabets}
 
     def integers(self, count: int, low: int, high: int) -> list[int]:
-        """Integers from low to high."""
         chance, span = self.chance, high - low + 1
         return [low + int(chance() * span) for _ in range(count)]
 

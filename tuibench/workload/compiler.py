@@ -167,7 +167,6 @@ def _as_linear_sum(expression: Expression, keys: set[str]) -> LinearSum | None:
 
 
 def compile_headline(text: HeadlineText | None, values: ValueCompiler) -> Headline | None:
-    """The compiled headline, None without one."""
     if text is None:
         return None
     is_doubtful = bool(text.needs) and not values.flag(text.needs)

@@ -65,7 +65,6 @@ Expression = Constant | DecimalConstant | Variable | Operation | Conditional | L
 
 
 def subexpressions(expression: Expression) -> tuple[Expression, ...]:
-    """The operands of an expression."""
     match expression:
         case Operation(operands=inner) | ListExpression(of=inner):
             return inner

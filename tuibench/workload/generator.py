@@ -577,7 +577,6 @@ class TransactionGenerator:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if this connection has completed its turns."""
         return self._turns is not None and self._turns.is_exhausted
 
     def needs_reconnect(self) -> bool:

@@ -148,7 +148,6 @@ def key_names() -> frozenset[str]:
 
 
 def extend_profile(child: Profile, base: Profile) -> Profile:
-    """The child merged with its base."""
     tables = {
         name: {**getattr(base, name), **getattr(child, name)}
         for name in ("defaults", "options", "lists", "steps")

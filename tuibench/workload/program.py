@@ -43,7 +43,6 @@ class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The complete SQL of the part."""
         return self.join.join([self.sql] * self.repeat)
 
 
