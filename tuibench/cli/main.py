@@ -89,6 +89,7 @@ MODULES = {
     "runs": "cli.records",
     "report": "cli.records",
     "replay": "cli.records",
+    "flame": "waits.command",
     "history": "compare.command",
     "bundle": "sweep.reproduction",
     "reproduce": "sweep.reproduction",

@@ -69,7 +69,7 @@ from tuibench.mysql import connection
 from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code
 from tuibench.mysql.login import first_logins
-from tuibench.mysql.tls import tls_context
+from tuibench.mysql.transport import tls_context
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
 from tuibench.workload.program import Program, ProgramLayout, all_steps

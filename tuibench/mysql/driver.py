@@ -21,8 +21,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from tuibench.errors import ProtocolError
-from tuibench.mysql.tls import RecordTransport
-from tuibench.mysql.transport import CompressedTransport
+from tuibench.mysql.transport import CompressedTransport, RecordTransport
 from tuibench.units import binary_size
 
 RELEASE = "0.2.18"

@@ -38,7 +38,7 @@ from tuibench.model.server import Target
 from tuibench.mysql import errors
 from tuibench.mysql.driver import CLIENT, auth, charset_by_name
 from tuibench.mysql.errors import PlainPasswordError, TLSError, tls_error
-from tuibench.mysql.tls import tls_name
+from tuibench.mysql.transport import tls_name
 
 NATIVE_PLUGIN = "mysql_native_password"
 CACHING_PLUGIN = "caching_sha2_password"

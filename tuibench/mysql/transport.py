@@ -1,4 +1,19 @@
-"""Layers over a transport of the event loop, and compression, which is one.
+"""Layers over a transport of the event loop: TLS and compression.
+
+TLS has the options of the MySQL clients, and connections that the native engine can take over.
+
+Python's `ssl` does every handshake and verifies every certificate. The native engine needs the connection
+after it, and an `ssl.SSLObject` cannot leave Python. So a connection that will be handed over uses it for the
+handshake only: its context logs the secrets of the handshake to a pipe of this process, as OpenSSL does for
+debuggers, and the engine's `TlsRecords` gets them. This is how a program hands TLS over to the kernel (kTLS).
+
+    handshake (ssl.SSLObject) ──secrets──> TlsRecords, used by RecordTransport <──> a thread of the engine
+
+`RecordTransport` takes the place of the transport that the event loop makes for TLS: the login above it is
+the same. While a thread has the connection, it has the records, too.
+
+No end of TLS is announced (close_notify), as in the MySQL clients: packets have a length, so nothing can be
+cut off unseen.
 
 With compression, packets travel in frames: three bytes of length, one of sequence, three of the length before
 compression, or 0 for a payload that is as it was (MySQL's and MariaDB's compressed protocol, with zlib). It
@@ -6,8 +21,17 @@ begins after the login, inside of TLS if there is TLS.
 """
 
 import asyncio
+import os
+import ssl
 import zlib
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
+from weakref import finalize
+
+from tuibench import files
+from tuibench.errors import UsageError
+from tuibench.model.server import VERIFYING, SslMode, Target
 
 FRAME_HEADER_BYTES = 7
 PACKET_HEADER_BYTES = 4
@@ -156,3 +180,245 @@ class CompressedTransport(Layer):
         if len(unpacked) != length or not inflater.eof:
             raise ValueError("a frame has another length than it says")
         return unpacked
+
+
+class ResumingContext(ssl.SSLContext):
+    """A context of one server, whose connections resume the session of an earlier one if there is one."""
+
+    _session: ssl.SSLSession | None = None
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        return super().wrap_bio(*arguments, **{"session": self._session, **options})
+
+    def keep_session(self, connection: ssl.SSLObject) -> bool:
+        """Keeps the session of a connection with a full handshake, for those after it; False as long as it
+        cannot be resumed, since the ticket of TLS 1.3 comes after the handshake.
+        """
+        session = connection.session
+        if session is None or not (session.has_ticket or connection.version() != "TLSv1.3"):
+            return False
+        if not connection.session_reused:
+            self._session = session
+        return True
+
+
+class LoggingContext(ResumingContext):
+    """A context that gives out the secrets of its handshakes. Made for one thread."""
+
+    _log: int
+
+    def log_secrets(self) -> None:
+        """Starts logging. Raises OSError where the pipe cannot be opened by its path."""
+        self._log, writer = os.pipe()
+        os.set_blocking(self._log, False)
+        finalize(self, os.close, self._log)
+        try:
+            self.keylog_filename = f"/dev/fd/{writer}"
+        finally:
+            os.close(writer)
+
+    def take_secrets(self) -> dict[str, bytes]:
+        """Those since the last call, by the names of the key log's format."""
+        try:
+            lines = os.read(self._log, 1 << 16).decode().splitlines()
+        except BlockingIOError:
+            return {}
+        return {name: bytes.fromhex(secret) for name, _, secret in map(str.split, lines)}
+
+
+def tls_context(target: Target, *, hands_over: bool = False) -> ResumingContext:
+    """The TLS context for the first server of a target; `hands_over` makes a LoggingContext.
+
+    Raises UsageError for certificate files that cannot be read.
+    """
+    server = f"{target.for_connection(0).where} {target.ssl_server_name}"
+    return _shared_context(
+        server, target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key, hands_over
+    )
+
+
+@lru_cache(maxsize=32)
+def _shared_context(
+    server: str, mode: SslMode, ca: str, cert: str, key: str, hands_over: bool
+) -> ResumingContext:
+    """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
+    for path in filter(None, (ca, cert, key)):
+        _check_readable(path)
+    try:
+        made = (LoggingContext if hands_over else ResumingContext)(ssl.PROTOCOL_TLS_CLIENT)
+        made.check_hostname = mode == "verify-identity"
+        made.verify_mode = ssl.CERT_REQUIRED if mode in VERIFYING else ssl.CERT_NONE
+        if ca:
+            made.load_verify_locations(cafile=ca)
+        elif mode in VERIFYING:
+            made.load_default_certs()
+        if cert:
+            made.load_cert_chain(cert, key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(
+            f"cannot use the TLS files of this connection: {error}",
+            "they must be PEM, and the key unencrypted",
+        ) from error
+    if isinstance(made, LoggingContext):
+        try:
+            made.log_secrets()
+        except OSError as error:
+            raise UsageError(
+                f"connections with TLS cannot be handed to the native engine: {error}",
+                "/dev/fd must be there; --engine=asyncio needs it not",
+            ) from error
+    return made
+
+
+def _check_readable(path: str) -> None:
+    """OpenSSL does not say which file it cannot read."""
+    try:
+        files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
+    except OSError as error:
+        raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error
+
+
+def tls_name(transport: Any) -> str:
+    """Protocol and cipher of a transport: TLSv1.3 TLS_AES_256_GCM_SHA384; empty without TLS."""
+    cipher = transport.get_extra_info("cipher")
+    if cipher is None:
+        return ""
+    name, protocol, _ = cipher
+    encrypted = transport.get_extra_info("ssl_object")
+    return f"{encrypted.version() if encrypted is not None else protocol} {name}"
+
+
+HELLO_RANDOM = slice(11, 43)
+"""The random number of a client or server hello: after the headers of record and message, and the version."""
+
+FINISHED_NONCE = slice(-40, -32)
+"""The explicit nonce of the client's last record of a handshake of TLS 1.2, which goes on with 16 bytes and a
+tag.
+"""
+
+
+class RecordTransport(Layer):
+    """A TLS connection over a transport of the event loop. `layer` is the engine's `TlsRecords`, `records`
+    that of this connection.
+    """
+
+    def __init__(self, transport: Any, protocol: Any, context: LoggingContext, host: str, layer: Any) -> None:
+        super().__init__(transport, protocol)
+        self.records: Any = None
+        self._context = context
+        self._layer = layer
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls: Any = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self.is_resumed = False
+        self._secrets: dict[str, bytes] = {}
+        self._sent = self._received = b""
+        self._shaken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._cipher: tuple[str, str, int] | None = None
+
+    async def shake_hands(self) -> None:
+        """Raises OSError, among them ssl.SSLError."""
+        self._transport.set_protocol(self)
+        self._continue()
+        await self._shaken
+
+    def _continue(self) -> None:
+        """The next step of the handshake. The secrets that it logs are those of this connection."""
+        try:
+            self._tls.do_handshake()
+            is_over = True
+        except ssl.SSLWantReadError:
+            is_over = False
+        except ssl.SSLError as error:
+            self._fail(error)
+            is_over = False
+        self._secrets |= self._context.take_secrets()
+        if said := self._outgoing.read():
+            self._sent += said
+            self._transport.write(said)
+        if is_over:
+            try:
+                self._switch()
+            except ValueError as error:
+                self._fail(ssl.SSLError(str(error)))
+
+    def _switch(self) -> None:
+        """From here on, the records take the place of OpenSSL; what it has not read is theirs."""
+        self._cipher = cipher, protocol, _ = self._tls.cipher()
+        if protocol == "TLSv1.3":
+            secrets = (self._secrets[f"{side}_TRAFFIC_SECRET_0"] for side in ("CLIENT", "SERVER"))
+            self.records = self._layer.of_tls13(cipher, *secrets)
+        elif not self._layer.supports(protocol, cipher):
+            raise ValueError(f"{cipher} is not supported by the native engine")
+        else:
+            self.records = self._layer.of_tls12(
+                cipher,
+                self._secrets["CLIENT_RANDOM"],
+                self._sent[HELLO_RANDOM],
+                self._received[HELLO_RANDOM],
+                int.from_bytes(self._sent[FINISHED_NONCE], "big"),
+            )
+        rest = self._incoming.read()
+        self._secrets = {}
+        self._sent = self._received = b""
+        self.is_resumed = bool(self._tls.session_reused)
+        if self._context.keep_session(self._tls):
+            self._tls = None
+        self._shaken.set_result(None)
+        if rest:
+            self.data_received(rest)
+
+    def _look_for_ticket(self, data: bytes) -> None:
+        """Shows OpenSSL what the server sends, too, until it has got the ticket, or the server's next packet:
+        tickets come before that.
+        """
+        self._incoming.write(data)
+        try:
+            self._tls.read(1 << 14)
+        except ssl.SSLWantReadError:
+            if not self._context.keep_session(self._tls):
+                return
+        except ssl.SSLError:
+            pass
+        else:
+            self._context.keep_session(self._tls)
+        self._tls = None
+
+    def _fail(self, error: OSError) -> None:
+        if not self._shaken.done():
+            self._shaken.set_exception(error)
+
+    def data_received(self, data: bytes) -> None:
+        if self.records is None:
+            self._received += data[: HELLO_RANDOM.stop]
+            self._incoming.write(data)
+            if not self._shaken.done():
+                self._continue()
+            return
+        if self._tls is not None:
+            self._look_for_ticket(data)
+        try:
+            opened, is_closed = self.records.open(data)
+        except ValueError as error:
+            self.violated(ssl.SSLError(str(error)))
+            return
+        if opened:
+            feed(self._protocol, opened)
+        if is_closed:
+            self.eof_received()
+            self.close()
+
+    def eof_received(self) -> bool:
+        if self.records is None:
+            self._fail(ConnectionResetError("the server closed the connection"))
+            return False
+        return super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(ConnectionResetError(str(exc or "the server closed the connection")))
+        super().connection_lost(exc)
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._cipher if name == "cipher" else super().get_extra_info(name, default)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._transport.write(self.records.seal(bytes(data)))

@@ -13,7 +13,6 @@ from typing import NamedTuple, assert_never
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import UsageError
-from tuibench.flame.profile import CpuProfiling
 from tuibench.model import message as commands
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
@@ -52,6 +51,7 @@ from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import Settings
 from tuibench.session.timeline import PlanRunner
+from tuibench.waits.cpu_profile import CpuProfiling
 
 
 class SessionCommands:

@@ -29,7 +29,6 @@ from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, tic
 from tuibench.crash.experiment import CrashOnStage
 from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
-from tuibench.flame.profile import CpuProfiling
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.inference import ab_order
@@ -80,6 +79,7 @@ from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.totals import LagTotals
 from tuibench.tune.candidates import TuneLog
 from tuibench.tune.experiment import TuneRun
+from tuibench.waits.cpu_profile import CpuProfiling
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 

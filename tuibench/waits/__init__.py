@@ -1,1 +1,1 @@
-"""The account of time: what the connections of a load wait for, second by second."""
+"""Where the time goes: what the connections of a load wait for, and which functions use the processor."""

@@ -24,7 +24,7 @@ from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, SslMode, Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
 from tuibench.mysql.errors import AccessDeniedError, PlainPasswordError, TLSError
-from tuibench.mysql.tls import RecordTransport
+from tuibench.mysql.transport import RecordTransport
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 ODD = "p'ä ss"

@@ -10,7 +10,7 @@ from tuibench.load import native_engine
 from tuibench.model.plan import EngineChoice
 from tuibench.model.server import Endpoint, SslMode, Target
 from tuibench.mysql.login import FirstLogin, first_logins
-from tuibench.mysql.tls import LoggingContext
+from tuibench.mysql.transport import LoggingContext
 from tuibench.workload.program import Program
 
 PROGRAM = Program(profile="one", data_set="none", tables=(), options={}, transactions=(SINGLE,))

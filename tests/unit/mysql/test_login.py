@@ -26,7 +26,7 @@ from tuibench.mysql import login
 from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import ADDRESS_MISMATCH, HOSTNAME_MISMATCH, tls_error
 from tuibench.mysql.login import FirstLogin, Handshake, PasswordCache, password_cache, run_password_command
-from tuibench.mysql.tls import tls_context
+from tuibench.mysql.transport import tls_context
 
 # Passwords from a command: run once for many, remembered for seconds, and never part of an error.
 

@@ -16,7 +16,7 @@ from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
 from tuibench import installation
 from tuibench.model.server import Target
-from tuibench.mysql.tls import LoggingContext, RecordTransport, tls_context, tls_name
+from tuibench.mysql.transport import LoggingContext, RecordTransport, tls_context, tls_name
 
 pytestmark = pytest.mark.skipif(
     installation.native_module() is None, reason="tuibench-native is not installed"

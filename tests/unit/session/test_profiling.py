@@ -8,9 +8,9 @@ import pytest
 
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.errors import RunError, TuibenchError
-from tuibench.flame import profile as profiling
-from tuibench.flame.profile import CpuProfiling
 from tuibench.model.event import EventKind
+from tuibench.waits import cpu_profile as profiling
+from tuibench.waits.cpu_profile import CpuProfiling
 
 BEGINS, ENDS = (EventKind.MARK, "CPU profile begins"), (EventKind.MARK, "CPU profile ends")
 

@@ -15,8 +15,8 @@ import pytest
 
 from tuibench.document import write_text
 from tuibench.errors import RunError
-from tuibench.flame import profile
-from tuibench.flame.profile import (
+from tuibench.waits import cpu_profile as profile
+from tuibench.waits.cpu_profile import (
     PROFILE,
     CpuProfile,
     Profiler,
@@ -25,7 +25,7 @@ from tuibench.flame.profile import (
     missing_symbols,
     refusal,
 )
-from tuibench.flame.text import (
+from tuibench.waits.cpu_profile_text import (
     changed_functions,
     difference_blocks,
     flame_page,

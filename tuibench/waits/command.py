@@ -10,12 +10,18 @@ from tuibench.cli.options import RunDir
 from tuibench.cli.output import TEXT, check_format, info
 from tuibench.document import write_text
 from tuibench.errors import UsageError
-from tuibench.flame.profile import load_profile, missing_symbols
-from tuibench.flame.text import difference_blocks, flame_page, folded_text, function_blocks, speedscope
 from tuibench.model.effect import Effect, latest_effects
 from tuibench.model.option import Option
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_run
+from tuibench.waits.cpu_profile import load_profile, missing_symbols
+from tuibench.waits.cpu_profile_text import (
+    difference_blocks,
+    flame_page,
+    folded_text,
+    function_blocks,
+    speedscope,
+)
 
 FORMATS = (TEXT, "html", "folded", "speedscope")
 EDGE = 2.0

@@ -15,9 +15,9 @@ from typing import Any
 
 from tuibench import units
 from tuibench.document import Block, Table, Text
-from tuibench.flame.profile import total
 from tuibench.metrics.inference import RatioSeries, estimate_difference, resample
 from tuibench.model.effect import Comparison
+from tuibench.waits.cpu_profile import total
 
 WIDER, LEAST_POINTS = 2.0, 0.5
 FEWEST_SECONDS = 4

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from tests.integration.support.session_process import session_spec
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError
-from tuibench.flame.profile import PROFILE, CpuProfile, load_profile, refusal
-from tuibench.flame.text import function_blocks
 from tuibench.model.event import Event
 from tuibench.model.message import RecordCpuProfile
 from tuibench.model.tick import Sample
 from tuibench.session.load_run import LoadRun
+from tuibench.waits.cpu_profile import PROFILE, CpuProfile, load_profile, refusal
+from tuibench.waits.cpu_profile_text import function_blocks
 
 
 async def test_the_record_has_the_servers_functions_or_says_why_not(

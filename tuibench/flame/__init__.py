@@ -1,1 +1,0 @@
-"""CPU profiles of the server: which functions use the processor, before and after a change."""
