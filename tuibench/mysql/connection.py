@@ -27,7 +27,7 @@ from tuibench.errors import (
     SQLError,
 )
 from tuibench.model.server import Target, Transport
-from tuibench.mysql import errors, login, tls
+from tuibench.mysql import errors, login
 from tuibench.mysql.driver import (
     CLIENT,
     COMMAND,
@@ -58,6 +58,7 @@ from tuibench.mysql.statements import (
     StatementProtocol,
     TransactionLoop,
 )
+from tuibench.mysql.transport import RecordTransport, tls_context
 from tuibench.workload.sql import split_at_placeholders
 
 __all__ = ["Connection", "PreparedStatement", "Row", "TextStatement", "connect", "constant_packet"]
@@ -455,7 +456,7 @@ async def _login(target: Target, password: str, manner: _LoginOptions, *, is_tls
         password=password.encode(),
         connect_timeout=manner.timeout_seconds,
         autocommit=None,
-        ssl=tls.tls_context(target, hands_over=manner.records is not None) if is_tls else None,
+        ssl=tls_context(target, hands_over=manner.records is not None) if is_tls else None,
         **manner.options,
     )
     try:
@@ -607,7 +608,7 @@ def detach_socket(connection: Connection) -> DetachedSocket | None:
     if transport is None or transport.is_closing():
         return None
     under = transport.under if connection.is_compressed else transport
-    records = under.records if isinstance(under, tls.RecordTransport) else None
+    records = under.records if isinstance(under, RecordTransport) else None
     if connection.is_encrypted and records is None:
         raise RuntimeError("this connection was not opened to be handed over")
     transport.pause_reading()

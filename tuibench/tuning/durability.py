@@ -7,7 +7,6 @@ flush lets more of them gather. Nothing is lost by it: each commit still returns
 from functools import partial
 
 from tuibench.model.counters import BINLOG_SYNCS, LOG_FSYNCS, Counter
-from tuibench.model.server import Flavour
 from tuibench.model.settings import (
     COMMIT_ROLES,
     CostFigure,
@@ -25,16 +24,16 @@ from tuibench.tuning.setting import (
     REDO_LOG,
     REPLICA,
     SESSION_LOG_BIN,
-    FlavourSupport,
     MemoryUse,
     Setting,
     SettingScope,
     TrialRule,
     ValueKind,
     both,
+    mariadb,
+    mysql,
 )
 
-MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 _BINLOG = (Counter.BINLOG_COMMITS, Counter.BINLOG_GROUP_COMMITS)
 
 _durability = partial(Setting, group=SettingGroup.DURABILITY, topic=SettingTopic.DURABILITY)
@@ -42,7 +41,7 @@ _durability = partial(Setting, group=SettingGroup.DURABILITY, topic=SettingTopic
 DURABILITY = (
     _durability(
         name=ServerVariable.FLUSH_LOG,
-        supported=(FlavourSupport(MARIADB, 0, 3), FlavourSupport(MYSQL, 0, 2)),
+        supported=(mariadb(0, 3), mysql(0, 2)),
         meanings={
             "0": "log flushed once a second: about 1 s of commits lost in any crash",
             "1": "log flushed to disk at every commit: no commit is lost",
@@ -79,10 +78,7 @@ DURABILITY = (
     ),
     _durability(
         name="innodb_flush_log_at_timeout",
-        supported=(
-            FlavourSupport(MARIADB, 0, 2700, since=(10,)),
-            FlavourSupport(MYSQL, 0, 2700, since=(5, 6)),
-        ),
+        supported=(mariadb(0, 2700, since=(10,)), mysql(0, 2700, since=(5, 6))),
         meanings={
             "0": "log flushed in the background as soon as possible",
             "1": "log flushed in the background every second",
@@ -96,11 +92,10 @@ DURABILITY = (
     ),
     _durability(
         name="innodb_doublewrite",
-        kind=ValueKind.CHOICE,
         supported=(
-            FlavourSupport(MARIADB, values=(ON, OFF), until=(11, 0, 6), dynamic_since=NEVER),
-            FlavourSupport(MARIADB, values=(ON, OFF, "FAST"), since=(11, 0, 6)),
-            FlavourSupport(MYSQL, values=(ON, "DETECT_ONLY"), dynamic_since=(8, 0, 30), stuck=(OFF,)),
+            mariadb(values=(ON, OFF), until=(11, 0, 6), dynamic_since=NEVER),
+            mariadb(values=(ON, OFF, "FAST"), since=(11, 0, 6)),
+            mysql(values=(ON, "DETECT_ONLY"), dynamic_since=(8, 0, 30), stuck=(OFF,)),
         ),
         meanings={
             ON: "pages written twice: a page torn by a crash is repaired",
@@ -117,13 +112,11 @@ DURABILITY = (
     ),
     _durability(
         name="binlog_order_commits",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL, since=(5, 6)),),
+        supported=(mysql(since=(5, 6)),),
         meanings={
             ON: "transactions are committed in the order of the binary log",
             OFF: "transactions may be committed in a different order than in the binary log",
         },
-        offered=(ON, OFF),
         risk="A backup taken while it is off may not match any position of the binary log.",
         counters=(Counter.HANDLER_COMMIT,),
         at_commit=True,
@@ -132,14 +125,11 @@ DURABILITY = (
     ),
     _durability(
         name=ServerVariable.SQL_LOG_BIN,
-        kind=ValueKind.SWITCH,
         scope=SettingScope.WORKLOAD,
-        supported=both(),
         meanings={
             ON: "the load is written to the binary log",
             OFF: "the load is not written to the binary log: replicas do not get it",
         },
-        offered=(ON, OFF),
         safe=(ON,),
         risk="Replicas and point-in-time recovery never get what the load writes while it is off.",
         needs=SESSION_LOG_BIN,
@@ -148,13 +138,11 @@ DURABILITY = (
     ),
     _durability(
         name=ServerVariable.REDO_LOG_ENABLED,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL, since=(8, 0, 21)),),
+        supported=(mysql(since=(8, 0, 21)),),
         meanings={
             ON: "changes are written to the redo log: a crash is recovered from",
             OFF: "no redo log is written: after any crash the whole server is lost",
         },
-        offered=(ON, OFF),
         safe=(ON,),
         risk="Very risky: a crash while it is off loses every table, and the server does not start again; "
         "a restart does not enable it.",
@@ -183,7 +171,7 @@ _binlog = partial(
 GROUP_COMMIT = (
     _binlog(
         name="binlog_group_commit_sync_delay",
-        supported=(FlavourSupport(MYSQL, 0, 1_000_000, since=(5, 7, 5)),),
+        supported=(mysql(0, 1_000_000, since=(5, 7, 5)),),
         meanings={"0": "the binary log is flushed without a delay"},
         otherwise="the binary log waits {value} µs for more commits before it is flushed",
         offered=("0", "500", "2000"),
@@ -193,7 +181,7 @@ GROUP_COMMIT = (
     ),
     _binlog(
         name="binlog_group_commit_sync_no_delay_count",
-        supported=(FlavourSupport(MYSQL, 0, 100_000, since=(5, 7, 5)),),
+        supported=(mysql(0, 100_000, since=(5, 7, 5)),),
         meanings={"0": "the delay of group commit is never cut short"},
         otherwise="the delay of group commit ends when {value} transactions wait",
         offered=("0", "8", "32"),
@@ -203,7 +191,7 @@ GROUP_COMMIT = (
     ),
     _binlog(
         name="binlog_commit_wait_count",
-        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        supported=(mariadb(0, _WORD),),
         meanings={"0": "the binary log is flushed without a delay"},
         otherwise="the binary log waits for {value} commits before it is flushed",
         offered=("0", "4", "16"),
@@ -213,7 +201,7 @@ GROUP_COMMIT = (
     ),
     _binlog(
         name="binlog_commit_wait_usec",
-        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        supported=(mariadb(0, _WORD),),
         otherwise="the binary log waits at most {value} µs for binlog_commit_wait_count commits",
         offered=("100000", "500", "2000"),
         risk="With few clients each commit takes that much longer.",
@@ -228,13 +216,11 @@ BINLOG = (
     *GROUP_COMMIT,
     _binlog(
         name=ServerVariable.LOG_BIN,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB, dynamic_since=NEVER), FlavourSupport(MYSQL, dynamic_since=NEVER)),
+        supported=both(dynamic_since=NEVER),
         meanings={
             ON: "changes are written to a binary log: for replicas and point-in-time recovery",
             OFF: "there is no binary log: no replica, no point-in-time recovery",
         },
-        offered=(ON, OFF),
         risk="Without a binary log there are no replicas, and no recovery beyond the last backup.",
         counters=_BINLOG,
         trial=TrialRule.RISKY,
@@ -243,53 +229,44 @@ BINLOG = (
     ),
     _binlog(
         name="binlog_row_image",
-        kind=ValueKind.CHOICE,
         scope=SettingScope.DEFAULT,
         supported=(
-            FlavourSupport(MARIADB, values=("FULL", "MINIMAL", "NOBLOB")),
-            FlavourSupport(MYSQL, values=("FULL", "MINIMAL", "NOBLOB"), since=(5, 6, 2)),
+            mariadb(values=("FULL", "MINIMAL", "NOBLOB")),
+            mysql(values=("FULL", "MINIMAL", "NOBLOB"), since=(5, 6, 2)),
         ),
         meanings={
             "FULL": "the binary log has all columns of a changed row, before and after",
             "MINIMAL": "the binary log has the columns that identify a row, and those that changed",
             "NOBLOB": "the binary log has all columns but BLOBs and TEXTs that did not change",
         },
-        offered=("FULL", "MINIMAL", "NOBLOB"),
         risk="Programs that read the binary log may need the missing columns.",
         trial=TrialRule.RISKY,
     ),
     _binlog(
         name="binlog_checksum",
         needs=GLOBAL_VARIABLE,
-        kind=ValueKind.CHOICE,
-        supported=(
-            FlavourSupport(MARIADB, values=("CRC32", "NONE")),
-            FlavourSupport(MYSQL, values=("CRC32", "NONE"), since=(5, 6, 2)),
-        ),
+        supported=(mariadb(values=("CRC32", "NONE")), mysql(values=("CRC32", "NONE"), since=(5, 6, 2))),
         meanings={
             "CRC32": "each event of the binary log has a checksum",
             "NONE": "events of the binary log have no checksum",
         },
-        offered=("CRC32", "NONE"),
         risk="Without checksums a damaged binary log is replicated; a change starts a new binary log.",
         trial=TrialRule.RISKY,
     ),
     _binlog(
         name="binlog_transaction_compression",
-        kind=ValueKind.SWITCH,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MYSQL, since=(8, 0, 20)),),
+        supported=(mysql(since=(8, 0, 20)),),
         meanings={
-            ON: "transactions are compressed in the binary log",
             OFF: "transactions are not compressed in the binary log",
+            ON: "transactions are compressed in the binary log",
         },
-        offered=(OFF, ON),
         risk="Compression takes CPU time in each commit; old programs cannot read its events.",
     ),
     _binlog(
         name="binlog_transaction_compression_level_zstd",
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MYSQL, 1, 22, since=(8, 0, 20)),),
+        supported=(mysql(1, 22, since=(8, 0, 20)),),
         otherwise="the binary log is compressed at zstd's level {value}",
         offered=("3", "1", "9"),
         risk="High levels take much CPU time in each commit.",
@@ -297,18 +274,16 @@ BINLOG = (
     ),
     _binlog(
         name="log_bin_compress",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB, since=(10, 2, 3)),),
+        supported=(mariadb(since=(10, 2, 3)),),
         meanings={
-            ON: "large events are compressed in the binary log",
             OFF: "events are not compressed in the binary log",
+            ON: "large events are compressed in the binary log",
         },
-        offered=(OFF, ON),
         risk="Compression takes CPU time in each commit; old programs cannot read its events.",
     ),
     _binlog(
         name="log_bin_compress_min_len",
-        supported=(FlavourSupport(MARIADB, 10, 1024, since=(10, 2, 3)),),
+        supported=(mariadb(10, 1024, since=(10, 2, 3)),),
         otherwise="events of {value} bytes and more are compressed",
         offered=("256", "64", "1024"),
         risk="Compressing small events takes CPU time and saves little.",
@@ -358,8 +333,8 @@ REDO = (
         name="innodb_log_buffer_size",
         kind=ValueKind.SIZE,
         supported=(
-            FlavourSupport(MARIADB, 2 * MIB, 2 * GIB - 4 * KIB, dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 256 * KIB, 4 * GIB - 1, dynamic_since=(8, 0, 11)),
+            mariadb(2 * MIB, 2 * GIB - 4 * KIB, dynamic_since=NEVER),
+            mysql(256 * KIB, 4 * GIB - 1, dynamic_since=(8, 0, 11)),
         ),
         otherwise="{value} of redo kept in memory before it is written",
         offered=(str(16 * MIB), str(64 * MIB), str(256 * MIB)),
@@ -372,8 +347,8 @@ REDO = (
     _redo(
         name=ServerVariable.LOG_FILES,
         supported=(
-            FlavourSupport(MARIADB, 1, 100, until=(10, 5), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 2, 100, until=(8, 0, 30), dynamic_since=NEVER),
+            mariadb(1, 100, until=(10, 5), dynamic_since=NEVER),
+            mysql(2, 100, until=(8, 0, 30), dynamic_since=NEVER),
         ),
         otherwise="the redo log has {value} files of innodb_log_file_size",
         offered=("2", "4", "8"),
@@ -384,36 +359,29 @@ REDO = (
     ),
     _redo(
         name="innodb_log_file_buffering",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB, since=(10, 8, 4), dynamic_since=NEVER),),
+        supported=(mariadb(since=(10, 8, 4), dynamic_since=NEVER),),
         at_start="a running server may ignore the way back to OFF",
         meanings={
-            ON: "the redo log is written through the page cache of the kernel",
             OFF: "the redo log is written past the page cache of the kernel",
+            ON: "the redo log is written through the page cache of the kernel",
         },
-        offered=(OFF, ON),
         risk="No risk for data: the log is flushed either way.",
         counters=_LOG,
     ),
     _redo(
         name="innodb_log_writer_threads",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL, since=(8, 0, 22)),),
+        supported=(mysql(since=(8, 0, 22)),),
         meanings={
-            ON: "dedicated threads write the redo log: for many connections",
             OFF: "each connection writes the redo log itself: for few connections",
+            ON: "dedicated threads write the redo log: for many connections",
         },
-        offered=(OFF, ON),
         risk="When on, each commit waits for another thread; when off, many connections block each other.",
         counters=_LOG,
     ),
     _redo(
         name="innodb_log_write_ahead_size",
         kind=ValueKind.SIZE,
-        supported=(
-            FlavourSupport(MARIADB, 512, 4 * KIB, dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 512, 16 * KIB, dynamic_since=(5, 7, 4)),
-        ),
+        supported=(mariadb(512, 4 * KIB, dynamic_since=NEVER), mysql(512, 16 * KIB, dynamic_since=(5, 7, 4))),
         otherwise="the redo log is written in blocks of {value}",
         offered=("512", "4096", "8192"),
         risk="If smaller than a block of the file system, the system reads the block before each write.",
@@ -423,7 +391,7 @@ REDO = (
     ),
     _redo(
         name="innodb_log_wait_for_flush_spin_hwm",
-        supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
+        supported=(mysql(0, _WORD, since=(8, 0, 11)),),
         meanings={"0": "commits never spin while they wait for the redo log"},
         otherwise="commits spin for the redo log while a flush takes less than {value} µs on average",
         offered=("400", "0", "2000"),
@@ -432,7 +400,7 @@ REDO = (
     ),
     _redo(
         name="innodb_log_spin_cpu_abs_lwm",
-        supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
+        supported=(mysql(0, _WORD, since=(8, 0, 11)),),
         otherwise="nothing spins for the redo log below {value} % of one core",
         offered=("80", "0", "400"),
         risk="Spinning takes CPU time from other threads.",
@@ -440,7 +408,7 @@ REDO = (
     ),
     _redo(
         name="innodb_log_spin_cpu_pct_hwm",
-        supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 11)),),
+        supported=(mysql(0, 100, since=(8, 0, 11)),),
         otherwise="nothing spins for the redo log above {value} % of all cores",
         offered=("50", "0", "90"),
         risk="Spinning takes CPU time from other threads.",

@@ -7,7 +7,6 @@ optimizer and logs.
 from functools import partial
 
 from tuibench.model.counters import DEADLOCKS, HISTORY_LIST_LENGTH, Counter
-from tuibench.model.server import Flavour
 from tuibench.model.settings import ServerVariable, SettingRole, SettingTopic
 from tuibench.tuning.setting import (
     ABOVE_ZERO,
@@ -16,28 +15,37 @@ from tuibench.tuning.setting import (
     NONE_NEEDED,
     OFF,
     ON,
-    FlavourSupport,
     MemoryUse,
     Setting,
     SettingScope,
     TrialRule,
     ValueKind,
     both,
+    mariadb,
+    mysql,
 )
 
-MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 FLUSH_METHODS = ("fsync", "O_DSYNC", "O_DIRECT", "O_DIRECT_NO_FSYNC")
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.POOL_BYTES_DIRTY, Counter.POOL_WAIT_FREE)
+_SPIN = (Counter.ROW_LOCK_WAITS, Counter.THREADS_RUNNING)
+_PERFORMANCE_READS = (Counter.POOL_READ_REQUESTS, Counter.POOL_READS)
+_PERFORMANCE_FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.DATA_WRITTEN)
 _READS = (Counter.POOL_READS, Counter.READ_AHEAD, Counter.DATA_READ)
 
-AT_START = tuple(FlavourSupport(flavour, dynamic_since=NEVER) for flavour in (MARIADB, MYSQL))
-"""A switch that both flavours have, and neither can change while it runs."""
+AT_START = both(dynamic_since=NEVER)
+_BUFFERED = ("none", "inserts", "deletes", "changes", "purges", "all")
 
 _flushing = partial(Setting, topic=SettingTopic.FLUSHING, counters=_FLUSHED)
 _purge = partial(Setting, topic=SettingTopic.PURGE, counters=HISTORY_LIST_LENGTH)
 _reading = partial(Setting, topic=SettingTopic.READING, counters=_READS)
+
+_memory = partial(Setting, topic=SettingTopic.MEMORY, counters=_PERFORMANCE_READS)
+_cache = partial(Setting, topic=SettingTopic.CACHES)
+_threads = partial(Setting, topic=SettingTopic.THREADS, counters=_SPIN)
+_locking = partial(Setting, topic=SettingTopic.LOCKING)
+_logging = partial(Setting, topic=SettingTopic.LOGGING)
 
 FLUSHING = (
     _flushing(
@@ -60,20 +68,17 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_adaptive_flushing",
-        kind=ValueKind.SWITCH,
-        supported=both(),
         meanings={
             ON: "the rate of flushing follows the rate of redo",
             OFF: "flushing ignores the rate of redo until the redo log is nearly full",
         },
-        offered=(ON, OFF),
         risk="When off, a full redo log stops all writes until pages are flushed.",
         counters=(*_FLUSHED, Counter.LOG_WAITS),
     ),
     _flushing(
         name="innodb_adaptive_flushing_lwm",
         kind=ValueKind.PERCENT,
-        supported=(FlavourSupport(MARIADB, 0, 70), FlavourSupport(MYSQL, 0, 70, kind=ValueKind.INTEGER)),
+        supported=(mariadb(0, 70), mysql(0, 70, kind=ValueKind.INTEGER)),
         otherwise="adaptive flushing begins when {value} % of the redo log are used",
         offered=("10", "30", "60"),
         risk="A high value leaves little space in the redo log for a burst of writes.",
@@ -87,13 +92,11 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_flush_sync",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL, since=(5, 7, 8))),
+        supported=(mariadb(), mysql(since=(5, 7, 8))),
         meanings={
             ON: "at a checkpoint, flushing may exceed innodb_io_capacity",
             OFF: "flushing obeys innodb_io_capacity at a checkpoint, too",
         },
-        offered=(ON, OFF),
         risk="When off, writes wait longer for a full redo log; when on, bursts of flushing delay reads.",
     ),
     _flushing(
@@ -106,29 +109,24 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_idle_flush_pct",
-        supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 18)),),
+        supported=(mysql(0, 100, since=(8, 0, 18)),),
         otherwise="an idle server flushes with {value} % of innodb_io_capacity",
         offered=("100", "20"),
         risk="A low value saves writes while the server is idle, and leaves more dirty pages for later.",
     ),
     _flushing(
         name="innodb_use_fdatasync",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL, since=(8, 0, 26)),),
+        supported=(mysql(since=(8, 0, 26)),),
         meanings={
             ON: "files are flushed with fdatasync, without their modification time",
             OFF: "files are flushed with fsync",
         },
-        offered=(ON, OFF),
         risk="No risk for data: fdatasync writes everything needed to read a file again.",
         counters=(Counter.DATA_FSYNCS, Counter.OS_LOG_FSYNCS),
     ),
     _flushing(
         name=ServerVariable.FLUSH_METHOD,
-        kind=ValueKind.CHOICE,
-        supported=tuple(
-            FlavourSupport(flavour, values=FLUSH_METHODS, dynamic_since=NEVER) for flavour in (MARIADB, MYSQL)
-        ),
+        supported=both(values=FLUSH_METHODS, dynamic_since=NEVER),
         meanings={
             "fsync": "pages are read and written through the page cache of the kernel, and flushed",
             "O_DSYNC": "as fsync; the redo log is opened so that each write is flushed",
@@ -143,21 +141,19 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_use_native_aio",
-        kind=ValueKind.SWITCH,
         supported=AT_START,
         meanings={
             ON: "the kernel reads and writes pages in the background (io_uring or libaio)",
             OFF: "threads of the server read and write pages, each waits for its own",
         },
-        offered=(ON, OFF),
         risk="When off, more I/O threads are needed for the same reads and writes.",
         counters=(*_FLUSHED, *_READS),
     ),
     _flushing(
         name="innodb_page_cleaners",
         supported=(
-            FlavourSupport(MARIADB, 1, 64, since=(10, 2, 2), until=(10, 5), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 1, 64, since=(5, 7, 4), dynamic_since=NEVER),
+            mariadb(1, 64, since=(10, 2, 2), until=(10, 5), dynamic_since=NEVER),
+            mysql(1, 64, since=(5, 7, 4), dynamic_since=NEVER),
         ),
         otherwise="threads that flush dirty pages: {value}, at most one for each instance of the buffer pool",
         offered=("1", "4", "8"),
@@ -165,7 +161,7 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_doublewrite_pages",
-        supported=(FlavourSupport(MYSQL, 1, 512, since=(8, 0, 20), dynamic_since=NEVER),),
+        supported=(mysql(1, 512, since=(8, 0, 20), dynamic_since=NEVER),),
         otherwise="up to {value} pages in a batch of the doublewrite buffer",
         offered=("16", "128", "512"),
         risk="Large batches take longer to flush.",
@@ -183,10 +179,7 @@ PURGE = (
     ),
     _purge(
         name="innodb_purge_threads",
-        supported=(
-            FlavourSupport(MARIADB, 1, 32, dynamic_since=(10, 5)),
-            FlavourSupport(MYSQL, 1, 32, dynamic_since=NEVER),
-        ),
+        supported=(mariadb(1, 32, dynamic_since=(10, 5)), mysql(1, 32, dynamic_since=NEVER)),
         otherwise="threads that purge old row versions: {value}",
         offered=("1", "4", "8"),
         risk="Many threads compete with transactions for CPU and locks; too few fall behind.",
@@ -218,13 +211,11 @@ PURGE = (
     ),
     _purge(
         name="innodb_undo_log_truncate",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL, since=(5, 7, 5))),
+        supported=(mariadb(), mysql(since=(5, 7, 5))),
         meanings={
             ON: "undo tablespaces that have grown large are truncated",
             OFF: "undo tablespaces never shrink",
         },
-        offered=(ON, OFF),
         risk="Truncating a tablespace can stall transactions; without it the files never shrink.",
     ),
 )
@@ -240,13 +231,10 @@ READING = (
     ),
     _reading(
         name="innodb_random_read_ahead",
-        kind=ValueKind.SWITCH,
-        supported=both(),
         meanings={
-            ON: "the rest of an extent is read when 13 of its pages are in the buffer pool",
             OFF: "no read-ahead for pages that are read in random order",
+            ON: "the rest of an extent is read when 13 of its pages are in the buffer pool",
         },
-        offered=(OFF, ON),
         risk="When on, speculative reads compete with others for the disk.",
     ),
     _reading(
@@ -268,153 +256,121 @@ READING = (
     ),
     _reading(
         name="innodb_read_io_threads",
-        supported=(
-            FlavourSupport(MARIADB, 1, 64, dynamic_since=(10, 11)),
-            FlavourSupport(MYSQL, 1, 64, dynamic_since=NEVER),
-        ),
+        supported=(mariadb(1, 64, dynamic_since=(10, 11)), mysql(1, 64, dynamic_since=NEVER)),
         otherwise="threads that complete reads from disk: {value}",
         offered=("4", "8", "16"),
         risk="More threads than the disk can serve in parallel only take memory.",
     ),
     _flushing(
         name="innodb_write_io_threads",
-        supported=(
-            FlavourSupport(MARIADB, 2, 64, dynamic_since=(10, 11)),
-            FlavourSupport(MYSQL, 1, 64, dynamic_since=NEVER),
-        ),
+        supported=(mariadb(2, 64, dynamic_since=(10, 11)), mysql(1, 64, dynamic_since=NEVER)),
         otherwise="threads that complete writes to disk: {value}",
         offered=("4", "8", "16"),
         risk="More threads than the disk can serve in parallel only take memory.",
     ),
     _reading(
         name="innodb_change_buffering",
-        kind=ValueKind.CHOICE,
-        supported=tuple(
-            FlavourSupport(
-                flavour, values=("none", "inserts", "deletes", "changes", "purges", "all"), until=until
-            )
-            for flavour, until in ((MARIADB, (11,)), (MYSQL, ()))
-        ),
+        supported=(mariadb(values=_BUFFERED, until=(11,)), mysql(values=_BUFFERED)),
         meanings={
             "none": "changes of secondary indexes are made at once",
             "all": "changes of index pages that are not in memory are buffered and merged later",
         },
         otherwise="changes of index pages that are not in memory are buffered: {value}",
-        offered=("none", "all"),
         risk="Buffered changes save reads now; merging them later takes disk and time, at a restart, too.",
         counters=(*_READS, Counter.POOL_PAGES_FLUSHED),
     ),
     _reading(
         name="innodb_change_buffer_max_size",
-        supported=(FlavourSupport(MARIADB, 0, 50, until=(11,)), FlavourSupport(MYSQL, 0, 50)),
+        supported=(mariadb(0, 50, until=(11,)), mysql(0, 50)),
         otherwise="buffered changes take up to {value} % of the buffer pool",
         offered=("5", "25", "50"),
         risk="Space for buffered changes is not available for pages.",
-        acts_with={"innodb_change_buffering": ("inserts", "deletes", "changes", "purges", "all")},
+        acts_with={"innodb_change_buffering": _BUFFERED[1:]},
     ),
     Setting(
         name="innodb_stats_auto_recalc",
         topic=SettingTopic.OPTIMIZER,
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL, since=(5, 6, 6))),
+        supported=(mariadb(), mysql(since=(5, 6, 6))),
         meanings={
             ON: "the statistics of a table are updated after a tenth of its rows have changed",
             OFF: "the statistics of a table are updated by ANALYZE TABLE only",
         },
-        offered=(ON, OFF),
         risk="When off, the optimizer uses old statistics, and its plans may get worse.",
         counters=(Counter.POOL_READ_REQUESTS,),
     ),
 )
 
 
-_PERFORMANCE_READS = (Counter.POOL_READ_REQUESTS, Counter.POOL_READS)
-_PERFORMANCE_FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.DATA_WRITTEN)
 _MOST = 2**63 - 1
 
 ISOLATION_LEVELS = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 YEAR_SECONDS = 365 * 24 * 3600
 
 PERFORMANCE = (
-    Setting(
+    _memory(
         name=ServerVariable.BUFFER_POOL_SIZE,
-        topic=SettingTopic.MEMORY,
         kind=ValueKind.SIZE,
         supported=(
-            FlavourSupport(MARIADB, 5 * MIB, _MOST, dynamic_since=(10, 2, 2)),
-            FlavourSupport(MYSQL, 5 * MIB, _MOST, dynamic_since=(5, 7, 5)),
+            mariadb(5 * MIB, _MOST, dynamic_since=(10, 2, 2)),
+            mysql(5 * MIB, _MOST, dynamic_since=(5, 7, 5)),
         ),
         otherwise="{value} of pages kept in memory",
         offered=(str(128 * MIB), str(GIB), str(4 * GIB)),
         risk="If too large, the host swaps or kills the server; resizing may stall transactions for seconds.",
         roles=(SettingRole.REPORT,),
         memory=MemoryUse.ONCE,
-        counters=_PERFORMANCE_READS,
         rounding="it is rounded to whole chunks of the buffer pool",
         rounding_step=8 * GIB,
         slow=True,
     ),
-    Setting(
+    _memory(
         name="innodb_buffer_pool_instances",
-        topic=SettingTopic.MEMORY,
         supported=(
-            FlavourSupport(MARIADB, 1, 64, until=(10, 5), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 1, 64, since=(5, 5, 4), dynamic_since=NEVER),
+            mariadb(1, 64, until=(10, 5), dynamic_since=NEVER),
+            mysql(1, 64, since=(5, 5, 4), dynamic_since=NEVER),
         ),
         meanings={"1": "one buffer pool, whose lists have one lock each"},
         otherwise="the buffer pool is {value} pools with locks of their own",
         offered=("1", "4", "8", "16"),
         risk="Each instance has its share of the pages: small ones evict pages early.",
-        counters=_PERFORMANCE_READS,
     ),
-    Setting(
+    _memory(
         name="innodb_buffer_pool_chunk_size",
-        topic=SettingTopic.MEMORY,
         kind=ValueKind.SIZE,
         supported=(
-            FlavourSupport(MARIADB, MIB, _MOST, since=(10, 2, 2), until=(10, 11, 12), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, MIB, _MOST, since=(5, 7, 5), dynamic_since=NEVER),
+            mariadb(MIB, _MOST, since=(10, 2, 2), until=(10, 11, 12), dynamic_since=NEVER),
+            mysql(MIB, _MOST, since=(5, 7, 5), dynamic_since=NEVER),
         ),
         otherwise="the buffer pool is resized by {value} at a time",
         offered=(str(2 * MIB), str(32 * MIB), str(128 * MIB)),
         risk="The buffer pool is rounded up to whole chunks of every instance.",
-        counters=_PERFORMANCE_READS,
         trial=TrialRule.NEVER,
     ),
-    Setting(
+    _memory(
         name=ServerVariable.PAGE_SIZE,
-        topic=SettingTopic.MEMORY,
         kind=ValueKind.SIZE,
-        supported=tuple(
-            FlavourSupport(flavour, 4 * KIB, 64 * KIB, dynamic_since=NEVER) for flavour in (MARIADB, MYSQL)
-        ),
+        supported=both(4 * KIB, 64 * KIB, dynamic_since=NEVER),
         otherwise="tables and the buffer pool consist of pages of {value}",
         offered=(str(16 * KIB), str(4 * KIB), str(8 * KIB)),
         risk="Files keep the page size of their creation: all data has to be dumped and loaded again.",
         counters=(*_PERFORMANCE_READS, *_PERFORMANCE_FLUSHED),
         at_start="files keep the page size of their creation",
     ),
-    Setting(
+    _memory(
         name="large_pages",
-        topic=SettingTopic.MEMORY,
-        kind=ValueKind.SWITCH,
         supported=AT_START,
         meanings={
-            ON: "the buffer pool is in huge pages, as far as the kernel has reserved them",
             OFF: "the buffer pool is in pages of the usual size",
+            ON: "the buffer pool is in huge pages, as far as the kernel has reserved them",
         },
-        offered=(OFF, ON),
         risk="Reserved huge pages are not available for anything else; too few are not used at all.",
-        counters=_PERFORMANCE_READS,
         trial=TrialRule.NEVER,
     ),
-    Setting(
+    _memory(
         name="character_set_server",
-        topic=SettingTopic.MEMORY,
-        kind=ValueKind.CHOICE,
         supported=(
-            FlavourSupport(MARIADB, values=("latin1", "utf8mb3", "utf8mb4", "binary"), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, values=("latin1", "utf8mb3", "utf8mb4", "binary"), dynamic_since=NEVER),
+            mariadb(values=("latin1", "utf8mb3", "utf8mb4", "binary"), dynamic_since=NEVER),
+            mysql(values=("latin1", "utf8mb3", "utf8mb4", "binary"), dynamic_since=NEVER),
         ),
         meanings={
             "latin1": "new databases have one byte per character",
@@ -424,13 +380,11 @@ PERFORMANCE = (
         otherwise="new databases have the character set {value}",
         offered=("utf8mb4", "latin1"),
         risk="Text that the character set does not have cannot be stored.",
-        counters=_PERFORMANCE_READS,
         trial=TrialRule.NEVER,
         at_start="databases and tables keep the character set of their creation",
     ),
-    Setting(
+    _flushing(
         name=ServerVariable.IO_CAPACITY,
-        topic=SettingTopic.FLUSHING,
         supported=both(100, 2**32 - 1),
         otherwise="background flushing may use about {value} writes per second",
         offered=("200", "1000", "2000", "10000"),
@@ -438,42 +392,35 @@ PERFORMANCE = (
         "too little of the disk.",
         counters=_PERFORMANCE_FLUSHED,
     ),
-    Setting(
+    _flushing(
         name=ServerVariable.IO_CAPACITY_MAX,
-        topic=SettingTopic.FLUSHING,
-        supported=(
-            FlavourSupport(MARIADB, 100, 2**32 - 1, since=(10,)),
-            FlavourSupport(MYSQL, 100, 2**32 - 1, since=(5, 6)),
-        ),
+        supported=(mariadb(100, 2**32 - 1, since=(10,)), mysql(100, 2**32 - 1, since=(5, 6))),
         otherwise="flushing that falls behind may use about {value} writes per second",
         offered=("2000", "4000", "20000"),
         risk="If too high, a burst of flushing slows all other disk access.",
         counters=_PERFORMANCE_FLUSHED,
     ),
-    Setting(
+    _cache(
         name=ServerVariable.TABLE_OPEN_CACHE,
-        topic=SettingTopic.CACHES,
-        supported=(FlavourSupport(MARIADB, 10, 2**20), FlavourSupport(MYSQL, 1, 2**19)),
+        supported=(mariadb(10, 2**20), mysql(1, 2**19)),
         otherwise="up to {value} tables kept open",
         offered=("400", "2000", "4000", "10000"),
         risk="Open tables take memory and file descriptors; if too few, tables are opened again and again.",
         counters=(Counter.OPENED_TABLES, Counter.TABLE_CACHE_MISSES, Counter.TABLE_CACHE_OVERFLOWS),
     ),
-    Setting(
+    _cache(
         name="table_open_cache_instances",
-        topic=SettingTopic.CACHES,
         supported=(
-            FlavourSupport(MARIADB, 1, 64, since=(10, 2, 2), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 1, 64, since=(5, 6, 6), dynamic_since=NEVER),
+            mariadb(1, 64, since=(10, 2, 2), dynamic_since=NEVER),
+            mysql(1, 64, since=(5, 6, 6), dynamic_since=NEVER),
         ),
         otherwise="the cache of open tables has {value} parts with locks of their own",
         offered=("1", "8", "16"),
         risk="With few parts, connections wait for each other at each statement; MariaDB adds parts itself.",
         counters=(Counter.TABLE_CACHE_MISSES, Counter.TABLE_CACHE_OVERFLOWS, Counter.OPENED_TABLES),
     ),
-    Setting(
+    _cache(
         name="thread_cache_size",
-        topic=SettingTopic.CACHES,
         supported=both(0, 16384),
         meanings={"0": "every connection gets a new thread"},
         otherwise="up to {value} threads kept for new connections",
@@ -481,10 +428,9 @@ PERFORMANCE = (
         risk="Idle threads take memory; without them, every connection creates a new thread.",
         counters=(Counter.THREADS_CREATED, Counter.CONNECTIONS),
     ),
-    Setting(
+    _threads(
         name=ServerVariable.MAX_CONNECTIONS,
-        topic=SettingTopic.THREADS,
-        supported=(FlavourSupport(MARIADB, 10, 100_000), FlavourSupport(MYSQL, 1, 100_000)),
+        supported=(mariadb(10, 100_000), mysql(1, 100_000)),
         otherwise="up to {value} clients at a time",
         offered=("151", "500", "1000", "5000"),
         risk="If too few, clients are refused, including tuibench; too many can use all memory.",
@@ -492,9 +438,8 @@ PERFORMANCE = (
         trial=TrialRule.NEVER,
         counters=(Counter.CONNECTIONS, Counter.ABORTED_CONNECTS),
     ),
-    Setting(
+    _logging(
         name=ServerVariable.LONG_QUERY_TIME,
-        topic=SettingTopic.LOGGING,
         kind=ValueKind.DECIMAL,
         scope=SettingScope.DEFAULT,
         supported=both(0, YEAR_SECONDS),
@@ -505,13 +450,9 @@ PERFORMANCE = (
         trial=TrialRule.NEVER,
         counters=(Counter.SLOW_QUERIES,),
     ),
-    Setting(
+    _logging(
         name=ServerVariable.SLOW_QUERY_LOG,
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.SWITCH,
-        supported=both(),
-        meanings={ON: "slow statements are written to a log", OFF: "slow statements are only counted"},
-        offered=(OFF, ON),
+        meanings={OFF: "slow statements are only counted", ON: "slow statements are written to a log"},
         risk="The log grows on the server's disk, and each line costs time.",
         tried=(OFF,),
         counters=(Counter.SLOW_QUERIES,),
@@ -521,8 +462,8 @@ PERFORMANCE = (
         topic=SettingTopic.REDO,
         kind=ValueKind.SIZE,
         supported=(
-            FlavourSupport(MYSQL, 8 * MIB, 128 * GIB, since=(8, 0, 30), until=(8, 0, 34)),
-            FlavourSupport(MYSQL, 8 * MIB, 512 * GIB, since=(8, 0, 34)),
+            mysql(8 * MIB, 128 * GIB, since=(8, 0, 30), until=(8, 0, 34)),
+            mysql(8 * MIB, 512 * GIB, since=(8, 0, 34)),
         ),
         otherwise="{value} of redo log on disk",
         offered=(str(100 * MIB), str(GIB), str(8 * GIB)),
@@ -538,8 +479,8 @@ PERFORMANCE = (
         topic=SettingTopic.REDO,
         kind=ValueKind.SIZE,
         supported=(
-            FlavourSupport(MARIADB, 4 * MIB, 512 * GIB, dynamic_since=(10, 9)),
-            FlavourSupport(MYSQL, 4 * MIB, 512 * GIB, until=(8, 0, 30), dynamic_since=NEVER),
+            mariadb(4 * MIB, 512 * GIB, dynamic_since=(10, 9)),
+            mysql(4 * MIB, 512 * GIB, until=(8, 0, 30), dynamic_since=NEVER),
         ),
         otherwise="{value} of redo log on disk",
         offered=(str(96 * MIB), str(GIB), str(8 * GIB)),
@@ -551,25 +492,20 @@ PERFORMANCE = (
         rounding_step=4096,
         slow=True,
     ),
-    Setting(
+    _reading(
         name="innodb_adaptive_hash_index",
-        topic=SettingTopic.READING,
-        kind=ValueKind.SWITCH,
-        supported=both(),
         meanings={
-            ON: "hot index pages are found through a hash table in memory",
             OFF: "index pages are found through the index alone",
+            ON: "hot index pages are found through a hash table in memory",
         },
-        offered=(OFF, ON),
         risk="When on, its latches can delay many writing threads; disabling it empties it under a lock.",
         counters=_PERFORMANCE_READS,
     ),
-    Setting(
+    _reading(
         name="innodb_adaptive_hash_index_parts",
-        topic=SettingTopic.READING,
         supported=(
-            FlavourSupport(MARIADB, 1, 512, since=(10, 2, 2), dynamic_since=NEVER),
-            FlavourSupport(MYSQL, 1, 512, since=(5, 7, 8), dynamic_since=NEVER),
+            mariadb(1, 512, since=(10, 2, 2), dynamic_since=NEVER),
+            mysql(1, 512, since=(5, 7, 8), dynamic_since=NEVER),
         ),
         otherwise="the hash index has {value} parts with locks of their own",
         offered=("8", "1", "64"),
@@ -577,34 +513,30 @@ PERFORMANCE = (
         counters=_PERFORMANCE_READS,
         acts_with={"innodb_adaptive_hash_index": (ON,)},
     ),
-    Setting(
+    _flushing(
         name="innodb_flush_neighbors",
-        topic=SettingTopic.FLUSHING,
         supported=both(0, 2),
         meanings={
             "0": "dirty pages are flushed one by one, suitable for an SSD",
             "1": "adjacent dirty pages are flushed together",
             "2": "all dirty pages of the same extent are flushed together",
         },
-        offered=("0", "1", "2"),
         risk="On an SSD, flushing neighbours writes more than needed; on a rotating disk it saves seeks.",
         counters=_PERFORMANCE_FLUSHED,
     ),
-    Setting(
+    _threads(
         name="innodb_thread_concurrency",
-        topic=SettingTopic.THREADS,
-        supported=(FlavourSupport(MARIADB, 0, 1000, until=(10, 6)), FlavourSupport(MYSQL, 0, 1000)),
+        supported=(mariadb(0, 1000, until=(10, 6)), mysql(0, 1000)),
         meanings={"0": "no limit for threads inside InnoDB"},
         otherwise="up to {value} threads inside InnoDB at a time",
         offered=("0", "8", "32", "128"),
         risk="If too few, transactions wait to enter InnoDB while the host is idle.",
         counters=(Counter.ROW_LOCK_WAITS,),
     ),
-    Setting(
+    _locking(
         name="innodb_lock_wait_timeout",
-        topic=SettingTopic.LOCKING,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, 100_000_000), FlavourSupport(MYSQL, 1, 2**30)),
+        supported=(mariadb(0, 100_000_000), mysql(1, 2**30)),
         meanings={"0": "statements do not wait for row locks"},
         otherwise="statements wait up to {value} s for a row lock",
         offered=("50", "10", "5", "1"),
@@ -612,10 +544,8 @@ PERFORMANCE = (
         trial=TrialRule.NEVER,
         counters=(Counter.ROW_LOCK_WAITS, Counter.ROW_LOCK_TIME),
     ),
-    Setting(
+    _locking(
         name=ServerVariable.ISOLATION,
-        topic=SettingTopic.LOCKING,
-        kind=ValueKind.CHOICE,
         scope=SettingScope.WORKLOAD,
         supported=both(values=ISOLATION_LEVELS),
         meanings={
@@ -635,12 +565,9 @@ PERFORMANCE = (
 
 
 _TEMPORARY = (Counter.TMP_DISK_TABLES, Counter.TMP_TABLES)
-_SPIN = (Counter.ROW_LOCK_WAITS, Counter.THREADS_RUNNING)
 _POOLED = {"thread_handling": ("pool-of-threads",)}
 _CACHED = (Counter.QCACHE_HITS, Counter.QCACHE_INSERTS)
 
-_cache = partial(Setting, topic=SettingTopic.CACHES)
-_threads = partial(Setting, topic=SettingTopic.THREADS, counters=_SPIN)
 _buffer = partial(
     Setting,
     topic=SettingTopic.MEMORY,
@@ -679,7 +606,7 @@ MEMORY = (
     ),
     _buffer(
         name="sort_buffer_size",
-        supported=(FlavourSupport(MARIADB, KIB, 4 * GIB), FlavourSupport(MYSQL, 32 * KIB, 4 * GIB)),
+        supported=(mariadb(KIB, 4 * GIB), mysql(32 * KIB, 4 * GIB)),
         otherwise="a sort takes up to {value} of memory",
         offered=(str(256 * KIB), str(2 * MIB), str(8 * MIB)),
         risk="Each sort may take that much memory; large buffers cost time to allocate.",
@@ -717,7 +644,7 @@ MEMORY = (
         name="temptable_max_ram",
         topic=SettingTopic.MEMORY,
         kind=ValueKind.SIZE,
-        supported=(FlavourSupport(MYSQL, 2 * MIB, 1024 * GIB, since=(8, 0, 2)),),
+        supported=(mysql(2 * MIB, 1024 * GIB, since=(8, 0, 2)),),
         otherwise="all internal temporary tables together take up to {value} of memory",
         offered=(str(256 * MIB), str(GIB), str(4 * GIB)),
         risk="Beyond it temporary tables go to disk.",
@@ -727,14 +654,12 @@ MEMORY = (
     Setting(
         name="internal_tmp_mem_storage_engine",
         topic=SettingTopic.MEMORY,
-        kind=ValueKind.CHOICE,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MYSQL, values=("TempTable", "MEMORY"), since=(8, 0, 2)),),
+        supported=(mysql(values=("TempTable", "MEMORY"), since=(8, 0, 2)),),
         meanings={
             "TempTable": "internal temporary tables have rows of variable length",
             "MEMORY": "internal temporary tables have rows of fixed length",
         },
-        offered=("TempTable", "MEMORY"),
         risk="MEMORY takes the full length of each VARCHAR, and has no BLOBs.",
         counters=_TEMPORARY,
     ),
@@ -743,7 +668,7 @@ MEMORY = (
 CACHES = (
     _cache(
         name="table_definition_cache",
-        supported=(FlavourSupport(MARIADB, 400, 2**21), FlavourSupport(MYSQL, 400, 2**19)),
+        supported=(mariadb(400, 2**21), mysql(400, 2**19)),
         otherwise="up to {value} table definitions kept in memory",
         offered=("400", "2000", "10000"),
         risk="If too few, definitions are read again and again; each takes memory.",
@@ -751,7 +676,7 @@ CACHES = (
     ),
     _cache(
         name="host_cache_size",
-        supported=(FlavourSupport(MARIADB, 0, 65_536), FlavourSupport(MYSQL, 0, 65_536, since=(5, 6, 5))),
+        supported=(mariadb(0, 65_536), mysql(0, 65_536, since=(5, 6, 5))),
         meanings={"0": "the name of a host is looked up at each login"},
         otherwise="the names of up to {value} hosts are kept",
         offered=("128", "803", "2000"),
@@ -761,22 +686,20 @@ CACHES = (
     ),
     _cache(
         name="query_cache_type",
-        kind=ValueKind.CHOICE,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, values=(OFF, ON, "DEMAND"), stuck=(OFF,)),),
+        supported=(mariadb(values=(OFF, ON, "DEMAND"), stuck=(OFF,)),),
         meanings={
             OFF: "results are not cached",
             ON: "results of SELECTs are cached until a table of theirs changes",
             "DEMAND": "results of SELECT SQL_CACHE are cached until a table of theirs changes",
         },
-        offered=(OFF, ON, "DEMAND"),
         risk="One lock protects the cache: many writing threads wait for it.",
         counters=_CACHED,
     ),
     _cache(
         name="query_cache_size",
         kind=ValueKind.SIZE,
-        supported=(FlavourSupport(MARIADB, 0, 64 * GIB),),
+        supported=(mariadb(0, 64 * GIB),),
         otherwise="{value} of results kept in the query cache",
         offered=("0", str(MIB), str(64 * MIB)),
         risk="A large cache delays statements while it is cleaned.",
@@ -789,7 +712,7 @@ CACHES = (
     _cache(
         name="query_cache_limit",
         kind=ValueKind.SIZE,
-        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        supported=(mariadb(0, _WORD),),
         otherwise="results of up to {value} go to the query cache",
         offered=(str(64 * KIB), str(MIB)),
         risk="Large results displace many small ones.",
@@ -801,7 +724,7 @@ CACHES = (
 THREADS = (
     _threads(
         name="innodb_spin_wait_delay",
-        supported=(FlavourSupport(MARIADB, 0, 6000), FlavourSupport(MYSQL, 0, 1000)),
+        supported=(mariadb(0, 6000), mysql(0, 1000)),
         meanings={"0": "no pause between two attempts to get a latch"},
         otherwise="up to {value} units of pause between two attempts to get a latch",
         offered=("4", "6", "24"),
@@ -809,7 +732,7 @@ THREADS = (
     ),
     _threads(
         name="innodb_spin_wait_pause_multiplier",
-        supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 16)),),
+        supported=(mysql(0, 100, since=(8, 0, 16)),),
         otherwise="a unit of pause at a latch is {value} PAUSE instructions",
         offered=("50", "5", "100"),
         risk="On CPUs with a long PAUSE instruction, a high value notices a free latch late.",
@@ -824,7 +747,7 @@ THREADS = (
     ),
     _threads(
         name="innodb_thread_sleep_delay",
-        supported=(FlavourSupport(MARIADB, 0, 1_000_000, until=(10, 6)), FlavourSupport(MYSQL, 0, 1_000_000)),
+        supported=(mariadb(0, 1_000_000, until=(10, 6)), mysql(0, 1_000_000)),
         meanings={"0": "a thread joins the queue before InnoDB at once"},
         otherwise="a thread sleeps {value} µs before it joins the queue before InnoDB",
         offered=("10000", "0", "1000"),
@@ -833,7 +756,7 @@ THREADS = (
     ),
     _threads(
         name="innodb_adaptive_max_sleep_delay",
-        supported=(FlavourSupport(MYSQL, 0, 1_000_000, since=(5, 6, 3)),),
+        supported=(mysql(0, 1_000_000, since=(5, 6, 3)),),
         meanings={"0": "innodb_thread_sleep_delay is not adapted"},
         otherwise="innodb_thread_sleep_delay is adapted up to {value} µs",
         offered=("150000", "0"),
@@ -842,7 +765,7 @@ THREADS = (
     ),
     _threads(
         name="innodb_concurrency_tickets",
-        supported=(FlavourSupport(MARIADB, 1, _WORD, until=(10, 6)), FlavourSupport(MYSQL, 1, _WORD)),
+        supported=(mariadb(1, _WORD, until=(10, 6)), mysql(1, _WORD)),
         otherwise="a thread inside InnoDB may read {value} rows before it queues again",
         offered=("5000", "500", "50000"),
         risk="A high value makes small statements wait for large ones.",
@@ -850,30 +773,24 @@ THREADS = (
     ),
     _threads(
         name="thread_handling",
-        kind=ValueKind.CHOICE,
-        supported=(
-            FlavourSupport(
-                MARIADB, values=("one-thread-per-connection", "pool-of-threads"), dynamic_since=NEVER
-            ),
-        ),
+        supported=(mariadb(values=("one-thread-per-connection", "pool-of-threads"), dynamic_since=NEVER),),
         meanings={
             "one-thread-per-connection": "each connection has a thread",
             "pool-of-threads": "connections share a pool of threads, about one running per core",
         },
-        offered=("one-thread-per-connection", "pool-of-threads"),
         risk="In a pool, short statements may wait behind long ones; few connections gain nothing from it.",
         counters=(Counter.THREADPOOL_THREADS, Counter.THREADS_RUNNING),
     ),
     _threads(
         name="innodb_sync_array_size",
-        supported=(FlavourSupport(MYSQL, 1, 1024, since=(5, 6, 3), dynamic_since=NEVER),),
+        supported=(mysql(1, 1024, since=(5, 6, 3), dynamic_since=NEVER),),
         otherwise="the list of threads that wait inside InnoDB has {value} parts with locks of their own",
         offered=("1", "16", "64"),
         risk="Worth a trial only if hundreds of threads wait at the same time.",
     ),
     _pool(
         name="thread_pool_size",
-        supported=(FlavourSupport(MARIADB, 1, 128, dynamic_since=NEVER),),
+        supported=(mariadb(1, 128, dynamic_since=NEVER),),
         at_start="a change while there is no thread pool makes it 0 for good",
         otherwise="the thread pool has {value} groups of threads, each with about one that runs",
         offered=("2", "8", "32"),
@@ -881,21 +798,21 @@ THREADS = (
     ),
     _pool(
         name="thread_pool_stall_limit",
-        supported=(FlavourSupport(MARIADB, 1, _WORD),),
+        supported=(mariadb(1, _WORD),),
         otherwise="a group of threads counts as stalled after {value} ms",
         offered=("500", "60", "100"),
         risk="A low value starts threads that the cores cannot serve; a high one leaves clients waiting.",
     ),
     _pool(
         name="thread_pool_oversubscribe",
-        supported=(FlavourSupport(MARIADB, 1, 1000),),
+        supported=(mariadb(1, 1000),),
         otherwise="a group of threads runs up to {value} more at the same time",
         offered=("3", "10"),
         risk="A high value defeats the purpose of a thread pool.",
     ),
     _pool(
         name="thread_pool_max_threads",
-        supported=(FlavourSupport(MARIADB, 1, 65_536),),
+        supported=(mariadb(1, 65_536),),
         otherwise="the thread pool has up to {value} threads",
         offered=("65536", "2000"),
         risk="When all of them wait, no client is served, including administrators.",
@@ -904,32 +821,23 @@ THREADS = (
 )
 
 
-_locking = partial(Setting, topic=SettingTopic.LOCKING)
-_logging = partial(Setting, topic=SettingTopic.LOGGING)
 LOCKING = (
     _locking(
         name="innodb_deadlock_detect",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB, since=(10, 2, 6)), FlavourSupport(MYSQL, since=(5, 7, 15))),
-        meanings={
-            ON: "deadlocks are found at once",
-            OFF: "a deadlock ends after innodb_lock_wait_timeout",
-        },
-        offered=(ON, OFF),
+        supported=(mariadb(since=(10, 2, 6)), mysql(since=(5, 7, 15))),
+        meanings={ON: "deadlocks are found at once", OFF: "a deadlock ends after innodb_lock_wait_timeout"},
         risk="When off, each deadlock blocks its rows for innodb_lock_wait_timeout, by default 50 s.",
         counters=(*DEADLOCKS, Counter.ROW_LOCK_TIME),
         trial=TrialRule.RISKY,
     ),
     _locking(
         name="innodb_snapshot_isolation",
-        kind=ValueKind.SWITCH,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, since=(10, 6, 18)),),
+        supported=(mariadb(since=(10, 6, 18)),),
         meanings={
-            ON: "a locking read of a row that was changed since the snapshot fails with error 1020",
             OFF: "a locking read sees the latest version of a row, also past the snapshot",
+            ON: "a locking read of a row that was changed since the snapshot fails with error 1020",
         },
-        offered=(OFF, ON),
         risk="When on, more transactions fail; when off, they may lose an update.",
         counters=(*DEADLOCKS, Counter.COM_ROLLBACK),
         trial=TrialRule.RISKY,
@@ -937,7 +845,7 @@ LOCKING = (
     _locking(
         name="lock_wait_timeout",
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, 31_536_000), FlavourSupport(MYSQL, 1, 31_536_000)),
+        supported=(mariadb(0, 31_536_000), mysql(1, 31_536_000)),
         meanings={"0": "statements do not wait for table locks"},
         otherwise="statements wait up to {value} s for a table's lock",
         offered=("86400", "60", "5"),
@@ -952,7 +860,7 @@ OPTIMIZER = (
         name="eq_range_index_dive_limit",
         topic=SettingTopic.OPTIMIZER,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD, since=(5, 6, 5))),
+        supported=(mariadb(0, _WORD), mysql(0, _WORD, since=(5, 6, 5))),
         meanings={"0": "the rows of each value of an IN list are estimated in the index"},
         otherwise="from {value} values of an IN list on, rows are estimated from statistics",
         offered=("200", "0", "10"),
@@ -975,36 +883,29 @@ OPTIMIZER = (
 LOGGING = (
     _logging(
         name="general_log",
-        kind=ValueKind.SWITCH,
-        supported=both(),
-        meanings={ON: "every statement is written to a log", OFF: "statements are not written to a log"},
-        offered=(OFF, ON),
+        meanings={OFF: "statements are not written to a log", ON: "every statement is written to a log"},
         tried=(OFF,),
         risk="When on, every statement waits for its log line, and the log fills the disk.",
         counters=(Counter.QUESTIONS,),
     ),
     _logging(
         name=ServerVariable.PERFORMANCE_SCHEMA,
-        kind=ValueKind.SWITCH,
         supported=AT_START,
         meanings={
-            ON: "statements and waits are counted and timed",
             OFF: "nothing is counted and timed beyond the status counters",
+            ON: "statements and waits are counted and timed",
         },
-        offered=(OFF, ON),
         risk="When on, each statement takes a little longer, and memory is allocated at the start; when off, "
         "its causes of slowness stay unknown.",
         counters=(Counter.QUESTIONS,),
     ),
     _logging(
         name="log_queries_not_using_indexes",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL),),
+        supported=(mysql(),),
         meanings={
-            ON: "the slow query log has statements without an index, too",
             OFF: "the slow query log has slow statements only",
+            ON: "the slow query log has statements without an index, too",
         },
-        offered=(OFF, ON),
         tried=(OFF,),
         risk="With the slow query log on, each such statement writes a line.",
         counters=(Counter.SLOW_QUERIES,),
@@ -1023,7 +924,7 @@ LOGGING = (
     _logging(
         name="log_slow_rate_limit",
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 1, _WORD),),
+        supported=(mariadb(1, _WORD),),
         meanings={"1": "each slow statement is written to the log"},
         otherwise="one in {value} slow statements is written to the log",
         offered=("1", "10", "100"),
@@ -1033,13 +934,11 @@ LOGGING = (
     ),
     _logging(
         name="log_slow_extra",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MYSQL, since=(8, 0, 14)),),
+        supported=(mysql(since=(8, 0, 14)),),
         meanings={
-            ON: "lines of the slow query log have counters",
             OFF: "lines of the slow query log are short",
+            ON: "lines of the slow query log have counters",
         },
-        offered=(OFF, ON),
         tried=(OFF,),
         risk="Long lines take more disk space.",
         counters=(Counter.SLOW_QUERIES,),
@@ -1047,20 +946,15 @@ LOGGING = (
     ),
     _logging(
         name="innodb_print_all_deadlocks",
-        kind=ValueKind.SWITCH,
-        supported=both(),
-        meanings={ON: "every deadlock is written to the error log", OFF: "only the latest deadlock is kept"},
-        offered=(OFF, ON),
+        meanings={OFF: "only the latest deadlock is kept", ON: "every deadlock is written to the error log"},
         tried=(OFF,),
         risk="When on, many deadlocks fill the error log, and each waits for its log lines.",
         counters=DEADLOCKS,
     ),
     _logging(
         name="userstat",
-        kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB),),
-        meanings={ON: "statistics by user, client, table and index", OFF: "no statistics by user and table"},
-        offered=(OFF, ON),
+        supported=(mariadb(),),
+        meanings={OFF: "no statistics by user and table", ON: "statistics by user, client, table and index"},
         tried=(OFF,),
         risk="When on, each statement takes a little longer.",
         counters=(Counter.ROWS_READ,),

@@ -8,9 +8,11 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from tuibench import units
 from tuibench.errors import UsageError
@@ -171,18 +173,26 @@ class FlavourSupport(msgspec.Struct, frozen=True):
         return bool(self.until) and version >= self.until
 
 
-def both(low: int = 0, high: int = 0, values: tuple[str, ...] = ()) -> tuple[FlavourSupport, ...]:
+mariadb = partial(FlavourSupport, Flavour.MARIADB)
+mysql = partial(FlavourSupport, Flavour.MYSQL)
+
+
+def both(
+    low: int = 0, high: int = 0, values: tuple[str, ...] = (), dynamic_since: Version = ()
+) -> tuple[FlavourSupport, ...]:
     """The same support by all versions of both flavours."""
-    return tuple(FlavourSupport(flavour, low, high, values) for flavour in (Flavour.MARIADB, Flavour.MYSQL))
+    return tuple(make(low, high, values, dynamic_since=dynamic_since) for make in (mariadb, mysql))
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """A setting. `name` is the name of its variable, if it has one.
 
-    By default the values are whole numbers, the setting concerns performance, and a change requires the
-    privilege for global variables. `meanings` describes single values, `otherwise` all others (`{value}` is
-    replaced, sizes in words). `offered` are the values to choose from, `safe` those that lose no committed
-    transaction, None if no value loses one; `risk` is the possible cost of a change, in one sentence. `needs`
+    By default all servers have it, it concerns performance, and a change requires the privilege for global
+    variables. One whose support has `values` is a choice, one with meanings of ON and OFF alone a switch; the
+    others are whole numbers by default. `meanings` describes single values, `otherwise` all others (`{value}`
+    is replaced, sizes in words). `offered` are the values to choose from, by default those with a meaning,
+    `safe` those that lose no committed transaction, None if no value loses one; `risk` is the possible cost
+    of a change, in one sentence. `needs`
     are the privileges, `counters` the status counters that show its effect. `aliases` are other spellings of
     values. `rounding` describes how the server rounds values, empty if it accepts or refuses them as they
     are; no value moves by more than `rounding_step`. `slow` is True if a change continues in the background,
@@ -197,10 +207,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     group: SettingGroup = SettingGroup.TUNING
     topic: SettingTopic
     kind: ValueKind = ValueKind.INTEGER
-    supported: tuple[FlavourSupport, ...]
+    supported: tuple[FlavourSupport, ...] = both()
     meanings: dict[str, str] = {}
     otherwise: str = UNKNOWN
-    offered: tuple[str, ...]
+    offered: tuple[str, ...] = ()
     risk: str
     needs: tuple[PrivilegeRule, ...] = GLOBAL_VARIABLE
     counters: tuple[str, ...]
@@ -220,6 +230,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     acts_with: Mapping[str, tuple[str, ...]] = {}
     at_start: str = ""
     start_options: Mapping[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if not self.offered:
+            force_setattr(self, "offered", tuple(self.meanings))
+        if any(support.values for support in self.supported):
+            force_setattr(self, "kind", ValueKind.CHOICE)
+        elif self.meanings.keys() == {ON, OFF}:
+            force_setattr(self, "kind", ValueKind.SWITCH)
 
     def kind_of(self, support: FlavourSupport | None) -> ValueKind:
         """The notation of values on this flavour."""
