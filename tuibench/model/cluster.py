@@ -18,6 +18,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -179,8 +180,8 @@ def _values(text: str) -> list[str]:
     return [f"{number:0{width}d}" for number in range(first, last + step, step)]
 
 
-HOSTS = "Several hosts"
-"""Section of the help."""
+_hosts = partial(Option, section="Several hosts")
+"""An option in its section of the help."""
 
 LEASE_SECONDS = 3.0
 """Seconds that a host's load continues without a message from its session."""
@@ -210,94 +211,52 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     places: Annotated[
         tuple[str, ...],
-        Option(
+        _hosts(
             "--cluster",
-            section=HOSTS,
             metavar="PLACES",
             help="Drive the load from these hosts instead of this one: ssh:HOST,HOST,…, exec:COMMAND, or "
             "tls://SCHEDULER (Dask); repeatable. 'ssh:load-{1..4}' names four hosts.",
-            axis=False,
         ),
     ] = ()
     program: Annotated[
         str,
-        Option(
+        _hosts(
             "--cluster-program",
-            section=HOSTS,
             metavar="PROGRAM",
             help="Command that starts tuibench on a host reached by ssh.",
-            axis=False,
         ),
     ] = AGENT_PROGRAM
     lease_seconds: Annotated[
         float,
-        Option(
+        _hosts(
             "--cluster-lease",
-            section=HOSTS,
             metavar="SECONDS",
             low=1,
             high=600,
             help="Seconds without a message from this session after which a host ends its load.",
-            axis=False,
         ),
     ] = LEASE_SECONDS
     on_host_loss: Annotated[
         OnHostLoss,
-        Option(
+        _hosts(
             "--on-host-loss",
-            section=HOSTS,
             help="When a host is lost: continue (the other hosts take over its connections) or stop.",
-            axis=False,
         ),
     ] = OnHostLoss.CONTINUE
     hosts: Annotated[
         int | None,
-        Option(
-            "--cluster-hosts",
-            section=HOSTS,
-            high=MOST_HOSTS,
-            help="Workers of a Dask scheduler to use; 0 for all.",
-            axis=False,
-        ),
+        _hosts("--cluster-hosts", high=MOST_HOSTS, help="Workers of a Dask scheduler to use; 0 for all."),
     ] = None
     ca: Annotated[
-        str,
-        Option(
-            "--cluster-ca",
-            section=HOSTS,
-            metavar="FILE",
-            help="Authority of a Dask cluster's certificates.",
-            axis=False,
-        ),
+        str, _hosts("--cluster-ca", metavar="FILE", help="Authority of a Dask cluster's certificates.")
     ] = ""
     cert: Annotated[
-        str,
-        Option(
-            "--cluster-cert",
-            section=HOSTS,
-            metavar="FILE",
-            help="Client certificate for a Dask cluster.",
-            axis=False,
-        ),
+        str, _hosts("--cluster-cert", metavar="FILE", help="Client certificate for a Dask cluster.")
     ] = ""
-    key: Annotated[
-        str,
-        Option(
-            "--cluster-key",
-            section=HOSTS,
-            metavar="FILE",
-            help="Client key for a Dask cluster.",
-            axis=False,
-        ),
-    ] = ""
+    key: Annotated[str, _hosts("--cluster-key", metavar="FILE", help="Client key for a Dask cluster.")] = ""
     insecure: Annotated[
         bool,
-        Option(
-            "--cluster-insecure",
-            section=HOSTS,
-            help="Allow a Dask scheduler without TLS (tcp://) on another host.",
-            axis=False,
-        ),
+        _hosts("--cluster-insecure", help="Allow a Dask scheduler without TLS (tcp://) on another host."),
     ] = False
 
     @property

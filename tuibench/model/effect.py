@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -168,8 +169,9 @@ class CommitCosts(msgspec.Struct, frozen=True, tag="costs"):
     costs: tuple[CommitCost, ...]
 
 
-AB_TEST = "A/B trial"
-"""Section of the help."""
+_ab = partial(Option, section="A/B trial")
+"""An option in its section of the help."""
+
 MIN_CYCLES, MAX_CYCLES = 4, 1000
 UNTIL_WINDOW_SECONDS = 4.0
 DEFAULT_MAX_SECONDS = 600.0
@@ -199,9 +201,8 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: Annotated[
         str,
-        Option(
+        _ab(
             "--ab",
-            section=AB_TEST,
             metavar="NAME=V1,V2",
             help="Alternate two values: SETTING=V1,V2, preset=NAME1,NAME2, threads=N1,N2, or of several "
             "settings S1+S2=V1+V2,V3+V4. The duration follows from --cycles and --window; with --until, the "
@@ -216,9 +217,8 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     b: str
     cycles: Annotated[
         int,
-        Option(
+        _ab(
             "--cycles",
-            section=AB_TEST,
             low=MIN_CYCLES,
             high=MAX_CYCLES,
             help="With --ab: windows of each value.",
@@ -227,9 +227,8 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 5
     window_seconds: Annotated[
         float,
-        Option(
+        _ab(
             "--window",
-            section=AB_TEST,
             metavar="SECONDS",
             help="With --ab: seconds of each window [10; 4 with --until].",
             show_default=False,
@@ -239,9 +238,8 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     tolerance_percent: Annotated[
         float,
-        Option(
+        _ab(
             "--until",
-            section=AB_TEST,
             metavar="±PERCENT",
             help="With --ab: stop as soon as B is higher, lower, or equal within this, as in ±2%; --max-time "
             "limits it [600].",

@@ -12,7 +12,7 @@ what it leaves out and its own defaults; everything else about an option is decl
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Annotated, Any
 
 import msgspec
@@ -86,8 +86,12 @@ WATCH = "watch"
 """The profile name of a session without load."""
 
 ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
-LOAD, CONNECTIONS, TRANSACTIONS, OUTPUT, SERVER = "Load", "Connections", "Transactions", "Output", "Server"
-"""Sections of the help."""
+
+_load, _connections, _transactions = (
+    partial(Option, section=section) for section in ("Load", "Connections", "Transactions")
+)
+_output, _server = (partial(Option, section=section, axis=False) for section in ("Output", "Server"))
+"""Options in their sections of the help."""
 
 
 def _always(plan: "RunPlan") -> bool:
@@ -134,10 +138,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, OptionValue] = {}
     threads: Annotated[
         int,
-        Option(
+        _load(
             "--threads",
             "--num-threads",
-            section=LOAD,
             low=1,
             high=MAX_THREADS,
             help="Concurrent connections.",
@@ -152,10 +155,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1
     seconds: Annotated[
         float | None,
-        Option(
+        _load(
             "--time",
             "--max-time",
-            section=LOAD,
             metavar="SECONDS",
             help="Seconds to run; 0 for no limit.",
             always=_always,
@@ -167,10 +169,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 10.0
     events: Annotated[
         int | None,
-        Option(
+        _load(
             "--events",
             "--max-requests",
-            section=LOAD,
             high=10**15,
             help="Transactions to run; 0 for no limit.",
             sysbench=True,
@@ -179,9 +180,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     warmup_seconds: Annotated[
         float,
-        Option(
+        _load(
             "--warmup-time",
-            section=LOAD,
             metavar="SECONDS",
             help="Seconds to run before measuring.",
             always=lambda plan: plan.trial is not None or plan.tune is not None,
@@ -191,10 +191,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.0
     rate: Annotated[
         float,
-        Option(
+        _load(
             "--rate",
             "--tx-rate",
-            section=LOAD,
             high=MAX_RATE,
             help="Target transactions per second; 0 for no limit.",
             when=lambda plan: not (plan.schedule and plan.schedule[0].quantity is Quantity.RATE),
@@ -203,9 +202,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0.0
     schedule: Annotated[
         Schedule,
-        Option(
+        _load(
             "--plan",
-            section=LOAD,
             metavar="STAGES",
             help="Stages of THREADS:TIME, FIRST..LAST/TIME or rate N:TIME: 8:30s,16..64/1m. Instead of "
             "--threads.",
@@ -213,9 +211,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             format=format_schedule,
             axis=False,
         ),
-        Option(
+        _load(
             "--ramp",
-            section=LOAD,
             metavar="N..N/TIME",
             help="A rising number of threads: 1..128/60s, or '1..128/60s doubling'.",
             parse=parse_ramp,
@@ -223,9 +220,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             when=_never,
             axis=False,
         ),
-        Option(
+        _load(
             "--ramp-rate",
-            section=LOAD,
             metavar="N..N/TIME",
             help="A rising rate: 100..2000/60s.",
             parse=lambda text: parse_ramp(text, Quantity.RATE),
@@ -235,20 +231,15 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     arrival: Annotated[
-        Arrival,
-        Option(
-            "--arrival", section=LOAD, help="With a rate: poisson (at random) or constant (evenly spaced)."
-        ),
+        Arrival, _load("--arrival", help="With a rate: poisson (at random) or constant (evenly spaced).")
     ] = Arrival.POISSON
     backlog: Annotated[
-        Backlog,
-        Option("--backlog", section=LOAD, help="Transactions due during an outage: keep or drop."),
+        Backlog, _load("--backlog", help="Transactions due during an outage: keep or drop.")
     ] = Backlog.KEEP
     client_delay_ms: Annotated[
         float,
-        Option(
+        _load(
             "--client-delay",
-            section=LOAD,
             metavar="TIME",
             help="Simulate a network delay: 20ms on each round trip (us, ms, s).",
             parse=parse_client_delay,
@@ -257,22 +248,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 0.0
     interval_seconds: Annotated[
-        float,
-        Option(
-            "--interval",
-            section=OUTPUT,
-            metavar="SECONDS",
-            low=0.1,
-            high=3600,
-            help="Seconds between samples.",
-            axis=False,
-        ),
+        float, _output("--interval", metavar="SECONDS", low=0.1, high=3600, help="Seconds between samples.")
     ] = 1.0
     opening_seconds: Annotated[
         float,
-        Option(
+        _load(
             "--thread-init-timeout",
-            section=LOAD,
             metavar="SECONDS",
             low=0.1,
             high=86_400,
@@ -282,9 +263,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 30.0
     seed: Annotated[
         int,
-        Option(
+        _transactions(
             "--rand-seed",
-            section=TRANSACTIONS,
             high=2**63 - 1,
             low=-(2**63),
             help="Seed of all random values; 0 for a new one.",
@@ -297,23 +277,20 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     percentiles: Annotated[
         tuple[float, ...],
-        Option(
+        _output(
             "--percentile",
-            section=OUTPUT,
             metavar="N,…",
             help="Percentiles of the summary, the first also of the lines; 0: none.",
             parse=parse_percentiles,
             format=format_percentiles,
             sysbench=lambda percentiles: f"{percentiles[0]:.0f}" if percentiles else "0",
-            axis=False,
             affects_load=False,
         ),
     ] = (95.0,)
     ignored_errors: Annotated[
         tuple[int, ...] | None,
-        Option(
+        _transactions(
             "--mysql-ignore-errors",
-            section=TRANSACTIONS,
             metavar="N,…|all",
             help="Error numbers to retry after, or all.",
             parse=parse_error_numbers,
@@ -325,20 +302,15 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = IGNORED_ERRORS
     on_error: Annotated[
         OnError,
-        Option(
-            "--on-error",
-            section=TRANSACTIONS,
-            help="Any other error: stop the run, or continue with the next transaction.",
+        _transactions(
+            "--on-error", help="Any other error: stop the run, or continue with the next transaction."
         ),
     ] = OnError.STOP
-    max_retries: Annotated[
-        int, Option("--max-retries", section=TRANSACTIONS, help="Retries of a transaction.")
-    ] = 100
+    max_retries: Annotated[int, _transactions("--max-retries", help="Retries of a transaction.")] = 100
     isolation: Annotated[
         str,
-        Option(
+        _transactions(
             "--isolation",
-            section=TRANSACTIONS,
             metavar="LEVEL",
             words={level: level for level in ISOLATION_LEVELS},
             help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.",
@@ -346,9 +318,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     prepared: Annotated[
         bool,
-        Option(
+        _transactions(
             "--db-ps-mode",
-            section=TRANSACTIONS,
             words={"auto": True, "disable": False},
             help="auto: statements are prepared; disable: they are sent as text.",
             sysbench=True,
@@ -357,73 +328,59 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = True
     workers: Annotated[
         int | None,
-        Option(
-            "--workers",
-            section=LOAD,
-            high=1024,
-            help="Worker processes (on each host); 0: by number of cores.",
-        ),
+        _load("--workers", high=1024, help="Worker processes (on each host); 0: by number of cores."),
     ] = None
     trial: AbTestPlan | None = None
     tune: TunePlan | None = None
     probe: ProbeOrder | None = None
     report_seconds: Annotated[
         float,
-        Option(
+        _output(
             "--report-interval",
-            section=OUTPUT,
             metavar="SECONDS",
             help="Seconds between interval lines; 0 for none.",
             sysbench=True,
-            axis=False,
             affects_load=False,
         ),
     ] = 1.0
     checkpoints: Annotated[
         tuple[int, ...],
-        Option(
+        _output(
             "--report-checkpoints",
-            section=OUTPUT,
             metavar="SECONDS,…",
             help="Seconds (10,60,…) at which to print a full report and reset the counters.",
             parse=parse_checkpoints,
             format=lambda seconds: ",".join(map(str, seconds)),
             sysbench=True,
-            axis=False,
             affects_load=False,
         ),
     ] = ()
     histogram: Annotated[
         bool,
-        Option(
+        _output(
             "--histogram",
-            section=OUTPUT,
             metavar="on|off",
             words=SWITCH,
             help="on: print the distribution of the latencies.",
             sysbench=True,
-            axis=False,
             affects_load=False,
         ),
     ] = False
     figure: Annotated[
         str,
-        Option(
+        _output(
             "--figure",
-            section=OUTPUT,
             metavar="FIGURE",
             help="The figure that decides A/B tests and screenings, and is compared in effects of changes. "
             "[tps; p95 with --rate]",
             show_default=False,
-            axis=False,
             affects_load=False,
         ),
     ] = ""
     interventions: Annotated[
         tuple[At, ...],
-        Option(
+        _load(
             "--at",
-            section=LOAD,
             metavar="TIME SQL",
             help="Execute this statement so long after the start, or a shell command: --at 30s exec:'…'. Its "
             "effects during and after it are reported.",
@@ -432,14 +389,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     guard: Annotated[
         tuple[str, ...],
-        Option(
+        _server(
             "--guard",
-            section=SERVER,
             metavar="CONDITION",
             help="End what an experiment tries at once if it breaks this: p95<50ms, tps>80% of the level "
             "before; repeatable, or off. [on own traffic: qps>70%, p95<300%]",
             show_default=False,
-            axis=False,
             affects_load=False,
         ),
     ] = ()
@@ -447,9 +402,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     sql_words: tuple[str, ...] = ()
     engine: Annotated[
         EngineChoice,
-        Option(
+        _load(
             "--engine",
-            section=LOAD,
             help="Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load.",
         ),
     ] = EngineChoice.AUTO
@@ -457,84 +411,62 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     is_watch: bool = False
     users: Annotated[
         int,
-        Option(
+        _connections(
             "--users",
-            section=CONNECTIONS,
             high=1_000_000,
             help="Users who share the --threads connections like a pool; their wait counts as latency.",
         ),
     ] = 0
     idle_connections: Annotated[
-        int,
-        Option(
-            "--idle-connections", section=CONNECTIONS, high=MAX_THREADS, help="Additional idle connections."
-        ),
+        int, _connections("--idle-connections", high=MAX_THREADS, help="Additional idle connections.")
     ] = 0
     reconnect: Annotated[
         int,
-        Option(
-            "--reconnect",
-            section=CONNECTIONS,
-            help="Each connection logs in again after this many transactions; 0: never.",
+        _connections(
+            "--reconnect", help="Each connection logs in again after this many transactions; 0: never."
         ),
     ] = 0
     connect_rate: Annotated[
         float,
-        Option(
-            "--connect-rate",
-            section=CONNECTIONS,
-            high=10_000,
-            help="Additional logins per second, each followed by a logout.",
+        _connections(
+            "--connect-rate", high=10_000, help="Additional logins per second, each followed by a logout."
         ),
     ] = 0.0
     host_metrics: Annotated[
         str,
-        Option(
+        _server(
             "--host-metrics",
-            section=SERVER,
             metavar="SOURCE",
             help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
-            axis=False,
         ),
     ] = ""
     no_waits: Annotated[
         bool,
-        Option(
-            "--no-waits",
-            section=SERVER,
-            help="Do not sample what the connections wait for: no account of the time.",
-            axis=False,
-        ),
+        _server("--no-waits", help="Do not sample what the connections wait for: no account of the time."),
     ] = False
     cpu_profile: Annotated[
         bool,
-        Option(
+        _server(
             "--cpu-profile",
-            section=SERVER,
             help="Record with perf which functions of the server use the processor, for tuibench flame.",
-            axis=False,
         ),
     ] = False
     replicas: Annotated[
         tuple[str, ...],
-        Option(
+        _server(
             "--replica",
-            section=SERVER,
             metavar="ADDRESS",
             help="Monitor this replica: [USER@]HOST[:PORT] or a socket; auto: all replicas of the server.",
-            axis=False,
         ),
     ] = ()
     max_lag_seconds: Annotated[
         float,
-        Option(
+        _server(
             "--max-lag",
-            section=SERVER,
             metavar="SECONDS",
             help="Pause the load while a replica lags by more than this: 5s.",
             parse=parse_max_lag,
             format=lambda seconds: f"{plain_number(seconds)}s" if seconds else "",
-            axis=False,
         ),
     ] = 0.0
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -12,8 +13,8 @@ from tuibench.model.effect import AbTestPair, Comparison, comparison_of
 from tuibench.model.option import Option, check_range
 from tuibench.model.schedule import format_duration, parse_duration, parse_tolerance
 
-SCREENING = "Screening"
-"""Section of the help."""
+_screening = partial(Option, section="Screening")
+"""An option in its section of the help."""
 MIN_BUDGET, MAX_BUDGET = 20.0, 7 * 86_400.0
 
 
@@ -47,9 +48,8 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     budget_seconds: Annotated[
         float,
-        Option(
+        _screening(
             "--budget",
-            section=SCREENING,
             metavar="TIME",
             help="Time limit of the screening: 90s, 30m, 2h.",
             parse=parse_budget,
@@ -57,21 +57,12 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 1800.0
     window_seconds: Annotated[
-        float,
-        Option(
-            "--window",
-            section=SCREENING,
-            metavar="SECONDS",
-            low=1,
-            high=600,
-            help="Seconds of each window.",
-        ),
+        float, _screening("--window", metavar="SECONDS", low=1, high=600, help="Seconds of each window.")
     ] = 5.0
     only: Annotated[
         tuple[str, ...],
-        Option(
+        _screening(
             "--only",
-            section=SCREENING,
             metavar="NAME,…",
             help="Settings or topics to test: durability,flushing,innodb_io_capacity. [all]",
             parse=_parse_names,
@@ -79,36 +70,23 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     values: Annotated[
-        int,
-        Option(
-            "--values", section=SCREENING, low=1, high=8, help="Number of values to test for each setting."
-        ),
+        int, _screening("--values", low=1, high=8, help="Number of values to test for each setting.")
     ] = 2
     allow_risk: Annotated[
-        bool,
-        Option(
-            "--allow-risk",
-            section=SCREENING,
-            help="Also test values that can lose data or change results.",
-        ),
+        bool, _screening("--allow-risk", help="Also test values that can lose data or change results.")
     ] = False
     objectives: Annotated[
         tuple[str, ...],
-        Option(
+        _screening(
             "--slo",
-            section=SCREENING,
             metavar="CONDITION",
             help='Objective that a winner must meet: "p95<20ms", "tps>500"; repeatable.',
         ),
     ] = ()
     tolerance_percent: Annotated[
         float,
-        Option(
-            "--tolerance",
-            section=SCREENING,
-            low=0.1,
-            high=50,
-            help="A difference within this percentage counts as no effect.",
+        _screening(
+            "--tolerance", low=0.1, high=50, help="A difference within this percentage counts as no effect."
         ),
     ] = 2.0
     false_rate: float = 0.1
@@ -116,21 +94,14 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
     primary: str = "tps"
     apply: Annotated[
         bool,
-        Option(
+        _screening(
             "--apply",
-            section=SCREENING,
             help="Apply the best values and keep the load running until it is stopped; then restore.",
         ),
     ] = False
     seed: int = 0
     resume: Annotated[
-        str,
-        Option(
-            "--resume",
-            section=SCREENING,
-            metavar="DIR",
-            help="Continue the screening of this recorded run.",
-        ),
+        str, _screening("--resume", metavar="DIR", help="Continue the screening of this recorded run.")
     ] = ""
 
 
