@@ -34,7 +34,7 @@ from tuibench.cli.output import (
     write_stdout,
     writing_to,
 )
-from tuibench.cli.runner import ENDING_SIGNALS
+from tuibench.cli.runner import on_ending_signals
 from tuibench.errors import ExitCode
 from tuibench.installation import native_module
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
@@ -275,9 +275,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     if output.verbosity:
         bus.listeners.append(printer.note)
     async with run:
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        on_ending_signals(run.request_stop, "interrupted")
         if output.is_reporting:
             run.load.checkpoint_listeners.append(printer.checkpoint)
             words(head_text(__version__, spec.plan))
@@ -336,9 +334,7 @@ async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
     async with serve_metrics(run) as metrics, run:
         if metrics:
             info(f"metrics at {metrics}")
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        on_ending_signals(run.request_stop, "interrupted")
         bus.event_listeners.append(partial(_report_start, run))
         if spec.plan.trial is not None:
             info(ab_test_announcement(spec.plan))

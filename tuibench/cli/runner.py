@@ -86,8 +86,7 @@ async def _until_signal(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.get_running_loop()
     listener.set(_say_waiting)
     task = asyncio.ensure_future(work)
-    for number in ENDING_SIGNALS:
-        loop.add_signal_handler(number, task.cancel)
+    on_ending_signals(task.cancel)
     try:
         return await task
     except asyncio.CancelledError:
@@ -95,6 +94,12 @@ async def _until_signal(work: Coroutine[Any, Any, T]) -> T:
     finally:
         for number in ENDING_SIGNALS:
             loop.remove_signal_handler(number)
+
+
+def on_ending_signals(end: Callable[..., object], *arguments: object) -> None:
+    """Call this function when a signal asks the process to end."""
+    for number in ENDING_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, end, *arguments)
 
 
 def _say_waiting(text: str) -> None:
@@ -119,9 +124,7 @@ async def run_in_process(
     run.watcher.bus.listeners.append(listener)
     lifecycle = run.watcher.lifecycle
     async with run:
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        on_ending_signals(run.request_stop, "interrupted")
         await prepare(run)
         summary = await run.run()
     if lifecycle.error is not None and not summary.seconds:
@@ -244,8 +247,7 @@ def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = F
     Raises UsageError for an invalid address of a replica.
     """
     replicas = replica_choice(plan.replicas, target)
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
-    directory = record_folder(paths.runs_dir(), stem)
+    directory = record_folder(paths.runs_dir(), os.path.basename(plan.profile).removesuffix(".toml"))
     return SessionSpec(
         session=directory.name,
         plan=plan,
@@ -256,10 +258,10 @@ def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = F
     )
 
 
-def record_folder(parent: Path, stem: str) -> Path:
-    """Create a folder for a record, named after its start. Raises RunError if that fails."""
+def record_folder(parent: Path, subject: str) -> Path:
+    """Create a folder for a record, named after its start and its subject. Raises RunError if that fails."""
     try:
-        return paths.claim(parent, stem)
+        return paths.claim(parent, f"{time.strftime('%Y%m%d-%H%M%S')}-{subject}")
     except OSError as error:
         raise RunError(
             f"cannot create a folder for the record in {parent}: {error.strerror}",

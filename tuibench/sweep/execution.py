@@ -5,11 +5,9 @@ terminal a progress bar), and prints the table. `versions` compares server progr
 each.
 """
 
-import asyncio
 import dataclasses
 import re
 import sys
-import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
@@ -35,7 +33,7 @@ from tuibench.cli.options import (
     parse_profile_options,
 )
 from tuibench.cli.output import check_writable, info, timestamp, write_output
-from tuibench.cli.runner import ENDING_SIGNALS, record_folder, run_async
+from tuibench.cli.runner import on_ending_signals, record_folder, run_async
 from tuibench.cli.server_options import ServerOptions
 from tuibench.demo.binaries import Binary
 from tuibench.errors import ExitCode, RunError, TuibenchError, UsageError
@@ -439,7 +437,7 @@ async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) ->
             show=progress.loading,
             yes_this_server=yes_this_server,
         )
-        _on_ending_signals(conductor.interrupt)
+        on_ending_signals(conductor.interrupt)
         progress.report(
             f"{server.version_text} at {target.where}, ping {units.milliseconds(ping_ms(folder.sweep))}"
         )
@@ -453,7 +451,7 @@ async def run_on_private_servers(folder: SweepFolder, setup: VersionsSetup) -> N
         async with versions_runner(
             folder, progress, on_message=progress.on_message, show=progress.loading
         ) as conductor:
-            _on_ending_signals(conductor.interrupt)
+            on_ending_signals(conductor.interrupt)
             for line in setup.limit_lines:
                 progress.report(line)
             if not setup.bisect:
@@ -466,17 +464,10 @@ async def run_on_private_servers(folder: SweepFolder, setup: VersionsSetup) -> N
                     raise RunError(f"{wanted[0][0]} cannot be measured", "leave it out of the list")
 
 
-def _on_ending_signals(interrupt: Callable[[], None]) -> None:
-    loop = asyncio.get_running_loop()
-    for number in ENDING_SIGNALS:
-        loop.add_signal_handler(number, interrupt)
-
-
 def _new_folder(plan: SweepPlan) -> Path:
     first, *others = dict.fromkeys(case.name.partition(",")[0] for case in plan.cases)
     more = f"-and-{len(others)}-more" if others else ""
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{first}{more}"
-    return record_folder(paths.sweeps_dir(), stem)
+    return record_folder(paths.sweeps_dir(), f"{first}{more}")
 
 
 __all__ = ["CONTEXT", "versions"]
@@ -632,14 +623,10 @@ def _new_comparison(
     plan = start.applied(plan, is_private=True)
     tried = [builds[0], builds[-1]] if tests.is_bisection else builds
     info(f"starting each server once: {', '.join(build.words for build in tried)}")
-    directory = record_folder(paths.sweeps_dir(), _stem(builds))
+    names = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", build.name) for build in builds)
+    directory = record_folder(paths.sweeps_dir(), f"versions-{names[:80]}")
     bisect: Literal["", "changed", "bad"] = "bad" if tests.first_bad else "changed" if tests.bisect else ""
     return run_async(create_versions(plan, builds, limits, directory, bisect=bisect))
-
-
-def _stem(builds: list[ServerBuild]) -> str:
-    names = "-".join(re.sub(r"[^A-Za-z0-9_.]+", "-", build.name) for build in builds)
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-versions-{names[:80]}"
 
 
 def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
@@ -689,8 +676,7 @@ def ab_over_starts(
     info(f"starting each server once: {', '.join(each.words for each in builds)}")
     whole = plan_over_starts(plan, builds, trial.cycles, trial.window_seconds)
     whole = start.applied(whole, is_private=True)
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.profile}-{trial.subject}"
-    directory = record_folder(paths.sweeps_dir(), stem)
+    directory = record_folder(paths.sweeps_dir(), f"{plan.profile}-{trial.subject}")
     folder = run_async(create_versions(whole, builds, private.limits(), directory))
     with closing(folder):
         return run_and_print(

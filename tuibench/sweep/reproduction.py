@@ -9,7 +9,6 @@ import getpass
 import math
 import socket
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -155,7 +154,7 @@ def reproduce(
     plan = replace(there.plan, repeats=starts or max(there.plan.repeats, 2))
     builds = _builds_here(there.builds, server_programs)
     info(f"starting each server once: {', '.join(build.words for build in builds)}")
-    directory = record_folder(paths.sweeps_dir(), f"{time.strftime('%Y%m%d-%H%M%S')}-reproduced")
+    directory = record_folder(paths.sweeps_dir(), "reproduced")
     create = create_versions if there.is_versions else create_server_sweep
     folder = run_async(create(plan, builds, there.limits, directory))
     differs: list[bool] = []

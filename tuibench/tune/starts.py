@@ -5,7 +5,6 @@ Each value is a server of its own, with new tables, and one observation is a sta
 that a running server cannot change; the others are screened on one running server, before.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from statistics import fmean
@@ -76,8 +75,8 @@ def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOption
     builds = builds[:most]
     starts = min(MOST_STARTS, max(LEAST_STARTS, int(tune.budget_seconds / each / len(builds))))
     whole = plan_over_starts(plan, builds, starts, tune.window_seconds)
-    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.profile}-tune-restarts"
-    folder = run_async(create_versions(whole, builds, limits, record_folder(paths.sweeps_dir(), stem)))
+    directory = record_folder(paths.sweeps_dir(), f"{plan.profile}-tune-restarts")
+    folder = run_async(create_versions(whole, builds, limits, directory))
     info(
         f"{units.pluralize(starts, 'start')} each, {starting_seconds(folder.sweep):.0f} s for them and tables"
     )
