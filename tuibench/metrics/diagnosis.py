@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from tuibench.errors import RunError
 from tuibench.metrics.inference import Estimate
 from tuibench.metrics.measurement_warnings import (
@@ -35,6 +37,7 @@ from tuibench.metrics.measurement_warnings import (
     is_host_saturated,
 )
 from tuibench.model.findings import Evidence, Finding, Severity
+from tuibench.model.probe import UslFit
 from tuibench.units import count, decimal, percent
 
 GAIN = 0.10
@@ -94,38 +97,26 @@ class FitRefusedError(RunError):
     """There is no acceptable curve; the message is the reason."""
 
 
-class UslCurve(NamedTuple):
-    """A fitted curve. `r2` is the share of the variance that it explains."""
-
-    lam: float
-    sigma: float
-    kappa: float
-    r2: float
-
-    def tps(self, level: float) -> float:
-        return usl_tps(level, self.lam, self.sigma, self.kappa)
-
-    @property
-    def peak_level(self) -> float | None:
-        """The level with the highest throughput; None if the curve has no maximum."""
-        return math.sqrt((1 - self.sigma) / self.kappa) if self.kappa > NEGLIGIBLE else None
-
-
-def usl_tps(level: float, lam: float, sigma: float, kappa: float) -> float:
-    return lam * level / (1 + sigma * (level - 1) + kappa * level * (level - 1))
-
-
-def fit_usl_curve(points: Sequence[ThroughputPoint]) -> UslCurve:
+def fit_usl_curve(points: Sequence[ThroughputPoint]) -> UslFit:
     """The curve through points of different levels. Raises FitRefusedError if there is none."""
     if len(points) < FEWEST_LEVELS:
         raise FitRefusedError(f"a fit needs {FEWEST_LEVELS} levels, {len(points)} were measured")
     found = _least_squares_fit(points)
     if reason := rejection_reason(found, points):
         raise FitRefusedError(reason)
-    return found
+    highest = points[-1].level
+    peak = math.sqrt((1 - found.sigma) / found.kappa) if found.kappa > NEGLIGIBLE else math.inf
+    is_known = peak <= FARTHEST_PEAK * highest
+    return replace(
+        found,
+        peak_level=peak if is_known else None,
+        peak_tps=found.tps(peak) if is_known else None,
+        highest_fitted=highest,
+        curve=curve_points(found, max(highest, peak if is_known else 0.0)),
+    )
 
 
-def rejection_reason(found: UslCurve, points: Sequence[ThroughputPoint]) -> str:
+def rejection_reason(found: UslFit, points: Sequence[ThroughputPoint]) -> str:
     """Why a curve must not be shown; empty if it may."""
     worst = max(points, key=lambda point: abs(found.tps(point.level) / point.tps - 1))
     miss = found.tps(worst.level) / worst.tps - 1
@@ -138,37 +129,33 @@ def rejection_reason(found: UslCurve, points: Sequence[ThroughputPoint]) -> str:
     return ""
 
 
-def curve_points(found: UslCurve, highest: float) -> tuple[tuple[float, float], ...]:
+def curve_points(found: UslFit, highest: float) -> tuple[tuple[float, float], ...]:
     """Points of the curve for drawing, from one thread on, evenly spaced in logarithms."""
     span = math.log(max(highest, 2.0))
     levels = [math.exp(span * place / (CURVE_POINTS - 1)) for place in range(CURVE_POINTS)]
     return tuple((level, found.tps(level)) for level in levels)
 
 
-def _least_squares_fit(points: Sequence[ThroughputPoint]) -> UslCurve:
+def _least_squares_fit(points: Sequence[ThroughputPoint]) -> UslFit:
     try:
         from scipy.optimize import least_squares
     except ImportError as error:
         raise FitRefusedError(f"it needs numpy and scipy: {REMEDY}") from error
 
+    def law(guess: Sequence[float]) -> UslFit:
+        log_lam, sigma, kappa = map(float, guess)
+        return UslFit(lam=math.exp(log_lam), sigma=sigma, kappa=kappa)
+
     def misses(guess: Sequence[float]) -> list[float]:
-        log_lam, sigma, kappa = guess
-        return [
-            math.log(usl_tps(point.level, math.exp(log_lam), sigma, kappa) / point.tps) for point in points
-        ]
+        return [math.log(law(guess).tps(point.level) / point.tps) for point in points]
 
     start = [math.log(max(point.tps / point.level for point in points)), 0.05, 1e-4]
     bounds = ([-math.inf, 0.0, 0.0], [math.inf, 0.999, 1.0])
-    solved = least_squares(misses, start, bounds=bounds, x_scale=[1.0, 0.1, 1e-3])
-    log_lam, sigma, kappa = (float(value) for value in solved.x)
-    return _with_r2(math.exp(log_lam), sigma, kappa, points)
-
-
-def _with_r2(lam: float, sigma: float, kappa: float, points: Sequence[ThroughputPoint]) -> UslCurve:
+    found = law(least_squares(misses, start, bounds=bounds, x_scale=[1.0, 0.1, 1e-3]).x)
     mean = math.fsum(point.tps for point in points) / len(points)
     whole = math.fsum((point.tps - mean) ** 2 for point in points)
-    left = math.fsum((point.tps - usl_tps(point.level, lam, sigma, kappa)) ** 2 for point in points)
-    return UslCurve(lam, sigma, kappa, 1 - left / whole if whole else 0.0)
+    left = math.fsum((point.tps - found.tps(point.level)) ** 2 for point in points)
+    return replace(found, r2=1 - left / whole if whole else 0.0)
 
 
 MAJORITY, LIMITED_SHARE = 0.5, 0.5

@@ -151,7 +151,8 @@ class SloResult(msgspec.Struct, frozen=True, kw_only=True):
 class UslFit(msgspec.Struct, frozen=True, kw_only=True):
     """Fit of the Universal Scalability Law to the measured levels; without a fit, `refusal` is the reason.
 
-    `peak_level` is None if it cannot be determined. `curve` are points to draw.
+    `r2` is the share of the variance that it explains, `peak_level` the level with the highest throughput,
+    None if it cannot be determined. `curve` are points to draw.
     """
 
     refusal: str = ""
@@ -163,6 +164,9 @@ class UslFit(msgspec.Struct, frozen=True, kw_only=True):
     peak_tps: float | None = None
     highest_fitted: float = 0.0
     curve: tuple[tuple[float, float], ...] = ()
+
+    def tps(self, level: float) -> float:
+        return self.lam * level / (1 + self.sigma * (level - 1) + self.kappa * level * (level - 1))
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):

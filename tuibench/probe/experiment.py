@@ -22,9 +22,7 @@ from msgspec.structs import replace
 from tuibench.demo.process import is_private_socket
 from tuibench.errors import RunError, UsageError
 from tuibench.metrics.diagnosis import (
-    FARTHEST_PEAK,
     QUEUE_OUTSIDE,
-    curve_points,
     diagnose,
     fit_usl_curve,
     is_client_limited,
@@ -312,22 +310,9 @@ def usl_of(progress: ProbeProgress) -> UslFit:
         return UslFit(refusal="the client was the bottleneck from the first level on")
     points = throughput_curve(points_of(steps))
     try:
-        found = fit_usl_curve(points)
+        return fit_usl_curve(points)
     except RunError as error:
         return UslFit(refusal=error.message)
-    highest, peak = points[-1].level, found.peak_level
-    if peak is not None and peak > FARTHEST_PEAK * highest:
-        peak = None
-    return UslFit(
-        lam=found.lam,
-        sigma=found.sigma,
-        kappa=found.kappa,
-        r2=found.r2,
-        peak_level=peak,
-        peak_tps=found.tps(peak) if peak is not None else None,
-        highest_fitted=highest,
-        curve=curve_points(found, max(highest, peak or 0.0)),
-    )
 
 
 def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.examples import PLAN
-from tuibench.metrics.diagnosis import usl_tps
 from tuibench.metrics.saturation import NEAR_PLATEAU
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
@@ -39,7 +38,8 @@ class Curve(NamedTuple):
     kappa: float = 0.0005
 
     def tps(self, threads: float) -> float:
-        return usl_tps(threads, self.lam, self.sigma, self.kappa)
+        others = threads - 1
+        return self.lam * threads / (1 + self.sigma * others + self.kappa * threads * others)
 
     def p95_ms(self, threads: float) -> float:
         return 1800 * threads / self.tps(threads)
