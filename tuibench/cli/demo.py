@@ -39,7 +39,7 @@ from tuibench.workload import library
 from tuibench.workload.compiler import known_options
 
 if TYPE_CHECKING:
-    from tuibench.scenes.scene import Scene, ScenePlayer
+    from tuibench.tui.scene import Scene, ScenePlayer
     from tuibench.tui.styled_app import DisplayOptions
 
 __all__ = ["CONTEXT", "demo"]
@@ -78,14 +78,14 @@ class SceneOptions:
             return None
         if not is_possible:
             raise UsageError("a scene needs a terminal, and has its own load", "leave out the other options")
-        from tuibench.scenes.scene import load_scene
+        from tuibench.tui.scene import load_scene
 
         scene = load_scene(self.scene)
         _check_catalogue(scene, self.scene)
         return scene
 
     def player(self, scene: "Scene | None") -> "ScenePlayer | None":
-        from tuibench.scenes.scene import ScenePlayer
+        from tuibench.tui.scene import ScenePlayer
 
         return ScenePlayer(scene, by_space=self.by_space, loop=self.loop) if scene is not None else None
 

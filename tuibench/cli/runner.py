@@ -50,8 +50,8 @@ from tuibench.service.registry import launch
 
 if TYPE_CHECKING:
     from tuibench.demo.server import PrivateServer
-    from tuibench.scenes.scene import ScenePlayer
     from tuibench.session.load_run import LoadRun
+    from tuibench.tui.scene import ScenePlayer
     from tuibench.tui.styled_app import DisplayOptions
 
 

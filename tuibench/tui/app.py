@@ -37,7 +37,6 @@ from tuibench.model.message import (
     Stop,
 )
 from tuibench.model.tick import Sample
-from tuibench.scenes.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui import steering, styled_app
 from tuibench.tui.actions import (
     ACTIONS,
@@ -51,6 +50,7 @@ from tuibench.tui.actions import (
 )
 from tuibench.tui.panels.bars import tab_line
 from tuibench.tui.picture import save_in_thread, with_shapes
+from tuibench.tui.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame, size_classes
 from tuibench.tui.screens.dialogs import StopDialog

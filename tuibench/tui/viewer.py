@@ -14,9 +14,9 @@ from typing import IO, TYPE_CHECKING
 
 from tuibench.model.message import REPLAY_REFUSAL, Command, CommandReply, Hello, SessionEnded
 from tuibench.model.tick import Sample
-from tuibench.scenes.scene import ScenePlayer
 from tuibench.service.client import SessionClient
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.scene import ScenePlayer
 from tuibench.tui.steering import UpdatesArrived, ViewerClient
 from tuibench.tui.styled_app import DisplayOptions
 from tuibench.tui.textual_internals import screen_rows

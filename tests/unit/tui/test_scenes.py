@@ -20,7 +20,7 @@ from tuibench.model.message import (
     StartProbe,
 )
 from tuibench.model.probe import ProbeState
-from tuibench.scenes.scene import (
+from tuibench.tui.scene import (
     REVEALED,
     PinEffects,
     Scene,

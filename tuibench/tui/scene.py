@@ -250,7 +250,7 @@ def _require(holds: bool, message: str) -> None:
 
 
 SUFFIX = ".toml"
-BUILT_IN = Path(__file__).resolve().parent
+BUILT_IN = Path(__file__).resolve().parent / "scenes"
 
 
 def available_scenes() -> dict[str, Path]:
