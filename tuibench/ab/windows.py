@@ -11,6 +11,7 @@ its own: what acts on the fsyncs at once may act on the throughput late.
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
@@ -135,34 +136,31 @@ class TrialWindows:
 
     def pairs(self, until_seconds: float) -> tuple[AbTestPair, ...]:
         """The completed cycles without disturbance."""
-        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))
-        over = cycles[: self.over(until_seconds)]
         unsettled = self._unsettled(until_seconds)
         return tuple(
             self._pair(*pair, unsettled)
-            for pair in over
-            if self.is_usable(*pair) and all(window.settled(unsettled) for window in pair)
+            for pair in self._usable(until_seconds)
+            if all(window.settled(unsettled) for window in pair)
         )
 
     def cost(self, value: str, until_seconds: float) -> OperationCost | None:
         """The cost of an operation under a value, in the cycles that count."""
-        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
-        windows = [
-            window for pair in cycles if self.is_usable(*pair) for window in pair if window.value == value
-        ]
-        unsettled = self._unsettled(until_seconds)
-        return window_cost(slot for window in windows for slot in window.settled(unsettled))
+        return window_cost(self._settled(value, until_seconds))
 
     def because(self, until_seconds: float) -> tuple[Comparison, ...]:
         """The wait classes that certainly differ between the values, in the cycles that count."""
-        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
-        windows = [window for pair in cycles if self.is_usable(*pair) for window in pair]
+        return time_changes(*(self._settled(value, until_seconds) for value in (self.trial.a, self.trial.b)))
+
+    def _usable(self, until_seconds: float) -> list[tuple[TrialWindow, TrialWindow]]:
+        """The windows of each completed cycle, if both can be used."""
+        cycles = zip(self.all[0::2], self.all[1::2], strict=True)
+        return [pair for pair in islice(cycles, self.over(until_seconds)) if self.is_usable(*pair)]
+
+    def _settled(self, value: str, until_seconds: float) -> list[Tick]:
+        """The slots under a value that count."""
         unsettled = self._unsettled(until_seconds)
-        sides = (
-            [slot for window in windows if window.value == value for slot in window.settled(unsettled)]
-            for value in (self.trial.a, self.trial.b)
-        )
-        return time_changes(*sides)
+        windows = [window for pair in self._usable(until_seconds) for window in pair if window.value == value]
+        return [slot for window in windows for slot in window.settled(unsettled)]
 
     def left_out(self, until_seconds: float) -> int:
         """The number of completed cycles that were excluded."""

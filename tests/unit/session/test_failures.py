@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, cast
 
@@ -103,50 +104,30 @@ class Seen:
         assert self.recorded.session == "s1"
 
 
-def break_observe(run: LoadRun) -> None:
-    run.watcher.sampler.observe = AsyncBroken()  # type: ignore[method-assign]
+def break_step(run: LoadRun, step: str, broken: Callable[[], Broken] = AsyncBroken) -> None:
+    *owners, name = step.split(".")
+    setattr(reduce(getattr, owners, run), name, broken())
 
 
-def break_tick(run: LoadRun) -> None:
-    run.load.tick = AsyncBroken()  # type: ignore[method-assign]
-
-
-def break_begin(run: LoadRun) -> None:
-    run.watcher.sampler.begin = AsyncBroken()  # type: ignore[method-assign]
-
-
-def break_opening(run: LoadRun) -> None:
-    run.load.open = AsyncBroken()  # type: ignore[method-assign]
-
-
-def break_effects(run: LoadRun) -> None:
-    run.effect_tracker.tick = Broken()  # type: ignore[method-assign]
+BROKEN = {
+    "watcher.sampler.observe": AsyncBroken,
+    "load.tick": AsyncBroken,
+    "watcher.sampler.begin": AsyncBroken,
+    "load.open": AsyncBroken,
+    "effect_tracker.tick": Broken,
+    "plan_runner._due": Broken,
+    "load.fleet.finished": AsyncBroken,
+}
 
 
 def break_listener(run: LoadRun) -> None:
     run.watcher.bus.listeners.append(Broken(after=3))
 
 
-def break_plan(run: LoadRun) -> None:
-    run.plan_runner._due = Broken()  # type: ignore[method-assign]
-
-
-def break_work(run: LoadRun) -> None:
-    run.load.fleet.finished = AsyncBroken()  # type: ignore[method-assign]
-
-
 @pytest.mark.parametrize(
     "prepare",
-    [
-        break_observe,
-        break_tick,
-        break_begin,
-        break_opening,
-        break_effects,
-        break_listener,
-        break_plan,
-        break_work,
-    ],
+    [*(partial(break_step, step=step, broken=broken) for step, broken in BROKEN.items()), break_listener],
+    ids=[*BROKEN, "listener"],
 )
 def test_an_error_of_our_own_makes_a_run_that_failed(
     tmp_path: Path, tuibench_home: Path, prepare: Callable[[LoadRun], None]
@@ -191,14 +172,6 @@ def test_an_error_in_the_task_of_the_activity_ends_the_run_as_failed(tmp_path: P
 
 
 # Steps of the end
-
-
-def break_step(run: LoadRun, step: str) -> None:
-    owner, _, name = step.rpartition(".")
-    part: Any = run
-    for each in owner.split("."):
-        part = getattr(part, each)
-    setattr(part, name, AsyncBroken())
 
 
 @pytest.mark.parametrize(
@@ -317,12 +290,8 @@ def fail_to_open(
     return runs[0]
 
 
-def break_record(run: LoadRun) -> None:
-    run.watcher.start_recording = refuse  # type: ignore[method-assign]
-
-
 def test_a_run_without_a_record_leaves_nothing(tmp_path: Path) -> None:
-    run = fail_to_open(tmp_path, break_record)
+    run = fail_to_open(tmp_path, lambda run: setattr(run.watcher, "start_recording", refuse))
     assert cast(PlayedFleet, run.watcher.fleet).told == ["kill"]
     assert cast(PlayedSettings, run.watcher.settings).done == ["restore", "close"]
     assert not (tmp_path / "record").exists()
