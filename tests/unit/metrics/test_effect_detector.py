@@ -6,8 +6,7 @@ import random
 import pytest
 
 from tests.ticks import measured_tick
-from tests.unit.metrics.noise import ar1
-from tests.unit.metrics.noises import NOISES, drift
+from tests.unit.metrics.noises import NOISES, ar1, drift
 from tests.unit.metrics.planted import Outcome, Planted, outcomes
 from tuibench.metrics.attribution import Onset, attribute, onset
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector

@@ -11,8 +11,7 @@ from tests.tables import for_each
 from tests.ticks import measured_tick
 from tests.tui.support.script import FLUSH, PRESETS, SYNC
 from tests.unit.metrics import simulated
-from tests.unit.metrics.noise import LEVEL, ar1, slots, with_latencies
-from tests.unit.metrics.noises import NOISES
+from tests.unit.metrics.noises import LEVEL, NOISES, ar1, slots, with_latencies
 from tests.unit.metrics.simulated import share
 from tuibench.metrics.attribution import attribute, logarithms, movement, swing
 from tuibench.metrics.effect_detection import compare_windows, window_figures

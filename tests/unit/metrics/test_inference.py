@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from tests import sweeps
 from tests.unit.metrics import simulated
-from tests.unit.metrics.noise import LEVEL, ar1
-from tests.unit.metrics.noises import white
+from tests.unit.metrics.noises import LEVEL, ar1, white
 from tests.unit.metrics.simulated import share
 from tuibench.metrics.figures import FIGURES, MAIN_FIGURES
 from tuibench.metrics.inference import (

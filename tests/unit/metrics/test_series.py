@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.examples import load_part, sample
 from tests.ticks import host_tick, joined, server_tick
-from tests.unit.metrics.noise import ar1
+from tests.unit.metrics.noises import ar1
 from tuibench.metrics.costs import (
     CostLedger,
     change_parts,

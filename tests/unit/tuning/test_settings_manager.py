@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from tests.unit.tuning.fakes import DURABLE, INFO, FakeClock, FakeConnection, FakeServer, journal_in
-from tests.unit.tuning.managers import UNSAFE, opened, outcomes
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
@@ -28,7 +27,20 @@ from tuibench.tuning.changer import (
 )
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.journal import Journal
-from tuibench.tuning.restore import RestoreOutcome, restore_settings
+from tuibench.tuning.restore import RestoreOutcome, RestoreResult, restore_settings
+
+UNSAFE = {"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0", "innodb_flush_log_at_timeout": "1"}
+
+
+async def opened(server: FakeServer, folder: Path, **options: object) -> SettingsManager:
+    tuner = SettingsManager(server.connect, journal_in(folder), INFO, clock=FakeClock(), **options)  # type: ignore[arg-type]
+    await tuner.open()
+    return tuner
+
+
+def outcomes(restored: list[RestoreResult]) -> dict[str, RestoreOutcome]:
+    return {one.setting: one.outcome for one in restored}
+
 
 # Changing settings on a scripted server: the order of things, whose a value is, and refusals.
 
