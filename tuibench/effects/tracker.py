@@ -85,8 +85,8 @@ class SteadinessLog:
             self._transactions.append(slot.sums["completed"])
             if len(self) >= self._most:
                 # Merge each pair of samples.
-                self._seconds = array("d", _sums_of_pairs(self._seconds))
-                self._transactions = array("d", _sums_of_pairs(self._transactions))
+                for series in (self._seconds, self._transactions):
+                    series[:] = array("d", _sums_of_pairs(series))
         self._is_partial = False
 
     def result(self, stalls: Sequence[Stall]) -> Steadiness | None:

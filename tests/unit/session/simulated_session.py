@@ -18,7 +18,8 @@ from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.summary import Summary
-from tuibench.session import events, load, load_run
+from tuibench.session import load, load_run
+from tuibench.session import run as session_run
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
 from tuibench.session.sampling import Sampler, TickObservation
@@ -176,7 +177,7 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
         mock.patch.object(load, "Fleet", return_value=PlayedFleet(clock, play)),
         mock.patch.object(Settings, "open", open_settings),
         mock.patch.object(Sampler, "of", return_value=PlayedSampler()),
-        mock.patch.object(events, "read_environment", no_environment),
+        mock.patch.object(session_run, "read_environment", no_environment),
     ):
         yield
 

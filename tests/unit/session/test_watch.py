@@ -33,7 +33,7 @@ from tuibench.observe.status import StatusSampler
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import EVENTS, PLAN, SAMPLES, SUMMARY
 from tuibench.report.text import csv_text, sysbench_text
-from tuibench.session import events
+from tuibench.session import run as session_run
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module
 from tuibench.session.run import SERVER_ENDED, Watcher, WatchRun
@@ -64,7 +64,7 @@ def server(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     monkeypatch.setattr(
         sampler_module, "StatusSampler", partial(StatusSampler, log_in=scripted.status.log_in)
     )
-    monkeypatch.setattr(events, "read_environment", mock.AsyncMock(return_value=None))
+    monkeypatch.setattr(session_run, "read_environment", mock.AsyncMock(return_value=None))
     monkeypatch.setattr(Guardian, "ensure_alive", mock.AsyncMock(return_value=False))
     return scripted
 
