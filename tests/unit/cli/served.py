@@ -53,7 +53,7 @@ def serving(
 ) -> Iterator[list[Served]]:
     """Sessions of these names, until the context ends."""
     monkeypatch.setattr(service_module, "_send_to_launcher", lambda message: None)
-    monkeypatch.setattr(SessionService, "_handle_signals", lambda service: None)
+    monkeypatch.setattr(service_module, "STOPPING_SIGNALS", ())
     all_served = [Served(home, name, grace_seconds) for name in names]
     for served in all_served:
         served.start()
