@@ -6,12 +6,17 @@ import pytest
 
 HERE = Path(__file__).parent
 LONG = (
-    "hostile/test_files", "hostile/test_records", "load/test_connection_load", "load/test_fleet",
-    "load/test_native_engine", "load/test_pacing", "metrics/test_ab_tests", "metrics/test_effects",
-    "session/test_probe", "session/test_probe_runs", "tuning/test_unconfirmed_changes", "cli/test_output",
-    "cli/test_web", "workload/test_distributions", "workload/test_tpcc",
+    "cli/test_cluster", "cli/test_output", "cli/test_published_command_lines", "cli/test_web",
+    "flame/test_flame", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
+    "load/test_connection_load", "load/test_fleet", "load/test_native_engine", "load/test_pacing",
+    "load/test_password", "load/test_recorder", "load/test_workers", "metrics/test_ab_tests",
+    "metrics/test_control", "metrics/test_effect_detector", "metrics/test_effects",
+    "metrics/test_inference", "mysql/test_questions", "mysql/test_tls", "session/test_probe",
+    "session/test_probe_runs", "test_setup_script", "tuning/test_chaos", "tuning/test_guardian",
+    "tuning/test_unconfirmed_changes", "waits/test_waits", "workload/test_distributions",
+    "workload/test_tpcc",
 )  # fmt: skip
-"""Modules of random inputs, simulations and processes that take half of the processor time of all."""
+"""Modules of random inputs, simulations and processes that take most of the processor time of all."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
