@@ -57,6 +57,35 @@ for name in ("default uniform gaussian special pareto zipfian unique string"):gm
 end
 sb_rand, sb_rand_uniform, sb_rand_gaussian = drawn.default, drawn.uniform, drawn.gaussian
 sb_rand_special, sb_rand_uniq, sb_rand_str = drawn.special, drawn.unique, drawn.string
+local function known() return setmetatable({}, { __mode = "k" }) end
+local texts, bound, whole, values = known(), known(), known(), known()
+local types, traced = sysbench.sql.type
+local function trace(statements, parameters)
+    local bind_create, bind_param, set = statements.bind_create, statements.bind_param, parameters.set
+    function statements:bind_create(kind, ...)
+        local made = bind_create(self, kind, ...)
+        whole[made] = kind <= types.BIGINT
+        return made
+    end
+    function statements:bind_param(...)
+        bound[self] = { count = select("#", ...), ... }
+        return bind_param(self, ...)
+    end
+    function parameters:set(value)
+        values[self] = whole[self] and value and (math.modf(value == true and 1 or tonumber(value))) or value
+        return set(self, value)
+    end
+    function parameters:set_rand_str(pattern) return self:set(drawn.string(pattern)) end
+    function statements:execute()
+        local given, of = {}, bound[self] or { count = 0 }
+        for place = 1, of.count do
+            local value = values[of[place]]
+            given[place] = type(value):sub(1, 3) .. flat(value)
+        end
+        tell("E", flat(texts[self]), unpack(given))
+        return traced(self)
+    end
+end
 local send
 local function watch(methods)
     local query, query_row, prepare = methods.query, methods.query_row, methods.prepare
@@ -69,25 +98,11 @@ local function watch(methods)
     end
     function methods:prepare(text)
         local statement = prepare(self, text)
+        texts[statement] = text
         local class = getmetatable(statement).__index
-        if not class.traced then
-            class.traced = class.execute
-            local create = class.bind_create
-            function class:bind_create(...)
-                local made = create(self, ...)
-                local of = getmetatable(made).__index
-                of.set_rand_str = function(it, pattern) it.value = drawn.string(pattern) end
-                return made
-            end
-            function class:execute()
-                local values = {}
-                for place = 1, self.count do
-                    local value = self.parameters[place].value
-                    values[place] = type(value):sub(1, 3) .. flat(value)
-                end
-                tell("E", flat(self.query), unpack(values))
-                return self:traced()
-            end
+        if not traced then
+            traced = class.execute
+            trace(class, getmetatable(statement:bind_create(types.INT)).__index)
         end
         return statement
     end

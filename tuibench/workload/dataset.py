@@ -208,6 +208,7 @@ DATA_SETS = {
     "smallbank": ("workload.benchmarks", "SmallBank"),
     "ibench": ("workload.benchmarks", "InsertBenchmark"),
     "none": ("workload.sbtest", "NoTables"),
+    "script": ("workload.script", "ScriptTables"),
 }
 """Module and class of each data set, which is imported when it is needed."""
 

@@ -24,6 +24,7 @@ from tuibench.workload.options import (
     parse_option_value,
 )
 from tuibench.workload.program import Program, Script
+from tuibench.workload.sbtest import NoTables
 
 SUFFIX = ".lua"
 EVENT = "event"
@@ -44,6 +45,24 @@ OPTION_TYPES: dict[str, OptionType] = {
     "list": "text",
     "string": "text",
 }
+
+
+SIZES = ("tables", "table_size", "scale", "oltp_tables_count", "oltp_table_size")
+"""Options by which most scripts make their tables larger."""
+
+
+class ScriptTables(NoTables, frozen=True, kw_only=True):
+    """The tables of a script, which it makes itself. `sizes` are the options that say how large."""
+
+    sizes: dict[str, OptionValue]
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, OptionValue]) -> "ScriptTables":
+        return cls(sizes={name: values[name] for name in SIZES if name in values})
+
+    def describe(self) -> str:
+        sizes = ", ".join(f"{name.replace('_', '-')}={value}" for name, value in self.sizes.items())
+        return f"the script's tables ({sizes})" if sizes else "the script's tables"
 
 
 class Declared(NamedTuple):
@@ -201,7 +220,7 @@ def profile(script: Script) -> Profile:
     return Profile(
         name=Path(script.path).stem,
         summary=f"the script {script.path}",
-        data_set="none",
+        data_set="script",
         defaults=shared,
         options={
             **{name: option for name, option in known.items() if name not in shared},

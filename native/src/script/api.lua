@@ -1,39 +1,32 @@
 -- The script API of sysbench 1.0, as a script of one connection sees it.
 --
--- Everything runs in one coroutine. What needs the server is a request: the coroutine yields it to the engine, and is
--- resumed with the answer. So a thread of the engine runs many scripts, and none of them blocks another.
+-- Everything runs in one coroutine. A function of `native` that needs the server suspends it: the engine takes the step
+-- from the board, and resumes the coroutine with the answer. So a thread of the engine runs many scripts, and none of
+-- them blocks another.
 --
---   yield(QUERY, sql)                    -> true, fields, rows | false: native.failure() is why
---   yield(PREPARE, sql)                  -> true, slot | false
---   yield(EXECUTE, slot, values, count)  -> true, fields, rows | false
---   yield(CLOSE, slot), yield(SLEEP, microseconds), yield(RECONNECT)
---   yield(READY, verdict, code, message)      between two events -> whether there is another one
+--   query(sql), execute(statement), send_rows()  -> the result | false: native.failure() is why
+--   prepare(sql)                          -> a slot | false
+--   sleep(microseconds), reconnect()
+--   judge(verdict, code, message)         between two events -> whether there is another one
 --
 -- `native` has the functions written in Rust, `config` the options of the run.
 
 local native, config = ...
-local collect = collectgarbage
-local READY, QUERY, PREPARE, EXECUTE, CLOSE, SLEEP, DESCRIBE, RECONNECT = 0, 1, 2, 3, 4, 5, 6, 7
+local query, prepare, execute, judge = native.query, native.prepare, native.execute, native.judge
+local add_row, send_rows = native.add_row, native.send_rows
 
 local error, pcall, type, tostring, tonumber, select = error, pcall, type, tostring, tonumber, select
 local pairs, ipairs, setmetatable, unpack, next = pairs, ipairs, setmetatable, unpack, next
+local collect = collectgarbage
 local format, floor, concat = string.format, math.floor, table.concat
 local resume, wrap, create, status, yield =
     coroutine.resume, coroutine.wrap, coroutine.create, coroutine.status, coroutine.yield
 
 jit.off()
 
--- Coroutines of the script: a request of theirs goes through them to the engine.
+-- Coroutines of the script: a suspension that is the engine's goes through them.
 
-local REQUEST = {}
-local depth = 0
-
-local function ask(...)
-    if depth > 0 then
-        return yield(REQUEST, ...)
-    end
-    return yield(...)
-end
+local REQUEST = native.request
 
 local NO_MEMORY = "not enough memory"
 
@@ -59,19 +52,13 @@ function xpcall(...)
 end
 
 local function relayed(co, ok, first, ...)
-    depth = depth - 1
     if not ok or first ~= REQUEST then
         return caught(ok, first, ...)
     end
-    local function again(...)
-        depth = depth + 1
-        return relayed(co, resume(co, ...))
-    end
-    return again(ask(...))
+    return relayed(co, resume(co, yield(REQUEST)))
 end
 
 function coroutine.resume(co, ...)
-    depth = depth + 1
     return relayed(co, resume(co, ...))
 end
 
@@ -122,12 +109,15 @@ mysql_table_engine, myisam_max_rows = "innodb", 1000000
 
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
 local TYPE = sysbench.sql.type
-local BIGINT, DOUBLE = TYPE.BIGINT, TYPE.DOUBLE
 
-local function raise(connection, query)
+-- The connection in use, as long as the script holds it.
+local connected = setmetatable({}, { __mode = "v" })
+
+local function raise(sql)
+    local connection = connected[1] or {}
     local code, state, message, is_ignorable = native.failure()
     local description =
-        { connection = connection, query = query, sql_errno = code, sql_state = state, sql_errmsg = message }
+        { connection = connection, query = sql, sql_errno = code, sql_state = state, sql_errmsg = message }
     connection.error, connection.sql_errno = is_ignorable and 1 or 2, code
     connection.sql_state, connection.sql_errmsg = state, message
     local hook = sysbench.hooks.sql_error_ignorable
@@ -137,81 +127,44 @@ local function raise(connection, query)
     end
     local text = format("SQL error, errno = %d, state = '%s': %s", code, state, message)
     last_sql_error = { text = text, code = code, message = message }
-    error(text, 4)
+    error(text, 3)
 end
 
 -- Results: as in sysbench, a connection has one, which each statement replaces.
 
-local result_methods = {}
-local result_class = { __index = result_methods, __tostring = function() return "<sql_result>" end }
-
-function result_methods:fetch_row()
-    return native.fetch_row()
-end
-
-function result_methods:free() end
-
--- `of` is a connection, or a statement, which has its text itself.
-local function answered(of, query, ok, fields, rows)
-    local result = of.result
-    if not ok then
-        raise(result.connection, query or of.query)
-    end
-    result.nfields, result.nrows = fields, rows
-    return result
-end
+local result_methods = { fetch_row = native.fetch_row, free = function() end }
+local result_class = {
+    __index = function(_, name)
+        if name == "nrows" then
+            return (native.shape())
+        elseif name == "nfields" then
+            return select(2, native.shape())
+        elseif name == "connection" then
+            return connected[1]
+        end
+        return result_methods[name]
+    end,
+    __tostring = function() return "<sql_result>" end,
+}
 
 -- Parameters and prepared statements
 
-local parameter_methods = {}
-local parameter_class = { __index = parameter_methods, __tostring = function() return "<sql_param>" end }
+-- The bytes of a date or a time, as a text.
+local MOST_OF_A_TIME = 64
 
-function parameter_methods:set(value)
-    local kind, given = self.type, type(value)
-    if given == "cdata" then
-        value = tonumber(value)
-        given = type(value)
-    end
-    if given == "nil" then
-        self.value = nil
-    elseif kind <= BIGINT then
-        if given == "boolean" then
-            value = value and 1 or 0
-        elseif given ~= "number" then
-            error(format("cannot convert '%s' to 'int64_t'", given), 2)
-        end
-        self.value = value < 0 and -floor(-value) or floor(value)
-    elseif kind <= DOUBLE then
-        if given ~= "number" then
-            error(format("cannot convert '%s' to 'double'", given), 2)
-        end
-        self.value = value
-    else
-        if given ~= "string" then
-            error(format("a parameter of this type needs a string, not a %s", given), 2)
-        end
-        if self.max_len and #value > self.max_len then
-            value = value:sub(1, self.max_len)
-        end
-        self.value = value
-    end
-end
+local statement_methods = { bind_param = native.bind_param, close = native.close }
 
--- Draws into a buffer of its own: a string of Lua would be garbage after each statement.
-function parameter_methods:set_rand_str(pattern)
-    if self.max_len and #pattern > self.max_len then
-        pattern = pattern:sub(1, self.max_len)
-    end
-    self.drawn = native.draw_text(pattern, self.drawn)
-    self.value = self.drawn
-end
-
--- The slots of open statements, and the statements, as long as the script holds them.
-local open, held = {}, setmetatable({}, { __mode = "v" })
-local opened, most_open = 0, 64
-
-local statement_methods = {}
-local statement_class = { __index = statement_methods, __tostring = function() return "<sql_statement>" end }
+native.keep(0, {
+    __index = { set = native.set, set_rand_str = native.set_rand_str },
+    __tostring = function() return "<sql_param>" end,
+})
+native.keep(1, {
+    __index = statement_methods,
+    __gc = native.close,
+    __tostring = function() return "<sql_statement>" end,
+})
+native.keep(2, setmetatable({}, result_class))
+native.keep(3, tonumber)
 
 function statement_methods:bind_create(kind, max_len)
     if type(kind) ~= "number" or kind <= TYPE.NONE or kind > TYPE.VARCHAR then
@@ -220,46 +173,11 @@ function statement_methods:bind_create(kind, max_len)
     if (kind == TYPE.CHAR or kind == TYPE.VARCHAR) and type(max_len) ~= "number" then
         error("a parameter of the type CHAR or VARCHAR needs its length", 2)
     end
-    return setmetatable({ type = kind, max_len = max_len }, parameter_class)
-end
-
-function statement_methods:bind_param(...)
-    self.parameters = { ... }
-    self.count = select("#", ...)
-    self.values = {}
+    return native.parameter(kind, max_len or MOST_OF_A_TIME)
 end
 
 function statement_methods:execute()
-    local values, parameters, count = self.values, self.parameters, self.count
-    for place = 1, count do
-        values[place] = parameters[place].value
-    end
-    local slot = self.slot or error("this statement is closed", 2)
-    if depth > 0 then
-        return answered(self, nil, yield(REQUEST, EXECUTE, slot, values, count))
-    end
-    return answered(self, nil, yield(EXECUTE, slot, values, count))
-end
-
-function statement_methods:close()
-    if self.slot then
-        ask(CLOSE, self.slot)
-        open[self.slot], self.slot = nil, nil
-        opened = opened - 1
-    end
-end
-
--- Statements that the script holds no more are closed when there are many.
-local function close_unheld()
-    collect()
-    for slot in pairs(open) do
-        if not held[slot] then
-            open[slot] = nil
-            opened = opened - 1
-            ask(CLOSE, slot)
-        end
-    end
-    most_open = 2 * opened + 64
+    return execute(self) or raise(native.text(self))
 end
 
 -- Connections
@@ -267,12 +185,12 @@ end
 local connection_methods = {}
 local connection_class = { __index = connection_methods, __tostring = function() return "<sql_connection>" end }
 
-function connection_methods:query(query)
-    return answered(self, query, ask(QUERY, query))
+function connection_methods:query(sql)
+    return query(sql) or raise(sql)
 end
 
-function connection_methods:query_row(query)
-    local result = answered(self, query, ask(QUERY, query))
+function connection_methods:query_row(sql)
+    local result = query(sql) or raise(sql)
     local row = result:fetch_row()
     if row then
         return unpack(row, 1, result.nfields)
@@ -280,22 +198,8 @@ function connection_methods:query_row(query)
     return nil
 end
 
-local function prepared(connection, query, ok, slot)
-    if not ok then
-        raise(connection, query)
-    end
-    open[slot], opened = true, opened + 1
-    held[slot] = setmetatable(
-        { result = connection.result, query = query, slot = slot, count = 0, values = {}, parameters = {} },
-        statement_class)
-    return held[slot]
-end
-
-function connection_methods:prepare(query)
-    if opened >= most_open then
-        close_unheld()
-    end
-    return prepared(self, query, ask(PREPARE, query))
+function connection_methods:prepare(sql)
+    return native.statement(prepare(sql) or raise(sql))
 end
 
 function connection_methods:check_error(result)
@@ -311,9 +215,6 @@ local closed_class = {
     end,
 }
 
--- The connection in use, as long as the script holds it.
-local connected = setmetatable({}, { __mode = "v" })
-
 function connection_methods:disconnect()
     if connected[1] == self then
         connected[1] = nil
@@ -322,43 +223,33 @@ function connection_methods:disconnect()
 end
 
 function connection_methods:reconnect()
-    ask(RECONNECT)
+    native.reconnect()
     return true
 end
 
--- Rows are collected into statements of about this many bytes, as sysbench does.
-local BULK_BYTES = 512 * 1024
+-- Rows are collected into statements, as sysbench does.
 
-local function flush(connection)
-    local bulk = connection.bulk
-    if bulk.rows > 0 then
-        local query = concat(bulk.parts)
-        bulk.parts, bulk.bytes, bulk.rows = { bulk.head }, #bulk.head, 0
-        answered(connection, query, ask(QUERY, query))
-    end
+local head
+
+local function flush()
+    return send_rows() or raise(head)
 end
 
-function connection_methods:bulk_insert_init(head)
-    self.bulk = { head = head, parts = { head }, bytes = #head, rows = 0 }
+function connection_methods:bulk_insert_init(text)
+    head = text
+    native.begin_rows(text)
 end
 
 function connection_methods:bulk_insert_next(row)
-    local bulk = self.bulk or error("bulk_insert_next() needs bulk_insert_init() first", 2)
-    if bulk.rows > 0 and bulk.bytes + #row + 1 >= BULK_BYTES then
-        flush(self)
+    if not add_row(row) then
+        flush()
+        add_row(row)
     end
-    local parts = bulk.parts
-    parts[#parts + 1] = bulk.rows > 0 and "," or ""
-    parts[#parts + 1] = row
-    bulk.bytes = bulk.bytes + #row + (bulk.rows > 0 and 1 or 0)
-    bulk.rows = bulk.rows + 1
 end
 
 function connection_methods:bulk_insert_done()
-    if self.bulk then
-        flush(self)
-        self.bulk = nil
-    end
+    flush()
+    native.begin_rows("")
 end
 
 local driver_methods = {}
@@ -379,11 +270,10 @@ function driver_methods:connect()
         error("a script has one connection for each thread: a second connect() is not supported", 2)
     end
     if has_connected then
-        ask(RECONNECT)
+        native.reconnect()
     end
     has_connected = true
     local connection = setmetatable({ error = 0, sql_errno = 0 }, connection_class)
-    connection.result = setmetatable({ connection = connection, nfields = 0, nrows = 0 }, result_class)
     connected[1] = connection
     return connection
 end
@@ -455,17 +345,26 @@ function old.prepare(query)
 end
 
 -- Binds the values in a table, which is read at each execution.
+local bound = setmetatable({}, { __mode = "k" })
+
 function old.bind_param(statement, values)
-    statement.parameters, statement.count = {}, #values
-    statement.values = {}
-    for place = 1, #values do
-        statement.parameters[place] = setmetatable({}, { __index = function() return values[place] end })
-    end
+    bound[statement] = { values = values, count = #values }
 end
 
 function old.bind_result() end
 
 function old.execute(statement)
+    local parameters, count = {}, bound[statement] and bound[statement].count or 0
+    for place = 1, count do
+        local value = bound[statement].values[place]
+        local is_whole = type(value) ~= "number" or value == floor(value)
+        local kind = type(value) == "string" and TYPE.VARCHAR or is_whole and TYPE.BIGINT or TYPE.DOUBLE
+        parameters[place] = native.parameter(kind, kind == TYPE.VARCHAR and #value or 0)
+        parameters[place]:set(value)
+    end
+    if count > 0 then
+        statement:bind_param(unpack(parameters, 1, count))
+    end
     return statement:execute()
 end
 
@@ -667,8 +566,8 @@ end
 
 -- The functions of C that scripts use to wait, and sysbench's counters; any other one needs the real library.
 local functions = {
-    usleep = function(microseconds) ask(SLEEP, microseconds) return 0 end,
-    sleep = function(seconds) ask(SLEEP, seconds * 1e6) return 0 end,
+    usleep = function(microseconds) native.sleep(microseconds) return 0 end,
+    sleep = function(seconds) native.sleep(seconds * 1e6) return 0 end,
     sb_counter_inc = function(_, counter) if counter == SB_CNT_ERROR then native.count_error() end end,
     SB_CNT_OTHER = 0, SB_CNT_READ = 1, SB_CNT_WRITE = 2, SB_CNT_EVENT = 3, SB_CNT_ERROR = SB_CNT_ERROR,
     SB_CNT_RECONNECT = 5,
@@ -701,7 +600,7 @@ if not config.allows_io then
         if not seconds then
             error("os.execute() needs --allow-script-io", 2)
         end
-        ask(SLEEP, tonumber(seconds) * 1e6)
+        native.sleep(tonumber(seconds) * 1e6)
         return 0
     end
     io = {}
@@ -747,7 +646,7 @@ else
     function os.execute(command)
         local seconds = type(command) == "string" and command:match("^%s*sleep%s+([%d.]+)%s*$")
         if seconds then
-            ask(SLEEP, tonumber(seconds) * 1e6)
+            native.sleep(tonumber(seconds) * 1e6)
             return 0
         end
         return run(command)
@@ -863,59 +762,59 @@ return function()
         native.compile(config.text, "@" .. config.path)()
     end)
     if not ok then
-        return yield(READY, judged(false, problem))
+        return judge(judged(false, problem))
     end
     if config.entry == "describe" then
-        return yield(DESCRIBE, describe())
+        return yield(describe())
     end
     ok, problem = pcall(read_options)
     if not ok then
-        return yield(READY, "fault", 0, tostring(problem))
+        return judge("fault", 0, tostring(problem))
     end
     if config.entry == "command" then
         local body = command_of(config.command)
         if type(body) ~= "function" then
-            return yield(READY, "fault", 0, "the script has no command '" .. config.command .. "'")
+            return judge("fault", 0, "the script has no command '" .. config.command .. "'")
         end
-        yield(READY, "begun")
+        judge("begun")
         local verdict, code, message = judged(pcall(body))
         if verdict == "restart" then
             verdict = "failed"
         end
-        yield(READY, verdict == "done" and "over" or verdict, code, message)
-        return yield(READY, "done")
+        judge(verdict == "done" and "over" or verdict, code, message)
+        return judge("done")
     end
     if config.entry == "report" then
-        local name, stat = yield(READY, "begun")
+        local name, stat = judge("begun")
         while name do
-            name, stat = yield(READY, judged(pcall(sysbench.hooks[name], stat)))
+            name, stat = judge(judged(pcall(sysbench.hooks[name], stat)))
         end
         if is_array_open then
             native.write("\n]\n")
         end
-        return yield(READY, "done")
+        return judge("done")
     end
     if type(event) ~= "function" then
-        return yield(READY, "fault", 0, "the script has no function event()")
+        return judge("fault", 0, "the script has no function event()")
     end
     if type(thread_init) == "function" then
         ok, problem = pcall(thread_init, config.tid)
         if not ok then
-            return yield(READY, judged(false, problem))
+            return judge(judged(false, problem))
         end
     end
-    local has_event = yield(READY, "begun")
+    local has_event = judge("begun")
     while has_event do
         local fine, result = pcall(event, config.tid)
         if fine then
-            has_event = yield(READY, result and "over" or "done")
+            has_event = judge(result and "over" or "done")
         else
-            has_event = yield(READY, judged(false, result))
+            has_event = judge(judged(false, result))
         end
     end
     if type(thread_done) == "function" then
         ok, problem = pcall(thread_done, config.tid)
-        return yield(READY, judged(ok, problem))
+        return judge(judged(ok, problem))
     end
-    return yield(READY, "done")
+    return judge("done")
 end

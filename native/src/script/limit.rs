@@ -162,9 +162,10 @@ impl Limit {
     pub fn limiting<T>(&mut self, run: impl FnOnce() -> T) -> T {
         // SAFETY: the script runs on this thread only.
         let watched = unsafe { &(*self.0).watched };
-        watched.turns.fetch_add(1, Ordering::AcqRel);
+        let turn = watched.turns.load(Ordering::Relaxed) + 1;
+        watched.turns.store(turn, Ordering::Release);
         let done = run();
-        let turn = watched.turns.fetch_add(1, Ordering::AcqRel);
+        watched.turns.store(turn + 1, Ordering::Release);
         // SAFETY: the hook does not run; it is removed while the watching thread sets none.
         unsafe {
             if (*self.0).hooked_turn == turn {

@@ -1,14 +1,16 @@
 //! sysbench's Lua scripts: a Lua state for each connection, whose statements the engine sends.
 //!
-//! `api.lua` is the script API of sysbench 1.0. It needs nothing of Rust but random numbers, files and rows; whatever
-//! needs the server is a request that the coroutine yields ([`LuaScript::resume`]). What happens for each statement uses
-//! the C API of Lua itself, the rest mlua.
+//! `api.lua` is the script API of sysbench 1.0. A function that needs the server suspends the coroutine, whose step the
+//! engine carries out ([`LuaScript::resume`]). What happens for each statement is written in Rust with the C API of Lua
+//! itself, the rest in Lua and with mlua.
 
 // mlua needs a newer Rust than the rest of the engine.
 #![allow(clippy::incompatible_msrv)]
 // Nearly every line of the functions that Lua calls is a call of its C API.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+mod board;
+mod functions;
 mod limit;
 mod names;
 mod random;

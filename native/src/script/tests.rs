@@ -189,11 +189,10 @@ fn a_connection_has_one_result_and_a_parameter_one_text() {
             text:set('a string')
             cut:set(nil)
             st:execute()
-            text.value = select(2, pcall(dofile, 'nosuch'))
-            text.drawn = text.value
-            cut:set_rand_str('##')
-            text:set_rand_str('x')
-            cut.value = {}
+            for _, wrong in ipairs({select(2, pcall(dofile, 'nosuch')), st, {}}) do
+                assert(not pcall(text.set, wrong, 'x') and not pcall(st.execute, wrong))
+                assert(not pcall(st.bind_param, st, text, wrong))
+            end
             st:execute()
         end",
     );
@@ -208,10 +207,47 @@ fn a_connection_has_one_result_and_a_parameter_one_text() {
     }
     match step {
         Step::Verdict(Verdict::Fault(message)) => {
-            assert!(message.contains("a value of a statement"), "{message}")
+            assert!(message.contains("2 placeholders, and 0 bound"), "{message}")
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn parameters_have_the_types_of_their_columns() {
+    let mut run = Running::new(
+        "function thread_init()
+            local types = sysbench.sql.type
+            st = sysbench.sql.driver():connect():prepare('INSERT INTO t VALUES (?, ?, ?, ?)')
+            whole, real = st:bind_create(types.BIGINT), st:bind_create(types.DOUBLE)
+            date, text = st:bind_create(types.DATE), st:bind_create(types.CHAR, 2)
+            st:bind_param(whole, real, date, text)
+        end
+        function event()
+            whole:set(-7.9) real:set(0.5) date:set('2024-02-29') text:set('abc')
+            st:execute()
+            whole:set(9007199254740993ULL) real:set(nil) text:set_rand_str('@')
+            st:execute()
+            for parameter, value in pairs({[whole] = 'x', [real] = true, [date] = 5}) do
+                assert(not pcall(parameter.set, parameter, value))
+            end
+            assert(not pcall(whole.set_rand_str, whole, '#'))
+            whole:set(true)
+            st:execute()
+        end",
+    );
+    run.resume(Answer::Start);
+    run.ok(4 << 32 | 7);
+    run.resume(Answer::Event);
+    let mut values = (-7i64).to_le_bytes().to_vec();
+    values.extend(0.5f64.to_le_bytes());
+    values.extend(b"\x0a2024-02-29\x02ab");
+    assert!(run.sent.ends_with(&values), "{:?}", run.sent);
+    run.ok(1);
+    assert!(run.sent.len() < values.len() + 40 && run.sent.contains(&0b10), "{:?}", run.sent);
+    run.ok(1);
+    let size = run.sent.len();
+    assert_eq!(run.sent[size - 21..size - 13], 1i64.to_le_bytes(), "{:?}", run.sent);
 }
 
 #[test]
@@ -463,17 +499,68 @@ fn waiting_and_coroutines_of_a_script_block_no_thread() {
 
 #[test]
 fn the_functions_of_the_old_version_are_there() {
-    let mut run = Running::new(
+    let mut given = settings(
         "function event()
             assert(sb_rand(3, 3) == 3 and #sb_rand_str('##@') == 3 and sb_rand_uniq() >= 0 and thread_id == 1)
             assert(sysbench.rand.uniform_double() < 1 and type(sysbench.rand.uniform_uint64()) == 'cdata')
             db_connect()
             db_query('BEGIN')
+            local st, values = db_prepare('INSERT INTO t VALUES (?, ?, ?, ?)'), {5, 'x', 0.5, false}
+            db_bind_param(st, values)
+            db_execute(st)
+            values[1], values[2] = 'longer', nil
+            db_execute(st)
+        end",
+    );
+    given.is_prepared = false;
+    let mut run = Running::of(given);
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "BEGIN");
+    run.ok(0);
+    assert_eq!(run.text(), "INSERT INTO t VALUES (5, 'x', 0.5e0, 0)");
+    run.ok(0);
+    assert_eq!(run.text(), "INSERT INTO t VALUES ('longer', NULL, 0.5e0, 0)");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn a_statement_holds_its_parameters() {
+    let mut given = settings(
+        "function thread_init()
+            st = sysbench.sql.driver():connect():prepare('SELECT ?')
+            local text = st:bind_create(sysbench.sql.type.CHAR, 9)
+            st:bind_param(text)
+            text:set('held')
+        end
+        function event()
+            local garbage = {}
+            for i = 1, 100000 do garbage[i % 9] = {('x'):rep(i % 99)} end
+            st:execute()
+        end",
+    );
+    given.is_prepared = false;
+    let mut run = Running::of(given);
+    run.start();
+    for _ in 0..4 {
+        run.resume(Answer::Event);
+        assert_eq!(run.text(), "SELECT 'held'");
+        run.ok(0);
+    }
+}
+
+#[test]
+fn a_statement_in_a_function_of_c_is_refused() {
+    let mut run = Running::new(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            local ok, err = pcall(string.gsub, 'x', 'x', function() con:query('SELECT 1') end)
+            con:query(tostring(ok) .. err)
         end",
     );
     run.start();
     run.resume(Answer::Event);
-    assert_eq!(run.text(), "BEGIN");
+    assert_eq!(run.text(), "falsemy.lua:3: attempt to yield across C-call boundary");
     assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
 }
 

@@ -71,11 +71,18 @@ impl Mt19937 {
 
     fn refill(&mut self) {
         let state = &mut self.state;
-        for i in 0..WORDS {
-            let y = (state[i] & UPPER) | (state[(i + 1) % WORDS] & LOWER);
-            let twist = if y & 1 == 0 { 0 } else { MATRIX };
-            state[i] = state[(i + SHIFT) % WORDS] ^ (y >> 1) ^ twist;
+        let twisted = |here: u32, next: u32| {
+            let y = (here & UPPER) | (next & LOWER);
+            (y >> 1) ^ ((y & 1).wrapping_neg() & MATRIX)
+        };
+        // Without a division for each word.
+        for i in 0..WORDS - SHIFT {
+            state[i] = state[i + SHIFT] ^ twisted(state[i], state[i + 1]);
         }
+        for i in WORDS - SHIFT..WORDS - 1 {
+            state[i] = state[i + SHIFT - WORDS] ^ twisted(state[i], state[i + 1]);
+        }
+        state[WORDS - 1] = state[SHIFT - 1] ^ twisted(state[WORDS - 1], state[0]);
         self.next = 0;
     }
 

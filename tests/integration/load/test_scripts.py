@@ -412,6 +412,18 @@ async def test_a_run_whose_events_fail_or_do_not_end_has_failed(
     assert message in ended.err
 
 
+async def test_a_run_whose_events_send_nothing_ends(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    file, summary = tmp_path / "mine.lua", tmp_path / "summary.json"
+    file.write_text("function event() end")
+    line = ("run", str(file), "--threads=3", "--workers=1", "--time=1.5", f"--json={summary}")
+    ended = await asyncio.to_thread(tuibench, *line, target=database)
+    assert ended.code == 0, ended.err
+    assert "did not answer" not in ended.err
+    assert json.loads(summary.read_text())["transactions"]["total"] > 1000
+
+
 @pytest.mark.one_flavour
 async def test_a_run_whose_events_all_fail_has_failed_though_it_continues(
     database: Target, tuibench_home: Path, tmp_path: Path

@@ -12,6 +12,7 @@ from tuibench.load.native_engine import choose_before_login
 from tuibench.model.plan import EngineChoice
 from tuibench.workload import library, script
 from tuibench.workload.compiler import known_options
+from tuibench.workload.dataset import build_data_set
 
 OPTIONS = [
     ("tables", "Number of tables", "3", "integer"),
@@ -58,6 +59,7 @@ def test_given_options_reach_the_script_as_text(path: Path) -> None:
     assert settings["given"] == {"tables": "7", "ratio": "0.5", "use_fk": "off", "levels": "RR,RC"}
     assert settings["general"]["threads"] == 4
     assert settings["general"]["db_ps_mode"] == "disable"
+    assert build_data_set(made).describe() == "the script's tables (tables=7)"
     assert settings["distributions"]["default"] == "uniform"
     assert settings["search"][0] == str(path.parent.resolve())
 
@@ -89,6 +91,7 @@ def test_a_script_that_declares_no_options_gets_any(path: Path, monkeypatch: pyt
     assert made.script is not None
     settings = script.native_settings(made.script, made.options)
     assert settings["given"] == {"oltp_table_size": "7"}
+    assert build_data_set(made).describe() == "the script's tables (oltp-table-size=7)"
     assert settings["distributions"]["default"] == "pareto"
 
 

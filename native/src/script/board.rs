@@ -1,0 +1,441 @@
+//! What a script and the engine share: its statements, the step that it asks for, rows, and the last error.
+//!
+//! The functions that the script calls ([`functions`](crate::script::functions)) write the packet of a step and suspend
+//! the script; [`LuaScript`](crate::script::state::LuaScript) passes the step on, and later the answer.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use mlua::ffi::LUA_NOREF;
+
+use crate::program::script::{Encoding, Step};
+use crate::protocol::packet::{
+    write_command, write_execution, write_text, COM_QUERY, COM_STMT_CLOSE, COM_STMT_PREPARE,
+};
+use crate::script::functions::Parameter;
+use crate::script::names::{normalise, Names};
+use crate::script::random::Randomness;
+use crate::script::results::Rows;
+use crate::values::value::Value;
+
+const ER_MAX_PREPARED: u16 = 1461;
+const ER_UNSUPPORTED_PS: u16 = 1295;
+const FIRST_COLLECTION: usize = 64;
+/// A statement that collects rows has about this many bytes, as in sysbench.
+const BULK_BYTES: usize = 512 << 10;
+
+/// An error of the server.
+#[derive(Default)]
+pub struct Failure {
+    pub code: u16,
+    pub sql_state: String,
+    pub message: String,
+    pub is_ignorable: bool,
+}
+
+/// What a script is resumed with.
+#[derive(Clone, Copy)]
+pub enum Reply {
+    Nothing,
+    Is(bool),
+    /// The slot of a prepared statement.
+    Slot(usize),
+    /// The result of a statement.
+    Result,
+}
+
+/// A prepared statement. `identity` is the server's number of it, on the connection of that generation. `parameters`
+/// live as long as the statement in Lua, which alone executes the slot.
+struct Slot {
+    sql: Vec<u8>,
+    pieces: Vec<Vec<u8>>,
+    name: usize,
+    effect: Effect,
+    identity: Option<(u64, u32)>,
+    is_text: bool,
+    parameters: Vec<*const Parameter>,
+}
+
+/// The request whose answer is awaited.
+enum Pending {
+    Query,
+    Prepare(usize),
+    Execute(usize),
+    /// A statement that is prepared again, to be executed then.
+    PrepareAgain(usize),
+    None,
+}
+
+/// The effect of a statement on its transaction, if it succeeds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    None,
+    Begins,
+    Commits,
+    RollsBack,
+}
+
+impl Effect {
+    fn of(sql: &[u8]) -> Self {
+        let sql = sql.trim_ascii_start();
+        let begins_with =
+            |word: &[u8]| sql.get(..word.len()).map_or(false, |head| head.eq_ignore_ascii_case(word));
+        match sql.first().map(u8::to_ascii_uppercase) {
+            Some(b'B') if begins_with(b"BEGIN") => Effect::Begins,
+            Some(b'S') if begins_with(b"START TRANSACTION") => Effect::Begins,
+            Some(b'C') if begins_with(b"COMMIT") => Effect::Commits,
+            Some(b'R') if begins_with(b"ROLLBACK") => {
+                match sql.windows(4).any(|part| part.eq_ignore_ascii_case(b" TO ")) {
+                    true => Effect::None,
+                    false => Effect::RollsBack,
+                }
+            }
+            _ => Effect::None,
+        }
+    }
+}
+
+/// A statement that collects rows: `head` bytes are before the first one, which ends at `first`.
+#[derive(Default)]
+pub struct CollectedRows {
+    text: Vec<u8>,
+    head: usize,
+    first: usize,
+}
+
+impl CollectedRows {
+    pub fn new(head: &[u8]) -> Self {
+        Self { text: head.to_vec(), head: head.len(), first: head.len() }
+    }
+
+    pub fn has_begun(&self) -> bool {
+        self.head > 0
+    }
+}
+
+pub struct Board {
+    pub random: Randomness,
+    pub rows: Rows,
+    /// Rows that the last statement has returned or changed.
+    pub affected: u64,
+    pub failure: Failure,
+    pub collected: CollectedRows,
+    /// Errors that the script has counted itself, and that are not taken yet.
+    pub errors: u64,
+    /// The last text that was drawn.
+    pub drawn: Vec<u8>,
+    /// Values of Lua that functions need, by their places in the registry.
+    pub kept: [c_int; 4],
+    /// What the suspended script asks for.
+    pub step: Option<Step>,
+    /// Packets that are not sent yet: those of closed statements, and that of the step.
+    pub packets: Vec<u8>,
+    names: Arc<Names>,
+    numbers: HashMap<Vec<u8>, usize>,
+    /// The text of a name, and the values of an execution: kept for their memory.
+    name: Vec<u8>,
+    values: Vec<Value>,
+    slots: Vec<Slot>,
+    /// Slots of statements that are closed.
+    unused: Vec<usize>,
+    /// With so many open statements, those that the script holds no more are looked for.
+    most_open: usize,
+    pending: Pending,
+    generation: u64,
+    encoding: Encoding,
+    is_prepared: bool,
+    effect: Effect,
+    pub in_transaction: bool,
+    pub has_committed: bool,
+}
+
+impl Board {
+    pub fn new(random: Randomness, names: Arc<Names>, is_prepared: bool) -> Self {
+        Self {
+            random,
+            rows: Rows::default(),
+            affected: 0,
+            failure: Failure::default(),
+            collected: CollectedRows::default(),
+            errors: 0,
+            drawn: Vec::new(),
+            kept: [LUA_NOREF; 4],
+            step: None,
+            packets: Vec::new(),
+            names,
+            numbers: HashMap::new(),
+            name: Vec::new(),
+            values: Vec::new(),
+            slots: Vec::new(),
+            unused: Vec::new(),
+            most_open: FIRST_COLLECTION,
+            pending: Pending::None,
+            generation: 0,
+            encoding: Encoding::default(),
+            is_prepared,
+            effect: Effect::None,
+            in_transaction: false,
+            has_committed: false,
+        }
+    }
+
+    /// There is a new connection: statements are prepared again.
+    pub fn attach(&mut self, encoding: Encoding) {
+        self.generation += 1;
+        self.encoding = encoding;
+        self.in_transaction = false;
+        self.packets.clear();
+    }
+
+    /// Asks for a step without a statement.
+    pub fn ask(&mut self, step: Step) {
+        self.pending = Pending::None;
+        self.step = Some(step);
+    }
+
+    pub fn query(&mut self, sql: &[u8]) {
+        self.query_named(sql, sql);
+    }
+
+    fn query_named(&mut self, sql: &[u8], name: &[u8]) {
+        let name = self.number_of(name);
+        self.effect = Effect::of(sql);
+        write_command(COM_QUERY, sql, &mut self.packets);
+        self.pending = Pending::Query;
+        self.step = Some(Step::Call { name: Some(name) });
+    }
+
+    /// The number of a statement's name.
+    fn number_of(&mut self, sql: &[u8]) -> usize {
+        normalise(sql, &mut self.name);
+        if let Some(&number) = self.numbers.get(&self.name) {
+            return number;
+        }
+        let number = self.names.number(&String::from_utf8_lossy(&self.name));
+        self.numbers.insert(self.name.clone(), number);
+        number
+    }
+
+    /// Adds a row to the statement that collects them, unless it would become too long.
+    pub fn add_row(&mut self, row: &[u8]) -> bool {
+        let CollectedRows { text, head, first } = &mut self.collected;
+        if text.len() > *head {
+            if text.len() + row.len() + 1 >= BULK_BYTES {
+                return false;
+            }
+            text.push(b',');
+        }
+        text.extend_from_slice(row);
+        if *first == *head {
+            *first = text.len();
+        }
+        true
+    }
+
+    /// Sends the rows that are collected; false if there are none.
+    pub fn send_rows(&mut self) -> bool {
+        let mut collected = std::mem::take(&mut self.collected);
+        let has_rows = collected.text.len() > collected.head;
+        if has_rows {
+            // All such statements have the name of one row.
+            self.query_named(&collected.text, &collected.text[..collected.first]);
+            collected.text.truncate(collected.head);
+            collected.first = collected.head;
+        }
+        self.collected = collected;
+        has_rows
+    }
+
+    /// Whether statements must be looked for that the script holds no more; `look` is called then.
+    pub fn is_full(&self) -> bool {
+        self.slots.len() - self.unused.len() >= self.most_open
+    }
+
+    /// The next look, after one.
+    pub fn looked(&mut self) {
+        self.most_open = 2 * (self.slots.len() - self.unused.len()) + FIRST_COLLECTION;
+    }
+
+    /// Its slot if the statement is sent as text, and needs no preparation.
+    pub fn prepare(&mut self, sql: &[u8]) -> Option<usize> {
+        let name = self.number_of(sql);
+        let made = Slot {
+            sql: sql.to_vec(),
+            pieces: split_at_placeholders(sql),
+            name,
+            effect: Effect::of(sql),
+            identity: None,
+            is_text: !self.is_prepared,
+            parameters: Vec::new(),
+        };
+        let slot = self.unused.pop().unwrap_or(self.slots.len());
+        match self.slots.get_mut(slot) {
+            Some(unused) => *unused = made,
+            None => self.slots.push(made),
+        }
+        if !self.is_prepared {
+            return Some(slot);
+        }
+        self.pending = Pending::Prepare(slot);
+        self.ask_preparation(slot);
+        None
+    }
+
+    fn ask_preparation(&mut self, slot: usize) {
+        self.effect = Effect::None;
+        write_command(COM_STMT_PREPARE, &self.slots[slot].sql, &mut self.packets);
+        self.step = Some(Step::Call { name: None });
+    }
+
+    /// The parameters of a statement, which live as long as it does.
+    pub fn parameters(&mut self, slot: usize) -> &mut Vec<*const Parameter> {
+        &mut self.slots[slot].parameters
+    }
+
+    /// Executes a statement; the error is one of the script.
+    pub fn execute(&mut self, slot: usize) -> Result<(), String> {
+        let Self { slots, values, packets, encoding, .. } = self;
+        let Slot { sql, pieces, name, effect, identity, is_text, parameters } = &slots[slot];
+        let (given, wanted) = (parameters.len(), pieces.len() - 1);
+        if given != wanted {
+            return Err(format!(
+                "a statement has {wanted} placeholders, and {given} bound parameters: {}",
+                String::from_utf8_lossy(sql)
+            ));
+        }
+        let identity = match identity {
+            Some((of, identity)) if *of == self.generation => Some(*identity),
+            _ if *is_text => None,
+            _ => {
+                self.pending = Pending::PrepareAgain(slot);
+                self.ask_preparation(slot);
+                return Ok(());
+            }
+        };
+        values.clear();
+        // SAFETY: the statement is executed, so its parameters live.
+        values.extend(parameters.iter().map(|parameter| unsafe { &**parameter }.value()));
+        let size = packets.len();
+        let written = match identity {
+            Some(identity) => write_execution(identity, values, packets),
+            None => write_text(pieces, values, encoding.no_backslash_escapes, packets),
+        };
+        if let Err(fault) = written {
+            packets.truncate(size);
+            return Err(fault.to_string());
+        }
+        self.effect = *effect;
+        self.pending = Pending::Execute(slot);
+        self.step = Some(Step::Call { name: Some(*name) });
+        Ok(())
+    }
+
+    /// Nothing is answered: the packet goes with the next one.
+    pub fn close(&mut self, slot: usize) {
+        self.unused.push(slot);
+        self.slots[slot].parameters.clear();
+        if let Some((generation, identity)) = self.slots[slot].identity.take() {
+            if generation == self.generation {
+                write_command(COM_STMT_CLOSE, &identity.to_le_bytes(), &mut self.packets);
+            }
+        }
+    }
+
+    /// A statement succeeded. None if the script goes on waiting, for the next step.
+    pub fn done(&mut self, affected: u64, response: &mut Vec<u8>) -> Result<Option<Reply>, String> {
+        self.has_committed = self.effect == Effect::Commits;
+        match self.effect {
+            Effect::Begins => self.in_transaction = true,
+            Effect::Commits | Effect::RollsBack => self.in_transaction = false,
+            Effect::None => {}
+        }
+        let reads_rows = self.reads_rows();
+        match std::mem::replace(&mut self.pending, Pending::None) {
+            Pending::Prepare(slot) => {
+                self.slots[slot].identity = Some((self.generation, affected as u32));
+                Ok(Some(Reply::Slot(slot)))
+            }
+            Pending::PrepareAgain(slot) => {
+                self.slots[slot].identity = Some((self.generation, affected as u32));
+                self.execute(slot).map(|()| None)
+            }
+            _ => {
+                if reads_rows {
+                    std::mem::swap(&mut self.rows.bytes, response);
+                }
+                self.rows.begin(self.encoding.without_eof, reads_rows);
+                self.affected = affected;
+                Ok(Some(Reply::Result))
+            }
+        }
+    }
+
+    /// The same for a statement that failed. One that the server does not prepare is sent as text.
+    pub fn failed(&mut self, failure: Failure) -> Result<Option<Reply>, String> {
+        self.has_committed = false;
+        let pending = std::mem::replace(&mut self.pending, Pending::None);
+        if matches!(failure.code, ER_MAX_PREPARED | ER_UNSUPPORTED_PS) {
+            if let Pending::Prepare(slot) | Pending::PrepareAgain(slot) = pending {
+                self.slots[slot].is_text = true;
+                return match pending {
+                    Pending::Prepare(_) => Ok(Some(Reply::Slot(slot))),
+                    _ => self.execute(slot).map(|()| None),
+                };
+            }
+        }
+        self.failure = failure;
+        Ok(Some(Reply::Is(false)))
+    }
+
+    /// Whether the rows of the statement in flight are read.
+    pub fn reads_rows(&self) -> bool {
+        match self.pending {
+            Pending::Execute(slot) => self.slots[slot].is_text,
+            Pending::Query => true,
+            _ => false,
+        }
+    }
+
+    pub fn is_committing(&self) -> bool {
+        self.effect == Effect::Commits
+    }
+
+    /// The text of a prepared statement.
+    pub fn sql(&self, slot: usize) -> &[u8] {
+        &self.slots[slot].sql
+    }
+}
+
+/// A statement between its placeholders; those in quotes and comments are none.
+fn split_at_placeholders(sql: &[u8]) -> Vec<Vec<u8>> {
+    let mut pieces = vec![Vec::new()];
+    let mut quote = None;
+    let mut place = 0;
+    while place < sql.len() {
+        let byte = sql[place];
+        let mut taken = 1;
+        match quote {
+            Some(_) if byte == b'\\' => taken = 2,
+            Some(open) if byte == open => quote = None,
+            Some(_) => {}
+            None if byte == b'\'' || byte == b'"' || byte == b'`' => quote = Some(byte),
+            None if sql[place..].starts_with(b"/*") && !sql[place..].starts_with(b"/*!") => {
+                let end = sql[place..].windows(2).position(|two| two == b"*/");
+                taken = end.map_or(sql.len() - place, |size| size + 2);
+            }
+            None if byte == b'?' => {
+                pieces.push(Vec::new());
+                place += 1;
+                continue;
+            }
+            None => {}
+        }
+        let end = (place + taken).min(sql.len());
+        if let Some(piece) = pieces.last_mut() {
+            piece.extend_from_slice(&sql[place..end]);
+        }
+        place = end;
+    }
+    pieces
+}
