@@ -13,6 +13,7 @@ A quantity that the servers count under different names is a tuple of counters i
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Self, TypeVar
 
 import msgspec
@@ -55,7 +56,8 @@ class Recording(StrEnum):
 class CounterFacts(msgspec.Struct, frozen=True):
     """One row of the table. `flavour` is the only flavour that has the counter; None for both.
 
-    `metric` is the Prometheus name without prefix and suffix; a counter without one is not exported.
+    `metric` is the Prometheus name after `tuibench_server_`, without suffix; a counter without one is not
+    exported.
     """
 
     name: str
@@ -66,10 +68,11 @@ class CounterFacts(msgspec.Struct, frozen=True):
     metric: str = ""
 
 
-MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 BYTES = Unit.BYTES
 GAUGE, FIELD, PREFLIGHT = Recording.GAUGE, Recording.FIELD, Recording.PREFLIGHT
 _Row = CounterFacts
+_mariadb = partial(_Row, flavour=Flavour.MARIADB)
+_mysql = partial(_Row, flavour=Flavour.MYSQL)
 
 
 class Counter(StrEnum):
@@ -85,12 +88,10 @@ class Counter(StrEnum):
 
     # Statements
     QUESTIONS = _Row(
-        "Questions",
-        "statements that clients sent; closing a connection counts as one",
-        metric="server_questions",
+        "Questions", "statements that clients sent; closing a connection counts as one", metric="questions"
     )
     SLOW_QUERIES = _Row(
-        "Slow_queries", "statements that took longer than long_query_time", metric="server_slow_queries"
+        "Slow_queries", "statements that took longer than long_query_time", metric="slow_queries"
     )
     COM_SELECT = _Row("Com_select", "SELECT statements")
     COM_INSERT = _Row("Com_insert", "INSERT statements")
@@ -98,11 +99,11 @@ class Counter(StrEnum):
     COM_DELETE = _Row("Com_delete", "DELETE statements")
     COM_BEGIN = _Row("Com_begin", "BEGIN and START TRANSACTION statements")
     COM_COMMIT = _Row(
-        "Com_commit", "COMMIT statements; autocommitted statements are not included", metric="server_commits"
+        "Com_commit", "COMMIT statements; autocommitted statements are not included", metric="commits"
     )
     COM_XA_COMMIT = _Row("Com_xa_commit", "XA COMMIT statements")
-    QUERY_CACHE_HITS = _Row("Qcache_hits", "SELECT statements answered by the query cache", flavour=MARIADB)
-    COM_ROLLBACK = _Row("Com_rollback", "ROLLBACK statements", metric="server_rollbacks")
+    QUERY_CACHE_HITS = _mariadb("Qcache_hits", "SELECT statements answered by the query cache")
+    COM_ROLLBACK = _Row("Com_rollback", "ROLLBACK statements", metric="rollbacks")
     COM_SET_OPTION = _Row("Com_set_option", "SET statements")
     COM_STMT_EXECUTE = _Row(
         "Com_stmt_execute", "executions of prepared statements; each also counts under its own kind"
@@ -122,55 +123,46 @@ class Counter(StrEnum):
     THREADS_RUNNING = _Row("Threads_running", "threads that execute a statement now", FIELD)
     THREADS_CONNECTED = _Row("Threads_connected", "connections that are open now", FIELD)
     THREADS_CACHED = _Row("Threads_cached", "threads in the thread cache", GAUGE)
-    THREADPOOL_THREADS = _Row("Threadpool_threads", "threads in the thread pool", GAUGE, flavour=MARIADB)
+    THREADPOOL_THREADS = _mariadb("Threadpool_threads", "threads in the thread pool", GAUGE)
     THREADS_CREATED = _Row(
-        "Threads_created",
-        "threads created because the thread cache was empty",
-        metric="server_threads_created",
+        "Threads_created", "threads created because the thread cache was empty", metric="threads_created"
     )
     MAX_USED_CONNECTIONS = _Row(
         "Max_used_connections", "most connections at a time since the server started", GAUGE
     )
-    CONNECTIONS = _Row("Connections", "connection attempts", metric="server_connections")
+    CONNECTIONS = _Row("Connections", "connection attempts", metric="connections")
     ABORTED_CLIENTS = _Row(
-        "Aborted_clients", "connections that ended without COM_QUIT", metric="server_aborted_clients"
+        "Aborted_clients", "connections that ended without COM_QUIT", metric="aborted_clients"
     )
-    ABORTED_CONNECTS = _Row(
-        "Aborted_connects", "connection attempts that failed", metric="server_aborted_connects"
-    )
+    ABORTED_CONNECTS = _Row("Aborted_connects", "connection attempts that failed", metric="aborted_connects")
     BYTES_RECEIVED = _Row(
-        "Bytes_received", "bytes received from clients", unit=BYTES, metric="server_received_bytes"
+        "Bytes_received", "bytes received from clients", unit=BYTES, metric="received_bytes"
     )
-    BYTES_SENT = _Row("Bytes_sent", "bytes sent to clients", unit=BYTES, metric="server_sent_bytes")
+    BYTES_SENT = _Row("Bytes_sent", "bytes sent to clients", unit=BYTES, metric="sent_bytes")
 
     # Tables and rows
     OPEN_FILES = _Row("Open_files", "files that are open now", GAUGE)
     OPEN_TABLES = _Row("Open_tables", "tables in the table cache now", FIELD)
-    OPENED_TABLES = _Row("Opened_tables", "tables opened", metric="server_opened_tables")
+    OPENED_TABLES = _Row("Opened_tables", "tables opened", metric="opened_tables")
     TABLE_CACHE_HITS = _Row("Table_open_cache_hits", "table lookups found in the table cache")
     TABLE_CACHE_MISSES = _Row(
-        "Table_open_cache_misses",
-        "table lookups not found in the table cache",
-        metric="server_table_cache_misses",
+        "Table_open_cache_misses", "table lookups not found in the table cache", metric="table_cache_misses"
     )
     TABLE_CACHE_OVERFLOWS = _Row(
         "Table_open_cache_overflows",
         "tables closed because the table cache was full",
-        metric="server_table_cache_overflows",
+        metric="table_cache_overflows",
     )
     OPENED_TABLE_DEFINITIONS = _Row("Opened_table_definitions", "table definitions read from the dictionary")
-    QCACHE_HITS = _Row("Qcache_hits", "results taken from the query cache", flavour=MARIADB)
-    QCACHE_INSERTS = _Row("Qcache_inserts", "results put into the query cache", flavour=MARIADB)
-    TMP_TABLES = _Row("Created_tmp_tables", "internal temporary tables", metric="server_temporary_tables")
+    QCACHE_INSERTS = _mariadb("Qcache_inserts", "results put into the query cache")
+    TMP_TABLES = _Row("Created_tmp_tables", "internal temporary tables", metric="temporary_tables")
     TMP_DISK_TABLES = _Row(
-        "Created_tmp_disk_tables",
-        "internal temporary tables on disk",
-        metric="server_temporary_disk_tables",
+        "Created_tmp_disk_tables", "internal temporary tables on disk", metric="temporary_disk_tables"
     )
     SORT_MERGE_PASSES = _Row("Sort_merge_passes", "merge passes of sorts that exceeded the sort buffer")
     SELECT_FULL_JOIN = _Row("Select_full_join", "joins that scanned a table completely for each row")
     SELECT_SCAN = _Row("Select_scan", "joins that scanned their first table completely")
-    ROWS_READ = _Row("Rows_read", "rows read", flavour=MARIADB)
+    ROWS_READ = _mariadb("Rows_read", "rows read")
     HANDLER_COMMIT = _Row(
         "Handler_commit", "internal commits: several for one transaction (engine, binary log)"
     )
@@ -186,56 +178,43 @@ class Counter(StrEnum):
     BINLOG_CACHE_DISK_USE = _Row(
         "Binlog_cache_disk_use", "transactions that exceeded the binary log cache and used a temporary file"
     )
-    BINLOG_COMMITS = _Row(
-        "Binlog_commits", "transactions in the binary log", flavour=MARIADB, metric="server_binlog_commits"
+    BINLOG_COMMITS = _mariadb("Binlog_commits", "transactions in the binary log", metric="binlog_commits")
+    BINLOG_GROUP_COMMITS = _mariadb(
+        "Binlog_group_commits", "group commits to the binary log", metric="binlog_group_commits"
     )
-    BINLOG_GROUP_COMMITS = _Row(
-        "Binlog_group_commits",
-        "group commits to the binary log",
-        flavour=MARIADB,
-        metric="server_binlog_group_commits",
-    )
-    BINLOG_BYTES_WRITTEN = _Row(
-        "Binlog_bytes_written", "bytes written to the binary log", unit=BYTES, flavour=MARIADB
-    )
-    PERFORMANCE_BINLOG_SYNCS = _Row(
-        "performance_schema.binlog_syncs", "fsyncs of the binary log", flavour=MYSQL
-    )
-    PERFORMANCE_BINLOG_BYTES = _Row(
-        "performance_schema.binlog_bytes", "bytes written to the binary log", unit=BYTES, flavour=MYSQL
+    BINLOG_BYTES_WRITTEN = _mariadb("Binlog_bytes_written", "bytes written to the binary log", unit=BYTES)
+    PERFORMANCE_BINLOG_SYNCS = _mysql("performance_schema.binlog_syncs", "fsyncs of the binary log")
+    PERFORMANCE_BINLOG_BYTES = _mysql(
+        "performance_schema.binlog_bytes", "bytes written to the binary log", unit=BYTES
     )
 
     # Group replication
-    GROUP_QUEUE = _Row(
+    GROUP_QUEUE = _mysql(
         "performance_schema.group_queue",
         "group replication: transactions that wait for their certification",
         GAUGE,
-        flavour=MYSQL,
     )
-    GROUP_APPLIER_QUEUE = _Row(
+    GROUP_APPLIER_QUEUE = _mysql(
         "performance_schema.group_applier_queue",
         "group replication: transactions of other members that wait to be applied here",
         GAUGE,
-        flavour=MYSQL,
     )
 
     # InnoDB: buffer pool and files
     POOL_READ_REQUESTS = _Row(
         "Innodb_buffer_pool_read_requests",
         "page requests to the buffer pool",
-        metric="server_buffer_pool_read_requests",
+        metric="buffer_pool_read_requests",
     )
     POOL_READS = _Row(
-        "Innodb_buffer_pool_reads",
-        "page requests that had to read from disk",
-        metric="server_buffer_pool_reads",
+        "Innodb_buffer_pool_reads", "page requests that had to read from disk", metric="buffer_pool_reads"
     )
     READ_AHEAD = _Row("Innodb_buffer_pool_read_ahead", "pages read ahead of their use")
     POOL_WAIT_FREE = _Row("Innodb_buffer_pool_wait_free", "waits for a free page in the buffer pool")
     POOL_PAGES_FLUSHED = _Row(
         "Innodb_buffer_pool_pages_flushed",
         "pages flushed from the buffer pool",
-        metric="server_buffer_pool_flushed_pages",
+        metric="buffer_pool_flushed_pages",
     )
     PAGE_SIZE = _Row("Innodb_page_size", "size of a page", GAUGE, BYTES)
     POOL_PAGES_TOTAL = _Row("Innodb_buffer_pool_pages_total", "pages of the buffer pool", GAUGE)
@@ -246,73 +225,57 @@ class Counter(StrEnum):
     DATA_FSYNCS = _Row(
         "Innodb_data_fsyncs",
         "fsyncs by InnoDB: data files and, in MariaDB, the redo log",
-        metric="server_data_fsyncs",
+        metric="data_fsyncs",
     )
     DATA_READS = _Row("Innodb_data_reads", "read operations by InnoDB")
     DATA_WRITES = _Row("Innodb_data_writes", "write operations by InnoDB")
-    DATA_READ = _Row("Innodb_data_read", "bytes read by InnoDB", unit=BYTES, metric="server_data_read_bytes")
+    DATA_READ = _Row("Innodb_data_read", "bytes read by InnoDB", unit=BYTES, metric="data_read_bytes")
     DATA_WRITTEN = _Row(
-        "Innodb_data_written", "bytes written by InnoDB", unit=BYTES, metric="server_data_written_bytes"
+        "Innodb_data_written", "bytes written by InnoDB", unit=BYTES, metric="data_written_bytes"
     )
     DBLWR_WRITES = _Row("Innodb_dblwr_writes", "batches written through the doublewrite buffer")
 
     # InnoDB: redo log
     LOG_WAITS = _Row("Innodb_log_waits", "waits because the log buffer was too small")
     LOG_WRITES = _Row("Innodb_log_writes", "writes to the redo log")
-    OS_LOG_FSYNCS = _Row("Innodb_os_log_fsyncs", "fsyncs of the redo log", metric="server_log_fsyncs")
+    OS_LOG_FSYNCS = _Row("Innodb_os_log_fsyncs", "fsyncs of the redo log", metric="log_fsyncs")
     OS_LOG_WRITTEN = _Row(
-        "Innodb_os_log_written",
-        "bytes written to the redo log",
-        unit=BYTES,
-        metric="server_log_written_bytes",
+        "Innodb_os_log_written", "bytes written to the redo log", unit=BYTES, metric="log_written_bytes"
     )
-    LSN_CURRENT = _Row(
-        "Innodb_lsn_current", "log sequence number: bytes of redo generated", unit=BYTES, flavour=MARIADB
+    LSN_CURRENT = _mariadb("Innodb_lsn_current", "log sequence number: bytes of redo generated", unit=BYTES)
+    REDO_LOG_CURRENT_LSN = _mysql(
+        "Innodb_redo_log_current_lsn", "log sequence number: bytes of redo generated", unit=BYTES
     )
-    REDO_LOG_CURRENT_LSN = _Row(
-        "Innodb_redo_log_current_lsn",
-        "log sequence number: bytes of redo generated",
-        unit=BYTES,
-        flavour=MYSQL,
+    CHECKPOINT_AGE = _mariadb(
+        "Innodb_checkpoint_age", "bytes of redo since the last checkpoint", GAUGE, BYTES
     )
-    CHECKPOINT_AGE = _Row(
-        "Innodb_checkpoint_age", "bytes of redo since the last checkpoint", GAUGE, BYTES, MARIADB
+    CHECKPOINT_MAX_AGE = _mariadb(
+        "Innodb_checkpoint_max_age", "checkpoint age at which writes are stalled", GAUGE, BYTES
     )
-    CHECKPOINT_MAX_AGE = _Row(
-        "Innodb_checkpoint_max_age", "checkpoint age at which writes are stalled", GAUGE, BYTES, MARIADB
+    REDO_LOG_CHECKPOINT_LSN = _mysql(
+        "Innodb_redo_log_checkpoint_lsn", "log sequence number of the last checkpoint", GAUGE, BYTES
     )
-    REDO_LOG_CHECKPOINT_LSN = _Row(
-        "Innodb_redo_log_checkpoint_lsn", "log sequence number of the last checkpoint", GAUGE, BYTES, MYSQL
-    )
-    REDO_LOG_CAPACITY = _Row(
-        "Innodb_redo_log_capacity_resized", "capacity of the redo log", GAUGE, BYTES, MYSQL
-    )
+    REDO_LOG_CAPACITY = _mysql("Innodb_redo_log_capacity_resized", "capacity of the redo log", GAUGE, BYTES)
 
     # InnoDB: rows and locks
-    HISTORY_LIST_LENGTH = _Row(
-        "Innodb_history_list_length",
-        "history list length: transactions not purged yet",
-        GAUGE,
-        flavour=MARIADB,
+    HISTORY_LIST_LENGTH = _mariadb(
+        "Innodb_history_list_length", "history list length: transactions not purged yet", GAUGE
     )
-    METRICS_HISTORY_LIST_LENGTH = _Row(
-        "innodb_metrics.history_list_length",
-        "history list length: transactions not purged yet",
-        GAUGE,
-        flavour=MYSQL,
+    METRICS_HISTORY_LIST_LENGTH = _mysql(
+        "innodb_metrics.history_list_length", "history list length: transactions not purged yet", GAUGE
     )
     ROW_LOCK_CURRENT_WAITS = _Row(
         "Innodb_row_lock_current_waits", "row locks that are being waited for now", GAUGE
     )
-    ROW_LOCK_WAITS = _Row("Innodb_row_lock_waits", "waits for a row lock", metric="server_row_lock_waits")
+    ROW_LOCK_WAITS = _Row("Innodb_row_lock_waits", "waits for a row lock", metric="row_lock_waits")
     ROW_LOCK_TIME = _Row(
         "Innodb_row_lock_time",
         "time spent waiting for row locks",
         unit=Unit.MILLISECONDS,
-        metric="server_row_lock_wait_seconds",
+        metric="row_lock_wait_seconds",
     )
-    DEADLOCKS = _Row("Innodb_deadlocks", "deadlocks", flavour=MARIADB, metric="server_deadlocks")
-    METRICS_DEADLOCKS = _Row("innodb_metrics.deadlocks", "deadlocks", flavour=MYSQL)
+    DEADLOCKS = _mariadb("Innodb_deadlocks", "deadlocks", metric="deadlocks")
+    METRICS_DEADLOCKS = _mysql("innodb_metrics.deadlocks", "deadlocks")
     INNODB_ROWS_READ = _Row("Innodb_rows_read", "rows read")
     INNODB_ROWS_INSERTED = _Row("Innodb_rows_inserted", "rows inserted")
     INNODB_ROWS_UPDATED = _Row("Innodb_rows_updated", "rows updated")
@@ -346,8 +309,6 @@ ROW_WRITES = (
     Counter.COM_UPDATE_MULTI,
 )
 """Statements that change rows."""
-
-WRITES = ROW_WRITES
 
 LOG_FSYNCS = (Counter.OS_LOG_FSYNCS, Counter.DATA_FSYNCS)
 """MySQL, and MariaDB up to 10.7, count the redo log's fsyncs separately. MariaDB 10.8 removed that counter:

@@ -21,7 +21,7 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.metrics.series import CounterInterval
-from tuibench.model.counters import COMMITS, READS, ROLLBACKS, WRITES, Counter
+from tuibench.model.counters import COMMITS, READS, ROLLBACKS, ROW_WRITES, Counter
 from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
 from tuibench.mysql.info import Queries
@@ -265,7 +265,7 @@ def traffic_in(interval: CounterInterval, own: OwnStatements, times: TimedInterv
     """
     deltas = interval.deltas
     commits, queries = _sum(COMMITS, deltas), max(0, deltas.get(Counter.QUESTIONS, 0) - own.statements)
-    reads, writes = max(0, _sum(READS, deltas) - own.selects), _sum(WRITES, deltas)
+    reads, writes = max(0, _sum(READS, deltas) - own.selects), _sum(ROW_WRITES, deltas)
     average = times.average_ms
     timed = {} if average is None or not queries else {"timed": queries, "statement_ms": queries * average}
     return Tick(

@@ -232,7 +232,7 @@ def _server(tick: Tick) -> Iterator[Metric]:
     for counter, help_text in prometheus_metrics.exported_counters():
         if counter in tick.levels:
             value = tick.levels[counter] * counter.facts.unit.in_metric
-            yield CounterMetricFamily(PREFIX + counter.facts.metric, help_text, value=value)
+            yield CounterMetricFamily(f"{PREFIX}server_{counter.facts.metric}", help_text, value=value)
 
 
 def _read(

@@ -566,7 +566,7 @@ PERFORMANCE = (
 
 _TEMPORARY = (Counter.TMP_DISK_TABLES, Counter.TMP_TABLES)
 _POOLED = {"thread_handling": ("pool-of-threads",)}
-_CACHED = (Counter.QCACHE_HITS, Counter.QCACHE_INSERTS)
+_CACHED = (Counter.QUERY_CACHE_HITS, Counter.QCACHE_INSERTS)
 
 _buffer = partial(
     Setting,
