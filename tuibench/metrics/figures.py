@@ -235,10 +235,10 @@ class Figure(NamedTuple):
 
     name: str
     title: str
-    unit: FigureUnit
-    better: Better | None
     source: Source
     meaning: str
+    unit: FigureUnit = FigureUnit.NUMBER
+    better: Better | None = Better.LOWER
     share: str = ""
 
     def value(self, tick: Tick) -> float | None:
@@ -349,17 +349,9 @@ def amount(name: str, tick: Tick) -> float | None:
     return 0.0 if name in LOAD_COUNTS and "completed" in tick.sums else None
 
 
-PER_SECOND, MS, PERCENT = (
-    FigureUnit.PER_SECOND,
-    FigureUnit.MILLISECONDS,
-    FigureUnit.PERCENT,
-)
-NUMBER, SECONDS, BYTES, BYTES_PER_SECOND = (
-    FigureUnit.NUMBER,
-    FigureUnit.SECONDS,
-    FigureUnit.BYTES,
-    FigureUnit.BYTES_PER_SECOND,
-)
+PER_SECOND, MS, SECONDS = FigureUnit.PER_SECOND, FigureUnit.MILLISECONDS, FigureUnit.SECONDS
+NUMBER, PERCENT, BYTES = FigureUnit.NUMBER, FigureUnit.PERCENT, FigureUnit.BYTES
+BYTES_PER_SECOND = FigureUnit.BYTES_PER_SECOND
 HIGHER, LOWER = Better.HIGHER, Better.LOWER
 SERVER_TIME, SERVER_TRX = ("server.seconds",), ("server.completed",)
 HOST_TIME, HOST_CPU, HOST_TRX = (HOST + "seconds",), (HOST + "core_seconds",), (HOST + "completed",)
@@ -382,26 +374,25 @@ CPU_TUIBENCH = Percent((HOST + "tuibench_cpu",), HOST_CPU)
 
 
 def _host(name: str, title: str, source: str, unit: FigureUnit, meaning: str) -> Figure:
-    return Figure(name, title, unit, LOWER, Ratio((HOST + source,), HOST_TIME), meaning)
+    return Figure(name, title, Ratio((HOST + source,), HOST_TIME), meaning, unit)
 
 
 MAIN_FIGURES = (
-    Figure("tps", "TPS", PER_SECOND, HIGHER, Ratio(TRX), "committed transactions per second"),
-    Figure("qps", "QPS", PER_SECOND, HIGHER, Ratio(("queries",)), "statements per second"),
-    Figure("p50", "p50", MS, LOWER, Quantile(RESPONSE, 0.5), "half of the transactions are slower"),
-    Figure("p95", "p95", MS, LOWER, Quantile(RESPONSE, 0.95), "1 of 20 transactions is slower"),
-    Figure("p99", "p99", MS, LOWER, Quantile(RESPONSE, 0.99), "1 of 100 transactions is slower"),
+    Figure("tps", "TPS", Ratio(TRX), "committed transactions per second", PER_SECOND, HIGHER),
+    Figure("qps", "QPS", Ratio(("queries",)), "statements per second", PER_SECOND, HIGHER),
+    Figure("p50", "p50", Quantile(RESPONSE, 0.5), "half of the transactions are slower", MS),
+    Figure("p95", "p95", Quantile(RESPONSE, 0.95), "1 of 20 transactions is slower", MS),
+    Figure("p99", "p99", Quantile(RESPONSE, 0.99), "1 of 100 transactions is slower", MS),
     Figure(
-        "errors_percent", "errors", PERCENT, LOWER, Percent((ERROR,), ("completed", ERROR)),
-        "failed statements, of all attempts",
+        "errors_percent", "errors", Percent((ERROR,), ("completed", ERROR)),
+        "failed statements, of all attempts", PERCENT,
     ),
     Figure(
-        "cpu", "server CPU per transaction", MS, LOWER,
-        Ratio((PROCESS_CPU,), HOST_TRX, 1e3, of_process=True),
-        "processor time of the server's process for a transaction",
+        "cpu", "server CPU per transaction", Ratio((PROCESS_CPU,), HOST_TRX, 1e3, of_process=True),
+        "processor time of the server's process for a transaction", MS,
     ),
     Figure(
-        "fsyncs", "log fsyncs per transaction", NUMBER, LOWER, Ratio(LOG_FSYNCS, SERVER_TRX),
+        "fsyncs", "log fsyncs per transaction", Ratio(LOG_FSYNCS, SERVER_TRX),
         "fsyncs of the redo log for a transaction",
     ),
 )  # fmt: skip
@@ -417,240 +408,211 @@ TIME_FIGURES = tuple(
     Figure(
         wait_figure(wait),
         wait.label + PER_TRANSACTION,
-        MS,
-        None if wait is WaitClass.CLIENT else LOWER,
         Ratio((wait.key,), (TIME + "completed",), 1e-3),
         wait.meaning,
+        MS,
+        None if wait is WaitClass.CLIENT else LOWER,
     )
     for wait in WaitClass
 )
 """The account of time; see `waits.sampler`."""
 
 OTHER_FIGURES = (
-    Figure("p999", "p99.9", MS, LOWER, Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower"),
-    Figure("min", "min", MS, LOWER, Quantile(RESPONSE, 0), "the fastest transaction"),
-    Figure("avg", "average", MS, LOWER, Mean(RESPONSE), "mean response time of a transaction"),
-    Figure("max", "max", MS, LOWER, Quantile(RESPONSE, 1), "the slowest transaction"),
+    Figure("p999", "p99.9", Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower", MS),
+    Figure("min", "min", Quantile(RESPONSE, 0), "the fastest transaction", MS),
+    Figure("avg", "average", Mean(RESPONSE), "mean response time of a transaction", MS),
+    Figure("max", "max", Quantile(RESPONSE, 1), "the slowest transaction", MS),
     Figure(
-        "service_p50", "p50 from the actual start", MS, LOWER,
+        "service_p50", "p50 from the actual start",
         FirstKnown((Quantile(SERVICE, 0.5), Quantile(RESPONSE, 0.5))),
-        "half of the transactions are slower; in a closed loop the p50",
+        "half of the transactions are slower; in a closed loop the p50", MS,
     ),
     Figure(
-        "service_p95", "p95 from the actual start", MS, LOWER, Quantile(SERVICE, 0.95),
-        "the p95 of an open loop without the wait for a free connection",
+        "service_p95", "p95 from the actual start", Quantile(SERVICE, 0.95),
+        "the p95 of an open loop without the wait for a free connection", MS,
     ),
-    Figure("reads", "reads", PER_SECOND, HIGHER, Ratio(("reads",)), "SELECT statements per second"),
-    Figure("writes", "writes", PER_SECOND, HIGHER, Ratio(("writes",)), "changes of rows per second"),
-    Figure("others", "others", PER_SECOND, HIGHER, Ratio(("others",)), "BEGIN, COMMIT and others per second"),
-    Figure("errors", "errors", NUMBER, LOWER, Count(ERROR), "failed statements", "errors_percent"),
+    Figure("reads", "reads", Ratio(("reads",)), "SELECT statements per second", PER_SECOND, HIGHER),
+    Figure("writes", "writes", Ratio(("writes",)), "changes of rows per second", PER_SECOND, HIGHER),
+    Figure("others", "others", Ratio(("others",)), "BEGIN, COMMIT and others per second", PER_SECOND, HIGHER),
+    Figure("errors", "errors", Count(ERROR), "failed statements", share="errors_percent"),
     Figure(
-        "failed", "failed transactions", NUMBER, LOWER, Count("failed"), "transactions that were given up",
-        "failed_percent",
-    ),
-    Figure(
-        "failed_percent", "failed transactions", PERCENT, LOWER, Percent(("failed",), ("scheduled",)),
-        "transactions that were given up, of all that were due",
+        "failed", "failed transactions", Count("failed"), "transactions that were given up",
+        share="failed_percent",
     ),
     Figure(
-        "abandoned", "abandoned transactions", NUMBER, LOWER, Count("abandoned"),
-        "transactions that were due and not started at the end", "abandoned_percent",
+        "failed_percent", "failed transactions", Percent(("failed",), ("scheduled",)),
+        "transactions that were given up, of all that were due", PERCENT,
     ),
     Figure(
-        "abandoned_percent", "abandoned transactions", PERCENT, LOWER,
-        Percent(("abandoned",), ("scheduled",)), "abandoned transactions, of all that were due",
+        "abandoned", "abandoned transactions", Count("abandoned"),
+        "transactions that were due and not started at the end", share="abandoned_percent",
     ),
     Figure(
-        "unknown_commits", "commits of unknown fate", NUMBER, LOWER, Count("unknown_commits"),
+        "abandoned_percent", "abandoned transactions", Percent(("abandoned",), ("scheduled",)),
+        "abandoned transactions, of all that were due", PERCENT,
+    ),
+    Figure(
+        "unknown_commits", "commits of unknown fate", Count("unknown_commits"),
         "COMMIT was sent, and the connection lost before the answer",
     ),
-    Figure("retries", "retries", NUMBER, LOWER, Count("retries"), "transactions that were tried again"),
-    Figure("reconnects", "reconnects", NUMBER, LOWER, Count("reconnects"), "connections that were reopened"),
+    Figure("retries", "retries", Count("retries"), "transactions that were tried again"),
+    Figure("reconnects", "reconnects", Count("reconnects"), "connections that were reopened"),
     Figure(
-        "errors_per_second", "errors", PER_SECOND, LOWER, Ratio((ERROR,)), "failed statements per second",
-        "errors_percent",
+        "errors_per_second", "errors", Ratio((ERROR,)), "failed statements per second", PER_SECOND,
+        share="errors_percent",
     ),
-    Figure("reconnects_per_second", "reconnects", PER_SECOND, LOWER, Ratio(("reconnects",)), "per second"),
-    Figure("rollbacks", "rollbacks", PER_SECOND, LOWER, Ratio(("rollbacks",)), "of a server's clients"),
-    Figure("headline", "headline", NUMBER, HIGHER, Ratio(("headline",)), "the profile's own figure, as tpmC"),
+    Figure("reconnects_per_second", "reconnects", Ratio(("reconnects",)), "per second", PER_SECOND),
+    Figure("rollbacks", "rollbacks", Ratio(("rollbacks",)), "of a server's clients", PER_SECOND),
+    Figure("headline", "headline", Ratio(("headline",)), "the profile's own figure, as tpmC", NUMBER, HIGHER),
     Figure(
-        "statement_avg", "average of a statement", MS, LOWER, Ratio(("statement_ms",), ("timed",)),
-        "mean time of a watched server's statements",
+        "statement_avg", "average of a statement", Ratio(("statement_ms",), ("timed",)),
+        "mean time of a watched server's statements", MS,
     ),
-    Figure("requested_threads", "threads", NUMBER, None, Level(("threads",)), "of the load, as requested"),
-    Figure("open_connections", "open connections", NUMBER, None, Level(("connections",)), "of the load"),
-    Figure("target_rate", "target rate", PER_SECOND, None, Level(("rate",), is_optional=True), "open loop"),
-    Figure("idle", "idle connections", NUMBER, None, Level(("idle",)), "open in addition to the load's"),
-    Figure("logins", "logins", PER_SECOND, None, Ratio(("logins",)), "additional and planned ones"),
-    Figure("missed_logins", "missed logins", PER_SECOND, LOWER, Ratio(("missed_logins",)), "not started"),
-    Figure("login_p95", "p95 of a login", MS, LOWER, Quantile(LOGIN, 0.95), "1 of 20 logins takes longer"),
-    Figure("users", "users", NUMBER, None, Level(("users",)), "who share the load's connections"),
-    Figure("users_waiting", "users waiting", NUMBER, LOWER, Level(("waiting",)), "for a connection"),
-    Figure("wait_p95", "p95 of the wait", MS, LOWER, Quantile(WAIT, 0.95), "1 of 20 users waits longer"),
+    Figure("requested_threads", "threads", Level(("threads",)), "of the load, as requested", NUMBER, None),
+    Figure("open_connections", "open connections", Level(("connections",)), "of the load", NUMBER, None),
+    Figure("target_rate", "target rate", Level(("rate",), is_optional=True), "open loop", PER_SECOND, None),
+    Figure("idle", "idle connections", Level(("idle",)), "open in addition to the load's", NUMBER, None),
+    Figure("logins", "logins", Ratio(("logins",)), "additional and planned ones", PER_SECOND, None),
+    Figure("missed_logins", "missed logins", Ratio(("missed_logins",)), "not started", PER_SECOND),
+    Figure("login_p95", "p95 of a login", Quantile(LOGIN, 0.95), "1 of 20 logins takes longer", MS),
+    Figure("users", "users", Level(("users",)), "who share the load's connections", NUMBER, None),
+    Figure("users_waiting", "users waiting", Level(("waiting",)), "for a connection"),
+    Figure("wait_p95", "p95 of the wait", Quantile(WAIT, 0.95), "1 of 20 users waits longer", MS),
     Figure(
-        "outage", "longest outage", SECONDS, LOWER, Peak("outage_seconds"),
-        "without a commit, of a whole run with a load; 0 without a stall",
+        "outage", "longest outage", Peak("outage_seconds"),
+        "without a commit, of a whole run with a load; 0 without a stall", SECONDS,
     ),
-    Figure("lag", "replica lag", SECONDS, LOWER, Peak("lag_seconds"), "the longest lag of a replica"),
+    Figure("lag", "replica lag", Peak("lag_seconds"), "the longest lag of a replica", SECONDS),
+    Figure("worker_cpu", "busiest worker", Peak("worker_cpu"), "share of a core, 0 to 1"),
+    Figure("worker_cpu_percent", "busiest worker", Peak("worker_cpu", 100.0), "of a core", PERCENT),
     Figure(
-        "worker_cpu", "busiest worker", NUMBER, LOWER, Peak("worker_cpu"), "share of a core, 0 to 1",
+        "scheduling_delay", "scheduling delay", Peak("lag_p99_ms"),
+        "p99 of the worker that was scheduled latest", MS,
     ),
+    Figure("backlog", "backlog", Level(("backlog",)), "transactions due and not started"),
     Figure(
-        "worker_cpu_percent",
-        "busiest worker",
-        PERCENT,
-        LOWER,
-        Peak("worker_cpu", 100.0),
-        "of a core",
-    ),
-    Figure(
-        "scheduling_delay", "scheduling delay", MS, LOWER, Peak("lag_p99_ms"),
-        "p99 of the worker that was scheduled latest",
-    ),
-    Figure("backlog", "backlog", NUMBER, LOWER, Level(("backlog",)), "transactions due and not started"),
-    Figure(
-        "client_cpu", "client CPU per transaction", MS, LOWER, Ratio((HOST + "tuibench_cpu",), HOST_TRX, 1e3),
-        "processor time of tuibench for a transaction, if it runs on the server's host",
+        "client_cpu", "client CPU per transaction", Ratio((HOST + "tuibench_cpu",), HOST_TRX, 1e3),
+        "processor time of tuibench for a transaction, if it runs on the server's host", MS,
     ),
     Figure(
-        "fsyncs_per_second", "log fsyncs", PER_SECOND, LOWER, Ratio(LOG_FSYNCS, SERVER_TIME),
-        "fsyncs of the redo log per second",
+        "fsyncs_per_second", "log fsyncs", Ratio(LOG_FSYNCS, SERVER_TIME),
+        "fsyncs of the redo log per second", PER_SECOND,
     ),
     Figure(
-        "redo_bytes", "redo log per transaction", BYTES, LOWER, Ratio(REDO_BYTES, SERVER_TRX),
-        "bytes written to the redo log for a transaction",
+        "redo_bytes", "redo log per transaction", Ratio(REDO_BYTES, SERVER_TRX),
+        "bytes written to the redo log for a transaction", BYTES,
     ),
     Figure(
-        "binlog_bytes", "binary log per transaction", BYTES, LOWER, Ratio(BINLOG_BYTES, SERVER_TRX),
-        "bytes written to the binary log for a transaction",
+        "binlog_bytes", "binary log per transaction", Ratio(BINLOG_BYTES, SERVER_TRX),
+        "bytes written to the binary log for a transaction", BYTES,
     ),
     Figure(
-        "binlog_syncs", "binary log syncs per transaction", NUMBER, LOWER, Ratio(BINLOG_SYNCS, SERVER_TRX),
+        "binlog_syncs", "binary log syncs per transaction", Ratio(BINLOG_SYNCS, SERVER_TRX),
         "fsyncs of the binary log (MariaDB: group commits) for a transaction",
     ),
     Figure(
-        "pool_hit", "buffer pool hit", PERCENT, HIGHER,
-        Remainder((POOL_MISSES,)),
-        "page requests that needed no read from disk",
+        "pool_hit", "buffer pool hit", Remainder((POOL_MISSES,)),
+        "page requests that needed no read from disk", PERCENT, HIGHER,
     ),
     Figure(
-        "threads_running", "threads running", NUMBER, None, Level((Counter.THREADS_RUNNING,)),
-        "threads that execute a statement",
+        "threads_running", "threads running", Level((Counter.THREADS_RUNNING,)),
+        "threads that execute a statement", NUMBER, None,
     ),
     Figure(
-        "threads_connected", "threads connected", NUMBER, None, Level((Counter.THREADS_CONNECTED,)),
-        "connections to the server",
+        "threads_connected", "threads connected", Level((Counter.THREADS_CONNECTED,)),
+        "connections to the server", NUMBER, None,
     ),
     Figure(
-        "redo_written", "redo log written", BYTES_PER_SECOND, LOWER, Ratio(REDO_BYTES, SERVER_TIME),
-        "bytes per second",
+        "redo_written", "redo log written", Ratio(REDO_BYTES, SERVER_TIME), "bytes per second",
+        BYTES_PER_SECOND,
     ),
     Figure(
-        "binlog_written", "binary log written", BYTES_PER_SECOND, LOWER, Ratio(BINLOG_BYTES, SERVER_TIME),
-        "bytes per second",
+        "binlog_written", "binary log written", Ratio(BINLOG_BYTES, SERVER_TIME), "bytes per second",
+        BYTES_PER_SECOND,
     ),
     Figure(
-        "binlog_syncs_per_second", "binary log syncs", PER_SECOND, LOWER, Ratio(BINLOG_SYNCS, SERVER_TIME),
-        "fsyncs of the binary log (MariaDB: group commits)",
+        "binlog_syncs_per_second", "binary log syncs", Ratio(BINLOG_SYNCS, SERVER_TIME),
+        "fsyncs of the binary log (MariaDB: group commits)", PER_SECOND,
     ),
     Figure(
-        "binlog_transactions", "binary log transactions", PER_SECOND, HIGHER,
-        Ratio(BINLOG_TRANSACTIONS, SERVER_TIME), "transactions in the binary log",
+        "binlog_transactions", "binary log transactions", Ratio(BINLOG_TRANSACTIONS, SERVER_TIME),
+        "transactions in the binary log", PER_SECOND, HIGHER,
     ),
     Figure(
-        "commits", "commits", PER_SECOND, HIGHER,
+        "commits", "commits",
         Largest((Ratio((Counter.COM_COMMIT,), SERVER_TIME), Ratio(BINLOG_TRANSACTIONS, SERVER_TIME))),
         "COMMIT statements; with autocommit the transactions in the binary log, if these are more",
+        PER_SECOND, HIGHER,
     ),
-    Figure("row_reads", "rows read", PER_SECOND, None, Ratio(ROWS_READ, SERVER_TIME), "per second"),
-    Figure("row_inserts", "rows inserted", PER_SECOND, None, Ratio(ROWS_INSERTED, SERVER_TIME), "per second"),
-    Figure("row_updates", "rows updated", PER_SECOND, None, Ratio(ROWS_UPDATED, SERVER_TIME), "per second"),
-    Figure("row_deletes", "rows deleted", PER_SECOND, None, Ratio(ROWS_DELETED, SERVER_TIME), "per second"),
-    Figure("deadlocks", "deadlocks", PER_SECOND, LOWER, Ratio(DEADLOCKS, SERVER_TIME), "of all clients"),
+    Figure("row_reads", "rows read", Ratio(ROWS_READ, SERVER_TIME), "per second", PER_SECOND, None),
+    Figure("row_inserts", "rows inserted", Ratio(ROWS_INSERTED, SERVER_TIME), "per second", PER_SECOND, None),
+    Figure("row_updates", "rows updated", Ratio(ROWS_UPDATED, SERVER_TIME), "per second", PER_SECOND, None),
+    Figure("row_deletes", "rows deleted", Ratio(ROWS_DELETED, SERVER_TIME), "per second", PER_SECOND, None),
+    Figure("deadlocks", "deadlocks", Ratio(DEADLOCKS, SERVER_TIME), "of all clients", PER_SECOND),
     Figure(
-        "lock_waiters", "threads waiting for row locks", NUMBER, LOWER,
-        Ratio((Counter.ROW_LOCK_TIME,), SERVER_TIME, 1e-3), "mean number",
+        "lock_waiters", "threads waiting for row locks", Ratio((Counter.ROW_LOCK_TIME,), SERVER_TIME, 1e-3),
+        "mean number",
     ),
-    Figure("slow", "slow queries", NUMBER, LOWER, Count(Counter.SLOW_QUERIES), "longer than long_query_time"),
+    Figure("slow", "slow queries", Count(Counter.SLOW_QUERIES), "longer than long_query_time"),
     Figure(
-        "table_misses", "table cache misses", PERCENT, LOWER,
+        "table_misses", "table cache misses",
         Percent((Counter.TABLE_CACHE_MISSES,), (Counter.TABLE_CACHE_MISSES, Counter.TABLE_CACHE_HITS)),
-        "of all lookups in the table cache",
+        "of all lookups in the table cache", PERCENT,
     ),
     Figure(
-        "disk_reads", "pages read from disk per transaction", NUMBER, LOWER,
-        Ratio((Counter.POOL_READS,), SERVER_TRX), "pages that were not in the buffer pool",
+        "disk_reads", "pages read from disk per transaction", Ratio((Counter.POOL_READS,), SERVER_TRX),
+        "pages that were not in the buffer pool",
     ),
     Figure(
-        "pool_used", "buffer pool used", PERCENT, None,
+        "pool_used", "buffer pool used",
         Remainder((Level((Counter.POOL_PAGES_FREE,), whole=Counter.POOL_PAGES_TOTAL),)),
-        "pages that are not free",
+        "pages that are not free", PERCENT, None,
     ),
+    Figure("checkpoint_age", "checkpoint age", CHECKPOINT_AGE, "redo since the last checkpoint", BYTES),
     Figure(
-        "checkpoint_age", "checkpoint age", BYTES, LOWER, CHECKPOINT_AGE,
-        "redo since the last checkpoint",
-    ),
-    Figure(
-        "history_list", "history list length", NUMBER, LOWER, Level(HISTORY_LIST_LENGTH),
+        "history_list", "history list length", Level(HISTORY_LIST_LENGTH),
         "transactions that are not purged yet",
     ),
     Figure(
-        "table_open_cache", "table cache", NUMBER, None, Level(("table_open_cache",), is_optional=True),
-        "most tables in the table cache",
+        "table_open_cache", "table cache", Level(("table_open_cache",), is_optional=True),
+        "most tables in the table cache", NUMBER, None,
     ),
-    Figure("open_tables", "open tables", NUMBER, None, Level((Counter.OPEN_TABLES,)), "in the table cache"),
+    Figure("open_tables", "open tables", Level((Counter.OPEN_TABLES,)), "in the table cache", NUMBER, None),
+    Figure("cpu_server", "server's CPU", CPU_SERVER, "of all processors of the server's host", PERCENT, None),
+    Figure("cpu_tuibench", "tuibench's CPU", CPU_TUIBENCH, "of all processors of this host", PERCENT, None),
+    Figure("cpu_total", "host's CPU", CPU_TOTAL, "of all processors of the server's host", PERCENT, None),
+    Figure("cpu_rest", "other CPU", CPU_REST, "that of neither the server nor tuibench", PERCENT),
+    Figure("cpu_idle", "idle CPU", Remainder((CPU_TOTAL,)), "of the server's host", PERCENT, None),
     Figure(
-        "cpu_server", "server's CPU", PERCENT, None, CPU_SERVER,
-        "of all processors of the server's host",
-    ),
-    Figure(
-        "cpu_tuibench", "tuibench's CPU", PERCENT, None, CPU_TUIBENCH,
-        "of all processors of this host",
-    ),
-    Figure(
-        "cpu_total", "host's CPU", PERCENT, None, CPU_TOTAL,
-        "of all processors of the server's host",
+        "throttled", "throttled time", Percent((HOST + "throttled",), HOST_TIME),
+        "in which the CPU limit of the control group stopped its threads", PERCENT,
     ),
     Figure(
-        "cpu_rest", "other CPU", PERCENT, LOWER, CPU_REST,
-        "that of neither the server nor tuibench",
-    ),
-    Figure("cpu_idle", "idle CPU", PERCENT, None, Remainder((CPU_TOTAL,)), "of the server's host"),
-    Figure(
-        "throttled", "throttled time", PERCENT, LOWER, Percent((HOST + "throttled",), HOST_TIME),
-        "in which the CPU limit of the control group stopped its threads",
-    ),
-    Figure(
-        "steal", "stolen CPU", PERCENT, LOWER, Percent((HOST + "steal",), (HOST + "total",)),
-        "what the hypervisor gave to other guests",
+        "steal", "stolen CPU", Percent((HOST + "steal",), (HOST + "total",)),
+        "what the hypervisor gave to other guests", PERCENT,
     ),
     _host("disk_read", "disk read", "read_bytes", BYTES_PER_SECOND, "from the disks of the host"),
-    _host(
-        "disk_write", "disk written", "written_bytes", BYTES_PER_SECOND,
-        "to the disks of the host",
-    ),
+    _host("disk_write", "disk written", "written_bytes", BYTES_PER_SECOND, "to the disks of the host"),
     _host("net_received", "network in", "received_bytes", BYTES_PER_SECOND, "received by the host"),
     _host("net_sent", "network out", "sent_bytes", BYTES_PER_SECOND, "sent by the host"),
     Figure(
-        "disk_read_ms", "time of a disk read", MS, LOWER, Ratio((HOST + "read_ms",), (HOST + "reads",)),
-        "mean time of a read, including the queue",
+        "disk_read_ms", "time of a disk read", Ratio((HOST + "read_ms",), (HOST + "reads",)),
+        "mean time of a read, including the queue", MS,
     ),
     Figure(
-        "disk_write_ms", "time of a disk write", MS, LOWER, Ratio((HOST + "write_ms",), (HOST + "writes",)),
-        "mean time of a write, including the queue",
+        "disk_write_ms", "time of a disk write", Ratio((HOST + "write_ms",), (HOST + "writes",)),
+        "mean time of a write, including the queue", MS,
     ),
     Figure(
-        "memory_server", "server's memory", BYTES, None, Level((HOST + "memory_server",)),
-        "resident set of the server's process",
+        "memory_server", "server's memory", Level((HOST + "memory_server",)),
+        "resident set of the server's process", BYTES, None,
     ),
+    Figure("memory_used", "memory used", Level((HOST + "memory_used",)), "of the server's host", BYTES, None),
     Figure(
-        "memory_used", "memory used", BYTES, None, Level((HOST + "memory_used",)), "of the server's host",
+        "memory_used_percent", "memory used", Level((HOST + "memory_used",), whole=HOST + "memory_total"),
+        "of the server's host", PERCENT, None,
     ),
-    Figure(
-        "memory_used_percent", "memory used", PERCENT, None,
-        Level((HOST + "memory_used",), whole=HOST + "memory_total"), "of the server's host",
-    ),
-    Figure("swap_used", "swap used", BYTES, None, Level((HOST + "swap_used",)), "of the server's host"),
+    Figure("swap_used", "swap used", Level((HOST + "swap_used",)), "of the server's host", BYTES, None),
     *TIME_FIGURES,
 )  # fmt: skip
 
@@ -661,10 +623,10 @@ def _of_counters() -> Iterator[Figure]:
         facts, is_bytes = counter.facts, counter.facts.unit is CounterUnit.BYTES
         if facts.recording is Recording.CUMULATIVE:
             unit, source = BYTES_PER_SECOND if is_bytes else PER_SECOND, Ratio((counter,), SERVER_TIME)
-            yield Figure(counter.lower(), str(counter), unit, None, source, facts.meaning)
+            yield Figure(counter.lower(), str(counter), source, facts.meaning, unit, None)
         elif facts.recording is Recording.GAUGE:
             unit = BYTES if is_bytes else NUMBER
-            yield Figure(counter.lower(), str(counter), unit, None, Level((counter,)), facts.meaning)
+            yield Figure(counter.lower(), str(counter), Level((counter,)), facts.meaning, unit, None)
 
 
 FIGURES: dict[str, Figure] = {
@@ -734,9 +696,7 @@ def figure_named(name: str) -> Figure:
         name, share = f"p{percentile[1]}", float(percentile[1]) / 100
         if name in FIGURES:
             return FIGURES[name]
-        return Figure(
-            name, name, MS, LOWER, Quantile(RESPONSE, share), f"{percentile[1]} % are at most that slow"
-        )
+        return Figure(name, name, Quantile(RESPONSE, share), f"{percentile[1]} % are at most that slow", MS)
     raise UsageError(
         f"there is no figure '{name}'",
         did_you_mean(name, FIGURES) or f"for example {', '.join(MAIN_NAMES)}; docs/running.md lists all",
