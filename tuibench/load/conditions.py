@@ -15,6 +15,7 @@ Conditions are checked concurrently, each in one snapshot, so that a running loa
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -115,41 +116,29 @@ def _for_each_table(data: Sbtest, name: str, description: str, differing: str, a
     return Condition(name=name, description=description, about=about, differing="\nUNION ALL\n".join(each))
 
 
-YTD = Condition(
-    name="1",
-    description="W_YTD = ΣD_YTD",
-    about="warehouse",
-    differing="""
+_DELIVERED_AMOUNT = """
+LEFT JOIN (
+  SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) AS delivered FROM orders
+  JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+  WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id
+) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id"""
+TPCC_CONDITIONS = {
+    ("1", "warehouse", "W_YTD = ΣD_YTD"): """
 SELECT w_id, w_ytd, sum_d_ytd FROM warehouse
 LEFT JOIN (SELECT d_w_id, SUM(d_ytd) AS sum_d_ytd FROM district GROUP BY d_w_id) AS d ON d_w_id = w_id
 WHERE NOT w_ytd <=> sum_d_ytd""",
-)
-NEXT_ORDER = Condition(
-    name="2",
-    description="D_NEXT_O_ID − 1 = max(O_ID) = max(NO_O_ID)",
-    about="district",
-    differing="""
+    ("2", "district", "D_NEXT_O_ID − 1 = max(O_ID) = max(NO_O_ID)"): """
 SELECT d_w_id, d_id, d_next_o_id, max_o_id, max_no_o_id FROM district
 LEFT JOIN (SELECT o_w_id, o_d_id, MAX(o_id) AS max_o_id FROM orders GROUP BY o_w_id, o_d_id) AS o
   ON o_w_id = d_w_id AND o_d_id = d_id
 LEFT JOIN (SELECT no_w_id, no_d_id, MAX(no_o_id) AS max_no_o_id FROM new_order GROUP BY no_w_id, no_d_id) AS n
   ON no_w_id = d_w_id AND no_d_id = d_id
 WHERE NOT d_next_o_id - 1 <=> max_o_id OR (max_no_o_id IS NOT NULL AND max_no_o_id <> d_next_o_id - 1)""",
-)
-NEW_ORDERS = Condition(
-    name="3",
-    description="max(NO_O_ID) − min(NO_O_ID) + 1 = rows of new_order",
-    about="district",
-    differing="""
+    ("3", "district", "max(NO_O_ID) − min(NO_O_ID) + 1 = rows of new_order"): """
 SELECT no_w_id, no_d_id, MIN(no_o_id) AS min_no_o_id, MAX(no_o_id) AS max_no_o_id,
   COUNT(*) AS rows_of_new_order
 FROM new_order GROUP BY no_w_id, no_d_id HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)""",
-)
-ORDER_LINES = Condition(
-    name="4",
-    description="ΣO_OL_CNT = rows of order_line, per district",
-    about="district",
-    differing="""
+    ("4", "district", "ΣO_OL_CNT = rows of order_line, per district"): """
 SELECT d_w_id, d_id, sum_o_ol_cnt, rows_of_order_line FROM district
 LEFT JOIN (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS sum_o_ol_cnt FROM orders GROUP BY o_w_id, o_d_id) AS o
   ON o_w_id = d_w_id AND o_d_id = d_id
@@ -157,95 +146,56 @@ LEFT JOIN (
   SELECT ol_w_id, ol_d_id, COUNT(*) AS rows_of_order_line FROM order_line GROUP BY ol_w_id, ol_d_id
 ) AS l ON ol_w_id = d_w_id AND ol_d_id = d_id
 WHERE NOT sum_o_ol_cnt <=> rows_of_order_line""",
-)
-UNDELIVERED = Condition(
-    name="5",
-    description="O_CARRIER_ID is null ⇔ row in new_order",
-    about="order",
-    differing="""
+    ("5", "order", "O_CARRIER_ID is null ⇔ row in new_order"): """
 SELECT o_w_id, o_d_id, o_id, o_carrier_id, no_o_id FROM orders
 LEFT JOIN new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id
 WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL)
 UNION ALL
 SELECT no_w_id, no_d_id, o_id, o_carrier_id, no_o_id FROM new_order
 LEFT JOIN orders ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id WHERE o_id IS NULL""",
-)
-ORDER_LINE_COUNT = Condition(
-    name="6",
-    description="O_OL_CNT = its rows of order_line",
-    about="order",
-    differing="""
+    ("6", "order", "O_OL_CNT = its rows of order_line"): """
 SELECT o_w_id, o_d_id, o_id, o_ol_cnt, rows_of_order_line FROM orders
 LEFT JOIN (
   SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) AS rows_of_order_line FROM order_line
   GROUP BY ol_w_id, ol_d_id, ol_o_id
 ) AS l ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
 WHERE NOT o_ol_cnt <=> rows_of_order_line""",
-)
-DELIVERED = Condition(
-    name="7",
-    description="OL_DELIVERY_D is null ⇔ O_CARRIER_ID is null",
-    about="order line",
-    differing="""
+    ("7", "order line", "OL_DELIVERY_D is null ⇔ O_CARRIER_ID is null"): """
 SELECT ol_w_id, ol_d_id, ol_o_id, ol_number, ol_delivery_d, o_id, o_carrier_id FROM order_line
 LEFT JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
 WHERE o_id IS NULL OR (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)""",
-)
-WAREHOUSE_PAID = Condition(
-    name="8",
-    description="W_YTD = ΣH_AMOUNT",
-    about="warehouse",
-    differing="""
+    ("8", "warehouse", "W_YTD = ΣH_AMOUNT"): """
 SELECT w_id, w_ytd, sum_h_amount FROM warehouse
 LEFT JOIN (SELECT h_w_id, SUM(h_amount) AS sum_h_amount FROM history GROUP BY h_w_id) AS h ON h_w_id = w_id
 WHERE NOT w_ytd <=> sum_h_amount""",
-)
-DISTRICT_PAID = Condition(
-    name="9",
-    description="D_YTD = ΣH_AMOUNT",
-    about="district",
-    differing="""
+    ("9", "district", "D_YTD = ΣH_AMOUNT"): """
 SELECT d_w_id, d_id, d_ytd, sum_h_amount FROM district
 LEFT JOIN (
   SELECT h_w_id, h_d_id, SUM(h_amount) AS sum_h_amount FROM history GROUP BY h_w_id, h_d_id
 ) AS h ON h_w_id = d_w_id AND h_d_id = d_id
 WHERE NOT d_ytd <=> sum_h_amount""",
-)
-_DELIVERED_AMOUNT = """
-LEFT JOIN (
-  SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) AS delivered FROM orders
-  JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
-  WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id
-) AS o ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id"""
-BALANCE = Condition(
-    name="10",
-    description="C_BALANCE = ΣOL_AMOUNT of delivered lines − ΣH_AMOUNT",
-    about="customer",
-    differing=f"""
+    ("10", "customer", "C_BALANCE = ΣOL_AMOUNT of delivered lines − ΣH_AMOUNT"): f"""
 SELECT c_w_id, c_d_id, c_id, c_balance, delivered, paid FROM customer{_DELIVERED_AMOUNT}
 LEFT JOIN (
   SELECT h_c_w_id, h_c_d_id, h_c_id, SUM(h_amount) AS paid FROM history GROUP BY h_c_w_id, h_c_d_id, h_c_id
 ) AS h ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id
 WHERE NOT c_balance <=> COALESCE(delivered, 0) - COALESCE(paid, 0)""",  # noqa: S608
-)
-PAYMENTS = Condition(
-    name="12",
-    description="C_BALANCE + C_YTD_PAYMENT = ΣOL_AMOUNT of delivered lines",
-    about="customer",
-    differing=f"""
+    ("12", "customer", "C_BALANCE + C_YTD_PAYMENT = ΣOL_AMOUNT of delivered lines"): f"""
 SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, delivered FROM customer{_DELIVERED_AMOUNT}
 WHERE NOT c_balance + c_ytd_payment <=> COALESCE(delivered, 0)""",  # noqa: S608
-)
+}
+"""Name, noun for a row, description, and the SELECT, of all conditions but the eleventh."""
 
 
 def tpcc_conditions(data: DataSet) -> tuple[Condition, ...]:
     """All twelve conditions, for the data set's number of loaded orders."""
     if not isinstance(data, Tpcc):
         raise TypeError("TPC-C's conditions are for TPC-C's tables")
-    return (
-        YTD, NEXT_ORDER, NEW_ORDERS, ORDER_LINES, UNDELIVERED, ORDER_LINE_COUNT, DELIVERED, WAREHOUSE_PAID,
-        DISTRICT_PAID, BALANCE, _undelivered_after_load(data), PAYMENTS,
-    )  # fmt: skip
+    found = [
+        Condition(name=name, about=about, description=description, differing=differing)
+        for (name, about, description), differing in TPCC_CONDITIONS.items()
+    ]
+    return (*found[:-1], _undelivered_after_load(data), found[-1])
 
 
 def _undelivered_after_load(data: Tpcc) -> Condition:
@@ -408,26 +358,15 @@ async def check_condition(
     connection: Connection, condition: Condition, after_load: bool | None = None
 ) -> ConditionResult:
     if condition.only_after_load and not await _is_fresh(connection, condition, after_load):
-        return ConditionResult(
-            condition=condition.name,
-            description=condition.description,
-            outcome=ConditionOutcome.SKIPPED,
-            message="holds directly after loading only",
-        )
+        return _result(condition, ConditionOutcome.SKIPPED, message="holds directly after loading only")
     if condition.command:
         # The rows of a command end in OK or in an error.
         rows = await connection.query_named(condition.command)
         wrong = [row for row in rows if str(list(row.values())[-1]) != CHECK_TABLE_OK]
-        if not wrong:
-            return ConditionResult(
-                condition=condition.name, description=condition.description, outcome=ConditionOutcome.HOLDS
-            )
-        return _broken(condition, len(wrong), wrong[0])
+        return _broken(condition, len(wrong), wrong[0]) if wrong else _result(condition)
     found = await connection.query_named(f"{condition.differing} LIMIT 1")
     if not found:
-        return ConditionResult(
-            condition=condition.name, description=condition.description, outcome=ConditionOutcome.HOLDS
-        )
+        return _result(condition)
     counted = await connection.query(f"SELECT COUNT(*) FROM ({condition.differing}) AS differing")  # noqa: S608
     return _broken(condition, int(counted[0][0]), found[0])
 
@@ -441,11 +380,18 @@ async def _is_fresh(connection: Connection, condition: Condition, given: bool | 
 def _broken(condition: Condition, differing: int, example: dict[str, object]) -> ConditionResult:
     values = {column: None if value is None else str(value) for column, value in example.items()}
     shown = ", ".join(f"{column} {'null' if value is None else value}" for column, value in values.items())
-    return ConditionResult(
-        condition=condition.name,
-        description=condition.description,
-        outcome=ConditionOutcome.BROKEN,
+    return _result(
+        condition,
+        ConditionOutcome.BROKEN,
         differing=differing,
         example=values,
         message=f"{condition.count(differing)}: {shown}",
+    )
+
+
+def _result(
+    condition: Condition, outcome: ConditionOutcome = ConditionOutcome.HOLDS, **found: Any
+) -> ConditionResult:
+    return ConditionResult(
+        condition=condition.name, description=condition.description, outcome=outcome, **found
     )

@@ -183,177 +183,6 @@ class TpccValues(RowValues):
         return [last_name(number - 1 if number <= LAST_NAMES else self.name_number()) for number in numbers]
 
 
-class TpccTable(NamedTuple):
-    """One table: columns with types, primary key, secondary index, foreign keys."""
-
-    columns: dict[str, str]
-    key: str = ""
-    secondary: str = ""
-    references: tuple[tuple[str, str], ...] = ()
-
-    def create_sql(self, name: str, engine: str) -> str:
-        """The CREATE TABLE statement; columns of the primary key are NOT NULL."""
-        keys = self.key.split(", ")
-        lines = [
-            f"{column} {kind}{' NOT NULL' if column in keys or column in _NOT_NULL_COLUMNS else ''}"
-            for column, kind in self.columns.items()
-        ]
-        lines += [f"PRIMARY KEY ({self.key})"] * bool(self.key)
-        body = ",\n  ".join(lines)
-        return f"CREATE TABLE {name} (\n  {body}\n) ENGINE={engine}"
-
-    def reference_sql(self, name: str) -> str:
-        """The ALTER TABLE statement that adds the foreign keys; empty without any."""
-        added = (
-            f"ADD CONSTRAINT fk_{name}_{number} FOREIGN KEY ({columns}) REFERENCES {parent}"
-            for number, (columns, parent) in enumerate(self.references, 1)
-        )
-        return f"ALTER TABLE {name} {', '.join(added)}" if self.references else ""
-
-
-_NOT_NULL_COLUMNS = frozenset({"h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "ol_i_id"})
-"""NOT NULL columns outside the primary keys."""
-
-MONEY, RATE = "DECIMAL(12,2)", "DECIMAL(4,4)"
-
-
-def _address(prefix: str) -> dict[str, str]:
-    return {
-        f"{prefix}_street_1": "VARCHAR(20)",
-        f"{prefix}_street_2": "VARCHAR(20)",
-        f"{prefix}_city": "VARCHAR(20)",
-        f"{prefix}_state": "CHAR(2)",
-        f"{prefix}_zip": "CHAR(9)",
-    }
-
-
-STOCK_DISTRICT_COLUMNS = tuple(f"s_dist_{number:02}" for number in range(1, 11))
-
-TABLES = {
-    "order_line": TpccTable(
-        {
-            "ol_o_id": "INT",
-            "ol_d_id": "INT",
-            "ol_w_id": "INT",
-            "ol_number": "INT",
-            "ol_i_id": "INT",
-            "ol_supply_w_id": "INT",
-            "ol_delivery_d": "DATETIME",
-            "ol_quantity": "INT",
-            "ol_amount": "DECIMAL(6,2)",
-            "ol_dist_info": "CHAR(24)",
-        },
-        key="ol_w_id, ol_d_id, ol_o_id, ol_number",
-        references=(
-            ("ol_w_id, ol_d_id, ol_o_id", "orders (o_w_id, o_d_id, o_id)"),
-            ("ol_supply_w_id, ol_i_id", "stock (s_w_id, s_i_id)"),
-        ),
-    ),
-    "stock": TpccTable(
-        {
-            "s_i_id": "INT",
-            "s_w_id": "INT",
-            "s_quantity": "INT",
-            **dict.fromkeys(STOCK_DISTRICT_COLUMNS, "CHAR(24)"),
-            "s_ytd": "INT",
-            "s_order_cnt": "INT",
-            "s_remote_cnt": "INT",
-            "s_data": "VARCHAR(50)",
-        },
-        key="s_w_id, s_i_id",
-        references=(("s_w_id", "warehouse (w_id)"), ("s_i_id", "item (i_id)")),
-    ),
-    "new_order": TpccTable(
-        {"no_o_id": "INT", "no_d_id": "INT", "no_w_id": "INT"},
-        key="no_w_id, no_d_id, no_o_id",
-        references=(("no_w_id, no_d_id, no_o_id", "orders (o_w_id, o_d_id, o_id)"),),
-    ),
-    "orders": TpccTable(
-        {
-            "o_id": "INT",
-            "o_d_id": "INT",
-            "o_w_id": "INT",
-            "o_c_id": "INT",
-            "o_entry_d": "DATETIME",
-            "o_carrier_id": "INT",
-            "o_ol_cnt": "INT",
-            "o_all_local": "INT",
-        },
-        key="o_w_id, o_d_id, o_id",
-        secondary="idx_order ON orders (o_w_id, o_d_id, o_c_id, o_id)",
-        references=(("o_w_id, o_d_id, o_c_id", "customer (c_w_id, c_d_id, c_id)"),),
-    ),
-    "history": TpccTable(
-        {
-            "h_c_id": "INT",
-            "h_c_d_id": "INT",
-            "h_c_w_id": "INT",
-            "h_d_id": "INT",
-            "h_w_id": "INT",
-            "h_date": "DATETIME",
-            "h_amount": "DECIMAL(6,2)",
-            "h_data": "VARCHAR(24)",
-        },
-        references=(
-            ("h_c_w_id, h_c_d_id, h_c_id", "customer (c_w_id, c_d_id, c_id)"),
-            ("h_w_id, h_d_id", "district (d_w_id, d_id)"),
-        ),
-    ),
-    "customer": TpccTable(
-        {
-            "c_id": "INT",
-            "c_d_id": "INT",
-            "c_w_id": "INT",
-            "c_first": "VARCHAR(16)",
-            "c_middle": "CHAR(2)",
-            "c_last": "VARCHAR(16)",
-            **_address("c"),
-            "c_phone": "CHAR(16)",
-            "c_since": "DATETIME",
-            "c_credit": "CHAR(2)",
-            "c_credit_lim": MONEY,
-            "c_discount": RATE,
-            "c_balance": MONEY,
-            "c_ytd_payment": MONEY,
-            "c_payment_cnt": "INT",
-            "c_delivery_cnt": "INT",
-            "c_data": "VARCHAR(500)",
-        },
-        key="c_w_id, c_d_id, c_id",
-        secondary="idx_customer ON customer (c_w_id, c_d_id, c_last, c_first)",
-        references=(("c_w_id, c_d_id", "district (d_w_id, d_id)"),),
-    ),
-    "district": TpccTable(
-        {
-            "d_id": "INT",
-            "d_w_id": "INT",
-            "d_name": "VARCHAR(10)",
-            **_address("d"),
-            "d_tax": RATE,
-            "d_ytd": MONEY,
-            "d_next_o_id": "INT",
-        },
-        key="d_w_id, d_id",
-        references=(("d_w_id", "warehouse (w_id)"),),
-    ),
-    "warehouse": TpccTable(
-        {"w_id": "INT", "w_name": "VARCHAR(10)", **_address("w"), "w_tax": RATE, "w_ytd": MONEY},
-        key="w_id",
-    ),
-    "item": TpccTable(
-        {
-            "i_id": "INT",
-            "i_im_id": "INT",
-            "i_name": "VARCHAR(24)",
-            "i_price": "DECIMAL(5,2)",
-            "i_data": "VARCHAR(50)",
-        },
-        key="i_id",
-    ),
-}
-"""The tables in an order for dropping: each before those that it references."""
-
-
 DIST_LENGTH = 24
 LOADED_QUANTITY = 5
 
@@ -385,7 +214,7 @@ def _item(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
 
 def _stock(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     count = at.rows
-    dists: list[ColumnValues] = [values.texts(count, DIST_LENGTH) for _ in STOCK_DISTRICT_COLUMNS]
+    dists: list[ColumnValues] = [values.texts(count, DIST_LENGTH) for _ in range(DISTRICTS)]
     quantities = values.integers(count, 10, 100)
     yield at.rows, [list(at.numbers), at.warehouse, quantities, *dists, 0, 0, 0, values.data(count)]
 
@@ -451,47 +280,147 @@ def _split_range(numbers: range, border: int) -> Iterator[range]:
             yield part
 
 
-# Delivered and other orders are separate blocks, so that a column is all null or not.
-BLOCK_GENERATORS: Mapping[str, Callable[[TpccValues, RowRange], Iterator[RowBlock]]] = {
-    "warehouse": _warehouse,
-    "district": _district,
-    "customer": _customer,
-    "history": _history,
-    "new_order": _new_order,
-    "orders": _orders,
-    "order_line": _order_line,
-    "stock": _stock,
-    "item": _item,
-}
+class TpccTable(NamedTuple):
+    """One table: columns with types, the blocks of a range of rows, the encoded size of a row (a little more
+    than the average), primary key, secondary index, foreign keys.
 
-ROW_BYTES = {
-    "warehouse": 150,
-    "district": 150,
-    "customer": 680,
-    "history": 90,
-    "new_order": 20,
-    "orders": 70,
-    "order_line": 105,
-    "stock": 370,
-    "item": 110,
+    Delivered and other orders are separate blocks, so that a column is all null or not.
+    """
+
+    declared: str
+    blocks: Callable[[TpccValues, RowRange], Iterator[RowBlock]]
+    row_bytes: int
+    key: str = ""
+    secondary: str = ""
+    references: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        return dict(column.split(" ", 1) for column in self.declared.split(", "))
+
+    def create_sql(self, name: str, engine: str) -> str:
+        """The CREATE TABLE statement; columns of the primary key are NOT NULL."""
+        keys = self.key.split(", ")
+        lines = [
+            f"{column} {kind}{' NOT NULL' if column in keys or column in _NOT_NULL_COLUMNS else ''}"
+            for column, kind in self.columns.items()
+        ]
+        lines += [f"PRIMARY KEY ({self.key})"] * bool(self.key)
+        body = ",\n  ".join(lines)
+        return f"CREATE TABLE {name} (\n  {body}\n) ENGINE={engine}"
+
+    def reference_sql(self, name: str) -> str:
+        """The ALTER TABLE statement that adds the foreign keys; empty without any."""
+        added = (
+            f"ADD CONSTRAINT fk_{name}_{number} FOREIGN KEY ({columns}) REFERENCES {parent}"
+            for number, (columns, parent) in enumerate(self.references, 1)
+        )
+        return f"ALTER TABLE {name} {', '.join(added)}" if self.references else ""
+
+
+_NOT_NULL_COLUMNS = frozenset({"h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "ol_i_id"})
+"""NOT NULL columns outside the primary keys."""
+
+
+def _address(prefix: str) -> str:
+    texts = ", ".join(f"{prefix}_{name} VARCHAR(20)" for name in ("street_1", "street_2", "city"))
+    return f"{texts}, {prefix}_state CHAR(2), {prefix}_zip CHAR(9)"
+
+
+_DISTRICT_INFO = ", ".join(f"s_dist_{number:02} CHAR(24)" for number in range(1, DISTRICTS + 1))
+
+TABLES = {
+    "order_line": TpccTable(
+        "ol_o_id INT, ol_d_id INT, ol_w_id INT, ol_number INT, ol_i_id INT, ol_supply_w_id INT, "
+        "ol_delivery_d DATETIME, ol_quantity INT, ol_amount DECIMAL(6,2), ol_dist_info CHAR(24)",
+        _order_line,
+        105,
+        key="ol_w_id, ol_d_id, ol_o_id, ol_number",
+        references=(
+            ("ol_w_id, ol_d_id, ol_o_id", "orders (o_w_id, o_d_id, o_id)"),
+            ("ol_supply_w_id, ol_i_id", "stock (s_w_id, s_i_id)"),
+        ),
+    ),
+    "stock": TpccTable(
+        f"s_i_id INT, s_w_id INT, s_quantity INT, {_DISTRICT_INFO}, s_ytd INT, s_order_cnt INT, "
+        "s_remote_cnt INT, s_data VARCHAR(50)",
+        _stock,
+        370,
+        key="s_w_id, s_i_id",
+        references=(("s_w_id", "warehouse (w_id)"), ("s_i_id", "item (i_id)")),
+    ),
+    "new_order": TpccTable(
+        "no_o_id INT, no_d_id INT, no_w_id INT",
+        _new_order,
+        20,
+        key="no_w_id, no_d_id, no_o_id",
+        references=(("no_w_id, no_d_id, no_o_id", "orders (o_w_id, o_d_id, o_id)"),),
+    ),
+    "orders": TpccTable(
+        "o_id INT, o_d_id INT, o_w_id INT, o_c_id INT, o_entry_d DATETIME, o_carrier_id INT, o_ol_cnt INT, "
+        "o_all_local INT",
+        _orders,
+        70,
+        key="o_w_id, o_d_id, o_id",
+        secondary="idx_order ON orders (o_w_id, o_d_id, o_c_id, o_id)",
+        references=(("o_w_id, o_d_id, o_c_id", "customer (c_w_id, c_d_id, c_id)"),),
+    ),
+    "history": TpccTable(
+        "h_c_id INT, h_c_d_id INT, h_c_w_id INT, h_d_id INT, h_w_id INT, h_date DATETIME, "
+        "h_amount DECIMAL(6,2), h_data VARCHAR(24)",
+        _history,
+        90,
+        references=(
+            ("h_c_w_id, h_c_d_id, h_c_id", "customer (c_w_id, c_d_id, c_id)"),
+            ("h_w_id, h_d_id", "district (d_w_id, d_id)"),
+        ),
+    ),
+    "customer": TpccTable(
+        "c_id INT, c_d_id INT, c_w_id INT, c_first VARCHAR(16), c_middle CHAR(2), c_last VARCHAR(16), "
+        f"{_address('c')}, c_phone CHAR(16), c_since DATETIME, c_credit CHAR(2), c_credit_lim DECIMAL(12,2), "
+        "c_discount DECIMAL(4,4), c_balance DECIMAL(12,2), c_ytd_payment DECIMAL(12,2), c_payment_cnt INT, "
+        "c_delivery_cnt INT, c_data VARCHAR(500)",
+        _customer,
+        680,
+        key="c_w_id, c_d_id, c_id",
+        secondary="idx_customer ON customer (c_w_id, c_d_id, c_last, c_first)",
+        references=(("c_w_id, c_d_id", "district (d_w_id, d_id)"),),
+    ),
+    "district": TpccTable(
+        f"d_id INT, d_w_id INT, d_name VARCHAR(10), {_address('d')}, d_tax DECIMAL(4,4), "
+        "d_ytd DECIMAL(12,2), d_next_o_id INT",
+        _district,
+        150,
+        key="d_w_id, d_id",
+        references=(("d_w_id", "warehouse (w_id)"),),
+    ),
+    "warehouse": TpccTable(
+        f"w_id INT, w_name VARCHAR(10), {_address('w')}, w_tax DECIMAL(4,4), w_ytd DECIMAL(12,2)",
+        _warehouse,
+        150,
+        key="w_id",
+    ),
+    "item": TpccTable(
+        "i_id INT, i_im_id INT, i_name VARCHAR(24), i_price DECIMAL(5,2), i_data VARCHAR(50)",
+        _item,
+        110,
+        key="i_id",
+    ),
 }
-"""The encoded size of a row, a little more than the average."""
+"""The tables in an order for dropping: each before those that it references."""
 
 
 class TpccRows(EncodedRows):
     """The rows of one table."""
 
     def __init__(self, table: str, data: "Tpcc", stream: Random, row_format: RowFormat) -> None:
-        super().__init__(TABLES[table].columns, ROW_BYTES[table], row_format)
+        super().__init__(TABLES[table].columns, TABLES[table].row_bytes, row_format)
         self._table = table
         self._values = TpccValues(data.sizes, data.loaded_c, data.loaded_at.encode(), stream)
 
     def blocks(self, first: int, count: int) -> Iterator[RowBlock]:
-        generate, ranges = (
-            BLOCK_GENERATORS[self._table],
-            row_ranges(self._values.sizes, self._table, first, count),
-        )
-        return (block for row_range in ranges for block in generate(self._values, row_range))
+        ranges = row_ranges(self._values.sizes, self._table, first, count)
+        return (block for each in ranges for block in TABLES[self._table].blocks(self._values, each))
 
 
 MAX_WAREHOUSES = 100_000
