@@ -4,6 +4,7 @@ Textual sends every cell of a refreshed region. So the lines are made once per s
 on screen, and only the runs of cells that differ are refreshed. That keeps a slow connection responsive.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -108,7 +109,9 @@ class Panel(Widget, can_focus=False):
             return self.rich_style
         if role.startswith(STACKED):
             return self._dimmed(self.role_style(role.removeprefix(STACKED)), STACK_SHARE)
-        return self.rich_style + self.screen.query_one(Palette).role_style(role)
+        # Without colours, what is faint is dim: a key that does nothing now must not look like the others.
+        dim = Style(dim=True) if role == "faint" and "NO_COLOR" in os.environ else Style()
+        return self.rich_style + self.screen.query_one(Palette).role_style(role) + dim
 
     def _dimmed(self, full: Style, share: float) -> Style:
         """The style with its colour reduced to this share; unchanged on a terminal with few colours."""

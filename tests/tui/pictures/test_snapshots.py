@@ -122,6 +122,25 @@ async def test_no_colour_is_asked_for_where_none_is_wanted(
     assert coloured == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("name", "choice", "cursor"),
+    [("durability", "relaxed", ""), ("values", "threads=32,64", " "), ("menu", "d ", "S"), ("rate", "", "f")],
+)
+async def test_a_choice_and_the_cursor_are_seen_without_colours(
+    name: str, choice: str, cursor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    app, lead = FIELDS[name].opened(DisplayOptions())
+    async with app.run_test(size=SMALL) as pilot:
+        await lead(pilot)
+        styled = [each for each in segments(app) if each.style]
+        chosen = "".join(each.text for each in styled if each.style and each.style.underline)
+        reverse = [each.text for each in styled if each.style and each.style.reverse]
+    assert choice in chosen
+    assert bool(choice) is bool(chosen)
+    assert not cursor or cursor in reverse
+
+
 def has_colours(app: App[object]) -> bool:
     """Whether any cell asks the terminal for a colour."""
     styles = [segment.style for segment in segments(app) if segment.style]
