@@ -56,10 +56,10 @@ def effect_sentence(effect: Effect) -> str:
 
 def answer_table(summary: Summary) -> Table | None:
     """The figures of the sentence before and after, with intervals and verdicts; None without two sides."""
-    if summary.crashes:
-        return crashes_table(summary.crashes)
     if summary.failure or summary.tune is not None or (summary.probe is not None and summary.probe.steps):
         return None
+    if summary.crashes:
+        return crashes_table(summary.crashes)
     if summary.ab is not None:
         return comparison_table(summary.ab.comparisons, "A", "B") if summary.ab.comparisons else None
     if (effect := main_effect(summary)) is None:

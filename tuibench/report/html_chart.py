@@ -81,16 +81,22 @@ def _attribute(key: str, value: Attribute) -> str:
     return f' {name}="{escape(sanitize.text(text))}"'
 
 
-_OPTION = re.compile(r"(?<![^\s(])--[a-z][\w-]*(?:=[^\s,;)]+)?")
+_OPTION = re.compile(r"(?<![^\s(])--[a-z][\w-]*(?:=[^\s,;)]{1,24}(?![^\s,;)]))?")
+NO_BREAK = "\u00a0"
 
 
 def whole_options(text: Child) -> Child:
-    """Text whose names of options stay whole: a browser breaks lines after hyphens."""
+    """Text whose options stay whole, without a long value: a browser breaks lines after hyphens."""
     if not isinstance(text, str) or isinstance(text, Markup) or "--" not in text:
         return text
     plain, names = _OPTION.split(text), _OPTION.findall(text)
     spans = [tag("span", name, class_="whole") for name in names]
     return [piece for pair in zip_longest(plain, spans) for piece in pair]
+
+
+def whole_changes(text: str) -> str:
+    """Text in which a change, such as 1 → 2, and a percentage stay on one line."""
+    return text.replace(" → ", f"{NO_BREAK}→{NO_BREAK}").replace(" %", f"{NO_BREAK}%")
 
 
 BAR_WIDTH, BAR_HEIGHT = 300, 14
@@ -111,7 +117,7 @@ def block_markup(block: Block | Section) -> Markup:
         case Section(folded=True):
             return tag("details", tag("summary", block.title), blocks_markup(block.blocks))
         case Section(badge=badge) if badge:
-            title = tag("h3", tag("span", badge, class_="badge"), tag("span", block.title))
+            title = tag("h3", tag("span", badge, class_="badge"), tag("span", whole_changes(block.title)))
             return tag("div", title, blocks_markup(block.blocks), class_="card")
         case Section():
             return join_markup(tag("h3", block.title) if block.title else None, blocks_markup(block.blocks))
@@ -128,7 +134,7 @@ def block_markup(block: Block | Section) -> Markup:
 def _text(block: Text) -> Markup:
     match block.shape:
         case Shape.CODE:
-            inside = Markup("\n".join(join_markup(line) for line in block.lines))
+            inside = Markup("\n".join(join_markup(whole_options(line)) for line in block.lines))
             return join_markup(tag("p", block.title) if block.title else None, tag("pre", inside))
         case Shape.LIST:
             items = [tag("li", whole_options(line)) for line in block.lines]

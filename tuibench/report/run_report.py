@@ -39,7 +39,16 @@ from tuibench.record.reader import Run
 from tuibench.record.recorder import PlanRecord
 from tuibench.report.analysis import analysis
 from tuibench.report.answer import answer_sentence, answer_table
-from tuibench.report.html_chart import SMALL, ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
+from tuibench.report.html_chart import (
+    SMALL,
+    ChartMark,
+    ChartSpan,
+    Markup,
+    TimeAxis,
+    join_markup,
+    tag,
+    whole_changes,
+)
 from tuibench.report.html_plots import (
     DrawnChart,
     ThreadsLine,
@@ -138,7 +147,7 @@ def _lead(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Block]:
     )
     yield Text((words,), role="soft")
     answer = (answer_sentence(summary) or _plain_sentence(run)).rstrip(".")
-    yield Text((f"{answer}.".replace(" %", "\u00a0%"),), role="answer")
+    yield Text((whole_changes(f"{answer}."),), role="answer")
     if summary.probe is not None and summary.probe.steps:
         yield Chart(partial(_probe_charts, summary.probe))
     elif summary.tune is None and ANSWER_CHART in pictures:

@@ -4,6 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import EVENT, summary
+from tests.tui.support.probed import OVER
+from tests.unit.crash.crash_examples import KNOWN
 from tuibench.document import text_lines
 from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import EventKind
@@ -81,6 +83,18 @@ def test_a_run_that_failed_has_no_other_answer() -> None:
     run = summary(effects=(UNSAFE,), outcome="failed", failure="the server went away")
     assert answer_sentence(run) == "The run failed: the server went away"
     assert answer_table(run) is None
+
+
+def test_sentence_and_table_are_of_the_same_experiment() -> None:
+    crashed = summary(crashes=KNOWN.crashes, effects=(UNSAFE,))
+    assert answer_sentence(crashed).startswith("lost: 147 acknowledged commits (0.94 s)")
+    table = answer_table(crashed)
+    assert table is not None
+    assert table.header[0] == "setting"
+    assert OVER.result is not None
+    for run in (replace(crashed, probe=OVER.result), replace(crashed, failure="the server went away")):
+        assert answer_sentence(run).startswith(("p95<40ms: met", "The run failed"))
+        assert answer_table(run) is None
 
 
 @pytest.mark.parametrize("width", [80, 120, 300])

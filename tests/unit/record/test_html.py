@@ -20,7 +20,7 @@ from tests.ticks import changed
 from tests.unit.record.steady import steady
 from tests.unit.record.written import server_part, written
 from tests.unit.session.tune_examples import evaluated
-from tuibench.document import Shape, Text
+from tuibench.document import Section, Shape, Text
 from tuibench.metrics.figures import read as chart_read
 from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
@@ -48,6 +48,7 @@ from tuibench.report.html_chart import (
     stack_series,
     time_chart,
     time_step,
+    whole_changes,
 )
 from tuibench.report.html_plots import read_resource
 from tuibench.report.run_report import MOST_MARKS, html_report, thread_levels
@@ -80,12 +81,13 @@ class Reader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+        self.text += "\n" * (tag == "pre")
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] == "h2":
             self.headings.append(data)
         if "script" not in self.open and "style" not in self.open:
-            self.text += data + "\n"
+            self.text += data if "pre" in self.open else f"{data}\n"
 
 
 def read(page: str) -> Reader:
@@ -178,7 +180,7 @@ def test_warnings_come_before_everything_else(run: Run) -> None:
 def test_the_verdict_is_the_first_thing_that_is_said(run: Run) -> None:
     text = read(html_report(run)).text
     effect = run.summary.effects[0]
-    assert text.index(f"{effect.change}: TPS") < text.index("simulated: 20 ms")
+    assert text.index(f"{whole_changes(effect.change)}: TPS") < text.index("simulated: 20 ms")
 
 
 def test_the_answer_is_whole_before_the_first_section(run: Run) -> None:
@@ -207,7 +209,7 @@ def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
     page = html_report(run)
     assert page.count('class="mark"') == len(re.findall('class="chart( wide| slim)?"', page)) > 8
     card = page[page.index('class="card"') :]
-    assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("too noisy to tell")
+    assert card.index(whole_changes("sync_binlog 1 → 0")) < card.index("▲ +50 %") < card.index("too noisy to tell")
 
 
 def test_an_effect_that_was_not_measured_is_listed_with_its_reason(run: Run) -> None:
@@ -260,7 +262,7 @@ def test_the_commands_hold_no_password(tmp_path: Path) -> None:
     shown = replace(record, target=Target(user="ann", host="db1", password="secret"))
     page = html_report(replace(load_run(place), plan=shown))
     assert "secret" not in page
-    assert "tuibench run oltp_read_write --host=db1" in page
+    assert "tuibench run oltp_read_write --host=db1" in read(page).text
 
 
 def test_an_incomplete_run_is_shown_up_to_its_end(tmp_path: Path) -> None:
@@ -294,6 +296,26 @@ def test_dark_and_light_and_paper_have_the_same_colours() -> None:
 
 def test_commands_are_on_lines_of_their_own() -> None:
     assert block_markup(Text(("a <b>", "c\nd"), Shape.CODE)) == "<pre>a &lt;b&gt;\nc\\nd</pre>"
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("run --table-size=100 -p", ["--table-size=100"]),
+        (f"run --mysqld-option=/{'long-' * 9}path", ["--mysqld-option"]),
+        ("a--b, 1 -- 2", []),
+    ],
+)
+def test_a_browser_breaks_no_option_in_two(text: str, whole: list[str]) -> None:
+    for shape in Shape:
+        drawn = block_markup(Text((text,), shape))
+        assert re.findall(r'<span class="whole">(.*?)</span>', drawn) == whole
+        assert re.sub(r"<[^>]*>", "", drawn) == text
+
+
+def test_a_browser_breaks_no_change_in_two() -> None:
+    card = Section("sync_binlog 1 → 0", (Text(("a",)),), "3")
+    assert "sync_binlog 1\u00a0→\u00a00<" in block_markup(card)
 
 
 # Charts as SVG: where values come to lie, gaps, merged points, stacked areas, marks and names.
