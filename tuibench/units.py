@@ -62,14 +62,16 @@ def si(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def milliseconds(value: float | None) -> str:
-    """A latency with three significant digits and its unit: 26.4 ms, 1.2 s."""
+def milliseconds(value: float | None, *, in_column: bool = False) -> str:
+    """A latency with three significant digits and its unit: 26.4 ms, 1.2 s. Those of a column keep their
+    zeros: 26.0 ms, 1.20 s.
+    """
     if value is None:
         return DASH
-    if value >= 1000 * _ROUND_UP_SHARE:
-        seconds = value / 1000
-        return f"{seconds:,.0f} s" if seconds >= 100 else f"{seconds:.3g} s"
-    return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
+    number, unit = (value / 1000, "s") if value >= 1000 * _ROUND_UP_SHARE else (value, "ms")
+    if number >= 100 * _ROUND_UP_SHARE:
+        return f"{number:,.0f} {unit}"
+    return f"{number:#.3g} {unit}" if in_column and number else f"{number:.3g} {unit}"
 
 
 def percent(value: float | None, digits: int = 0) -> str:

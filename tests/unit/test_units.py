@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,8 @@ from tuibench import units
 from tuibench.errors import abbreviated_list, matching_names
 
 # Numbers as people read them.
+
+COLUMN = partial(units.milliseconds, in_column=True)
 
 
 @for_each(
@@ -32,6 +35,11 @@ from tuibench.errors import abbreviated_list, matching_names
         (units.milliseconds, 1234, "1.23 s"),
         (units.milliseconds, 1_234_000, "1,234 s"),
         (units.milliseconds, None, "–"),
+        (COLUMN, 26.0, "26.0 ms"),
+        (COLUMN, 0.36, "0.360 ms"),
+        (COLUMN, 99.97, "100 ms"),
+        (COLUMN, 1200, "1.20 s"),
+        (COLUMN, 0, "0 ms"),
         (units.hms, 84, "01:24"),
         (units.hms, 3723, "1:02:03"),
         (units.hms, -5, "−00:05"),

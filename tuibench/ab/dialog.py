@@ -21,8 +21,8 @@ from tuibench.tui.view import View
 MAX_LENGTH = 120
 
 _FACTS = (
-    "Alternates two values in windows of a few seconds, in random order, until B is better or worse than A, "
-    "or equal. The original value is restored at the end; press {key} again to end the test early."
+    "Alternates two values, A and B, in windows of a few seconds, in random order, until B is better than A, "
+    "worse, or equal. The original value is restored at the end; press {key} again to end the test early."
 )
 
 

@@ -42,7 +42,7 @@ def _clock(host: LoadHost) -> str:
 
 COLUMNS = (
     HostColumn("TPS", 10, lambda host: decimal(host.transactions_per_second, 1)),
-    HostColumn("p95", 9, lambda host: milliseconds(host.p95_ms)),
+    HostColumn("p95", 9, lambda host: milliseconds(host.p95_ms, in_column=True)),
     HostColumn("conns", 7, lambda host: count(host.connections)),
     HostColumn("CPU", 6, lambda host: percent(host.cpu_total), lambda host: _over(host.cpu_total, HIGH_CPU)),
     HostColumn(

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tuibench.effects.text import trial_note
 from tuibench.metrics.costs import change_parts
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
@@ -145,7 +146,7 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
     reasons = _attribution_lines(effect, width, height - 1 - len(shown), hint)
     if len(reasons) > height - 1 - len(shown):
         # On a small screen the reason takes the place of the last figure.
-        shown, reasons = shown[: max(1, height - 2)], reasons[:1]
+        shown, reasons = shown[: max(1, height - 2)], _attribution_lines(effect, width, 1, hint)[:1]
     elif effect.because and not reasons:
         # The last figure has a chart, too; what explains the first ones has none there.
         shown = shown[: max(1, height - 2)]
@@ -161,14 +162,14 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
 
 
 def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) -> list[TextLine]:
-    """Figures of an A/B test so far, and its summary sentence as far as it fits."""
+    """Figures of an A/B test so far, and what else is known of it as far as it fits."""
     title: TextLine = (
         TextSpan("A/B ", "title"),
         TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"),
     )
     if view.is_ab_testing:
         title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
-    sentence = wrap_text("; ".join(filter(None, (result.sentence, because_text(result.because)))), width)
+    sentence = wrap_text("; ".join(filter(None, (trial_note(result), because_text(result.because)))), width)
     rows = [_effect_row(one) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
     return [pad_line(line, width) for line in lines[:height]]

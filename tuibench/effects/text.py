@@ -129,8 +129,7 @@ def _difference(one: Comparison) -> Styled:
 
 def trial_sentence(result: AbTestResult) -> str:
     """The result of a trial: both values, and the effect."""
-    most = "at most " if result.is_sequential else ""
-    pairs = f"{len(result.pairs)} of {most}{result.cycles} cycles"
+    pairs = _cycles(result)
     against = f"{result.subject} {result.b} against {result.a}"
     if result.harm:
         return f"{against}: {result.harm}{_so_far(result)}"
@@ -144,9 +143,25 @@ def trial_sentence(result: AbTestResult) -> str:
         )
     if not result.comparisons:
         return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
+    return f"{against}: {changes_text(result.comparisons)} ({pairs}{_acts(result)}){_more(result)}"
+
+
+def trial_note(result: AbTestResult) -> str:
+    """The sentence without the figures, for a place that lists them; the whole one without a verdict."""
+    if result.harm or result.needs_window_seconds is not None or not result.comparisons:
+        return result.sentence
+    return f"{_cycles(result)}{_acts(result)}{_more(result)}"
+
+
+def _cycles(result: AbTestResult) -> str:
+    most = "at most " if result.is_sequential else ""
+    return f"{len(result.pairs)} of {most}{units.pluralize(result.cycles, 'cycle')}"
+
+
+def _acts(result: AbTestResult) -> str:
+    """How long a change takes to act, if that is left out."""
     late = result.acts_after_seconds
-    acts = f", without the first {late:.2g} s of a change, until it acts" if late is not None else ""
-    return f"{against}: {changes_text(result.comparisons)} ({pairs}{acts}){_more(result)}"
+    return f", without the first {late:.2g} s of a change, until it acts" if late is not None else ""
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:

@@ -18,7 +18,7 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import count, decimal, milliseconds
+from tuibench.units import count, decimal, milliseconds, pluralize
 
 _WITH_STEPS = 160
 """Width from which the steps are beside the result."""
@@ -72,8 +72,10 @@ def probe_answer_height(view: View, width: int) -> int:
     return len(wrap_text(view.probe.result.lines[0], max(width, 1)))
 
 
-def probe_result(view: View, width: int, height: int) -> list[TextLine]:
-    """Further findings and the commands of the formal run, never cut; before that, the newest steps."""
+def probe_result(view: View, width: int, height: int, *, is_whole: bool = False) -> list[TextLine]:
+    """Further findings and the commands of the formal run, never cut; before that, the newest steps. With
+    `is_whole` they have the room of the charts.
+    """
     state = view.probe
     if state is None:
         return []
@@ -83,8 +85,8 @@ def probe_result(view: View, width: int, height: int) -> list[TextLine]:
         ]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
     if width >= _WITH_STEPS:
-        return _beside_steps(state.result, width, height)
-    return _found_lines(state.result, width, height, _step_lines(state.result))
+        return _beside_steps(state.result, width, height, is_whole=is_whole)
+    return _found_lines(state.result, width, height, _step_lines(state.result), is_whole=is_whole)
 
 
 def _step_lines(result: ProbeResult) -> list[TextLine]:
@@ -93,22 +95,23 @@ def _step_lines(result: ProbeResult) -> list[TextLine]:
     return [(TextSpan("STEPS by level", "title"),), *measured]
 
 
-def _beside_steps(result: ProbeResult, width: int, height: int) -> list[TextLine]:
+def _beside_steps(result: ProbeResult, width: int, height: int, *, is_whole: bool) -> list[TextLine]:
     """The result on the left, the steps that fit on the right."""
-    left = _found_lines(result, width - _STEPS, height)
+    left = _found_lines(result, width - _STEPS, height, is_whole=is_whole)
     right = _step_lines(result)
     if len(right) > height:
-        right = [*right[: height - 1], _rest(len(right) - height + 1)]
+        right = [*right[: height - 1], _rest(len(right) - height + 1, is_whole=is_whole)]
     rows = zip_longest(left, right, fillvalue=())
     return [pad_line((*pad_line(line, width - _STEPS), *beside), width) for line, beside in rows][:height]
 
 
-def _rest(lines: int) -> TextLine:
-    return (TextSpan(f"… {lines} more lines: enter hides the charts; the report has all", "muted"),)
+def _rest(lines: int, *, is_whole: bool) -> TextLine:
+    where = "the report has all" if is_whole else "enter hides the charts; the report has all"
+    return (TextSpan(f"… {pluralize(lines, 'more line')}: {where}", "muted"),)
 
 
 def _found_lines(
-    result: ProbeResult, width: int, height: int, below: Sequence[TextLine] = ()
+    result: ProbeResult, width: int, height: int, below: Sequence[TextLine] = (), *, is_whole: bool
 ) -> list[TextLine]:
     """Findings, commands, and what else is `below`, as far as there is room."""
     formal = _formal_lines(result, width, max(height - 1, 2))
@@ -116,9 +119,9 @@ def _found_lines(
     details = text_lines(result.lines[1:], width)
     whole = [*details, *formal, *below]
     if len(details) > room > 0:
-        details = [*details[: room - 1], _rest(len(whole) - height + 1)]
+        details = [*details[: room - 1], _rest(len(whole) - height + 1, is_whole=is_whole)]
     elif len(whole) > height > len(details) + len(formal):
-        whole = [*whole[: height - 1], _rest(len(whole) - height + 1)]
+        whole = [*whole[: height - 1], _rest(len(whole) - height + 1, is_whole=is_whole)]
         return [pad_line(fit_line(line, width), width) for line in whole]
     return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal, *below)][:height]
 
@@ -132,10 +135,11 @@ def _answer_role(state: ProbeState, result: ProbeResult) -> str:
 
 
 def _end_text(state: ProbeState, result: ProbeResult) -> str:
-    """Reason for the end. If a level meets the objective, that is the reason, however the steps ended."""
+    """Reason for the end. If a level meets the objective, that is the reason, however the steps ended; the
+    answer below says which.
+    """
     if result.objective is not None and result.objective.most is not None:
-        unit = "/s" if state.order.by is Quantity.RATE else " threads"
-        return f"the objective is met up to {count(result.objective.most)}{unit}"
+        return "the objective is met"
     if is_inconclusive(state) and result.end is ProbeEnd.KNEE:
         return "inconclusive"
     return end_text(result)
@@ -164,8 +168,8 @@ def _current_level(state: ProbeState) -> TextLine:
     width = f" ±{decimal(100 * state.half_width, 1)} %" if state.half_width is not None else ""
     return (
         TextSpan(f"{level} ({state.purpose})", "strong"),
-        TextSpan(f" {state.step_seconds:.0f} s", "muted"),
-        TextSpan(f"{known}{width}", "tps"),
+        TextSpan(f", {state.step_seconds:.0f} s", "muted"),
+        TextSpan(f"{':' * bool(known)}{known}{width}", "tps"),
     )
 
 
@@ -175,7 +179,7 @@ def _measured_step_line(step: ProbeStep) -> TextLine:
     return (
         TextSpan(f"{count(step.level):>7}", "strong"),
         TextSpan(f"{count(step.tps):>9} TPS{known:<10}", "tps"),
-        TextSpan(f" p95 {milliseconds(step.p95_ms):>9}", "latency"),
+        TextSpan(f" p95 {milliseconds(step.p95_ms, in_column=True):>9}", "latency"),
         TextSpan("" if step.is_stable else "  not stable", "warn"),
         TextSpan(missed, "warn"),
     )

@@ -228,7 +228,7 @@ def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
         decimal(step.tps, 1),
         DASH if step.half_width is None else f"{100 * step.half_width:.1f} %",
         count(step.qps),
-        milliseconds(step.p95_ms),
+        milliseconds(step.p95_ms, in_column=True),
         f"{step.errors_percent:.2g} %" if step.errors_percent else "0",
         ", ".join(words for words, holds in remarks if holds),
     )

@@ -568,7 +568,10 @@ class StartScreen(Screen[None]):
         if self.is_working:
             return "[b]esc[/] [$muted]cancel[/]"
         go = f"[@click=screen.go][b]enter[/] [$muted]{self.coming.value}[/][/]" if can_go else ""
-        check = "" if self.server.is_private else "[@click=screen.check][b]f5[/] [$muted]check again[/][/]"
+        is_enter = self.coming in (EnterAction.CHECK, EnterAction.RECHECK)
+        check = "[@click=screen.check][b]f5[/] [$muted]check again[/][/]"
+        if self.server.is_private or (can_go and is_enter):
+            check = ""
         leave = "[@click=screen.back][b]esc[/] [$muted]leave[/][/]"
         moves = "[b $strong]tab[/] [$strong]next field[/]"
         return "   ".join(part for part in (go, moves, check, leave) if part)

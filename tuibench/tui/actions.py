@@ -181,7 +181,7 @@ REPLAY_ACTIONS = (
 )
 
 ACTIONS = (
-    UserAction("durability", "d", "d", "durability", "Durability: preset or setting"),
+    UserAction("durability", "d", "d", "durability", "Durability: preset or value"),
     _load("type_threads", "t", "t", "threads", "Number of threads"),
     _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1, rarity=2),
     _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1, rarity=2),

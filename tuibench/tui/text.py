@@ -314,11 +314,14 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_start(text: str, width: int) -> str:
-    """Like `shorten`, but keeps the end: the file name of a path matters most."""
+    """Like `shorten`, but keeps the end: the file name of a path matters most. A path is cut before a
+    name.
+    """
     text = sanitize.text(text)
     if cell_len(text) <= width:
         return text
-    return ELLIPSIS + text[len(text) - width + 1 :] if width > 0 else ""
+    kept = text[len(text) - width + 1 :]
+    return ELLIPSIS + (kept.partition("/")[2] or kept) if width > 0 else ""
 
 
 def fit_line(line: TextLine, width: int) -> TextLine:

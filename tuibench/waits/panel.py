@@ -269,7 +269,7 @@ KINDS = {
 }
 ABSENT = {
     WaitClass.CLIENT: "Nothing of it is in the server.",
-    WaitClass.ON_THE_WAY: "The server sees nothing of it: network, proxy, pooler, a busy client.",
+    WaitClass.ON_THE_WAY: "The server sees nothing of it.",
 }
 """Classes of which the server tells nothing more."""
 RECORDED = "A recorded run does not have it."

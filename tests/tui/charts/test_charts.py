@@ -23,6 +23,21 @@ async def test_the_cursor_is_drawn_through_all_charts_and_escape_ends_it(size: t
         assert "┃" not in it.shown("chart-tps")
 
 
+async def test_a_label_that_the_cursor_covers_in_part_is_left_out() -> None:
+    """Some of its digits beside the cursor would be another number."""
+    async with viewer(script.hello(), size=LARGE) as it:
+        await it.press("left")
+        whole = set()
+        for _ in range(30):
+            await it.press("left")
+            rule, *rows = it.shown("chart-tps").splitlines()
+            labels = re.findall(r"[\d,.]+", " ".join(row[AXIS_WIDTH:] for row in rows))
+            assert set(labels) <= {"1,560", "2,412"}
+            assert rule.count("%") == rule.count(" +55 %")
+            whole |= {*labels, *(["+55 %"] if "%" in rule else [])}
+        assert whole == {"1,560", "2,412", "+55 %"}
+
+
 async def test_a_frozen_chart_does_not_move_while_the_load_is_controlled() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("v")

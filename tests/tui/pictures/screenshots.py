@@ -139,7 +139,7 @@ DETAILS = (
     Picture("production-120x36", LARGE, Scene(script.hello(60, PRODUCTION), ("d", "down", "down", "enter"))),
     Picture("client-limited-80x24", SMALL, Scene(msgspec.structs.replace(WARNED, probe=UNDER_WAY))),
     Picture("client-limited-120x36", LARGE, Scene(WARNED)),
-    Picture("coach-80x24", SMALL, Scene(script.hello(6, events=())), DisplayOptions(coach=True)),
+    Picture("coach-80x24", SMALL, Scene(script.hello(31, events=())), DisplayOptions(coach=True)),
     Picture("host-afar-120x36", LARGE, Scene(script.afar(CALM), ("4",))),
     Picture("host-afar-80x24", SMALL, Scene(script.afar(CALM), ("4",))),
     Picture("live-afar-120x36", LARGE, Scene(script.afar(CALM))),

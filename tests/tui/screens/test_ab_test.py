@@ -4,7 +4,7 @@ import msgspec
 from textual.widgets import Input
 
 from tests.tui.support import script
-from tests.tui.support.driving import screen_text, viewer
+from tests.tui.support.driving import SMALL, screen_text, viewer
 from tuibench.ab.dialog import AbTestDialog
 from tuibench.model.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.message import Hello, RunState, StartAbTest, StopExperiment
@@ -37,6 +37,16 @@ async def test_a_card_without_a_verdict_offers_the_test_of_that_change() -> None
         assert it.app.screen.query_one("#values", Input).value == "preset=durable,unsafe"
         await it.press("enter")
         assert it.client.submitted == [StartAbTest(subject="preset", a="durable", b="unsafe")]
+
+
+async def test_the_key_that_decides_is_named_on_a_small_screen_too() -> None:
+    async with viewer(unattributed(), SMALL) as it:
+        line = it.shown("effect").splitlines()[-1]
+        assert line == "TPS was falling by 3 %/s before (enter: A/B test of both values, about 40s)"
+        await it.press("b")
+        lines = it.shown("big").splitlines()
+        assert " 3  preset unsafe   TPS was falling by 3 %/s before the change" in lines
+        assert any(line.split("  ")[0] == "too noisy to tell" for line in lines), "no half of an interval"
 
 
 async def test_the_dialog_takes_other_values_and_limits() -> None:
@@ -72,6 +82,7 @@ async def test_what_cannot_be_tested_is_said_and_the_dialog_stays() -> None:
 async def test_the_key_ends_a_test_under_way() -> None:
     async with viewer(with_test(script.AB_TEST)) as it:
         assert "A ends it" in it.shown("effect")
+        assert it.shown("effect").splitlines()[3] == "4 of at most 60 cycles"
         await it.press("A")
         assert it.client.submitted == [StopExperiment("ab")]
 

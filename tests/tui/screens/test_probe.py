@@ -13,6 +13,7 @@ from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
 from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.monitor import SaturationScreen
+from tuibench.units import milliseconds
 
 
 def hello(probe: ProbeState | None) -> Any:
@@ -69,7 +70,7 @@ async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_ag
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
         assert OVER.result is not None
-        assert "done: the objective is met up to 45 threads" in it.shown("probe")
+        assert "done: the objective is met · p95<40ms" in it.shown("probe")
         assert it.shown("answer").startswith("p95<40ms: met up to 45 threads")
         assert it.shown("found").startswith("Saturated at ")
         it.client.submitted.clear()
@@ -91,7 +92,11 @@ async def test_the_whole_answer_has_the_room_of_the_charts() -> None:
         with_charts = it.shown("found")
         await it.press("enter")
         assert OVER.result is not None
-        assert all(f"{step.p95_ms:.3g} ms" in it.shown("found") for step in OVER.result.steps if step.p95_ms)
-        assert "more lines" not in it.shown("found")
+        assert all(
+            milliseconds(step.p95_ms, in_column=True) in it.shown("found")
+            for step in OVER.result.steps
+            if step.p95_ms
+        )
+        assert "more line" not in it.shown("found")
         await it.press("enter")
         assert it.shown("found") == with_charts

@@ -20,7 +20,7 @@ async def test_statements_by_time_with_the_span_before(size: tuple[int, int]) ->
         assert "5 s since preset unsafe" in shown
         assert "COMMIT" in shown
         assert "1.82 ms" in shown
-        assert "digests that begin with EXECUTE" in shown
+        assert "· digests that begin with EXECUTE" in shown
         assert ("22.9 ms" in shown) == (size == LARGE)
         await screen.hear(StatementReport(seconds=1.0, rows=(), gaps=("performance_schema is OFF",)))
         shown = screen.shown("statements")

@@ -12,8 +12,9 @@ import msgspec
 
 from tests import examples
 from tests.ticks import changed, host_tick, load_tick, server_tick
+from tuibench.effects.text import effect_text, with_sentence
 from tuibench.model.cluster import HostState, LoadHost
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
+from tuibench.model.effect import AbTestPair, AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
@@ -175,19 +176,24 @@ EFFECT = Effect(
         ),
     ),
 )
-AB_TEST = AbTestResult(
-    subject=SYNC,
-    a="1",
-    b="0",
-    cycles=60,
-    window_seconds=5.0,
-    pairs=(),
-    left_out=0,
-    comparisons=EFFECT.comparisons[:2],
-    sentence="sync_binlog 0 against 1: TPS higher: +55 % (49..61 %) (4 of at most 60 cycles)",
-    verdict=Verdict.HIGHER,
-    is_sequential=True,
-    by_hand=True,
+AB_TEST = with_sentence(
+    AbTestResult(
+        subject=SYNC,
+        a="1",
+        b="0",
+        cycles=60,
+        window_seconds=5.0,
+        pairs=tuple(
+            AbTestPair(cycle=cycle, order="AB", a={"tps": 1560.0}, b={"tps": 2412.0}, settling_seconds=1.0)
+            for cycle in range(4)
+        ),
+        left_out=0,
+        comparisons=EFFECT.comparisons[:2],
+        sentence="",
+        verdict=Verdict.HIGHER,
+        is_sequential=True,
+        by_hand=True,
+    )
 )
 COSTS = (
     CommitCost(setting=FLUSH, value="1", seconds=66, transactions=90_000, log_fsyncs=1.04, log_bytes=6_240.0),
@@ -218,8 +224,7 @@ EVENTS = (
         at=START + 80,
         elapsed_seconds=80.0,
         kind=EventKind.EFFECT,
-        text="TPS higher: +55 % (49..61 %), p95 lower: −54 % (−57..−51 %), "
-        "fsyncs/trx lower: −98 % (−98..−98 %)",
+        text=effect_text(EFFECT),
         marker=3,
         effect=EFFECT,
     ),

@@ -482,7 +482,7 @@ def test_the_servers_figures() -> None:
         "Open tables         214    of 2,000\n"
         "Threads running      61\n"
         "Threads connected    66    of 2,000\n"
-        "Log fsyncs/trx     0.02      49.0/s\n"
+        "Log fsyncs/trx    0.020      49.0/s\n"
         "Buffer pool hit 99.98 %\n"
         "Row lock waits/s    3.1"
     )
@@ -491,7 +491,7 @@ def test_the_servers_figures() -> None:
 def test_the_same_in_two_lines() -> None:
     assert text(server_strip(initial_view(script.hello()), 78, 2)) == (
         "Questions/s 48,994  Slow       0 of 12  Tables   214/2,000  Threads   61/66/2k\n"
-        "Fsyncs/trx    0.02  Pool hit   99.98 %  Lock waits/s   3.1  Commits/s    2,450"
+        "Fsyncs/trx   0.020  Pool hit   99.98 %  Lock waits/s   3.1  Commits/s    2,450"
     )
 
 

@@ -194,6 +194,7 @@ def test_shortened_text_shows_that_it_is() -> None:
     assert shorten("durability", 6) == "durab…"
     assert shorten("abc", 3) == "abc"
     assert shorten_start("/run/mysqld/mysqld.sock", 12) == "…mysqld.sock"
+    assert shorten_start("socket /run/mysqld/mysqld.sock", 18) == "…mysqld.sock"
 
 
 def test_empty_parts_leave_no_separator() -> None:

@@ -231,7 +231,7 @@ QUIT_AGAIN_HINT = "q again leaves without waiting"
 def pending_work(view: View, width: int) -> TextLine:
     """One line about the operation in progress; empty while the load runs."""
     if view.stopping:
-        return fit_line(_stopping_line(view), width)
+        return _stopping_line(view, width)
     match view.status.state:
         case RunState.STARTING:
             work = "connecting" if view.is_watch else f"opening {view.status.threads:,} connections"
@@ -261,12 +261,14 @@ def _warmup_line(view: View) -> TextLine:
     )
 
 
-def _stopping_line(view: View) -> TextLine:
-    """Progress of stopping: what the session is restoring."""
+def _stopping_line(view: View, width: int) -> TextLine:
+    """Progress of stopping: what the session is restoring, with the names if they fit."""
     ours = [setting.name for setting in view.status.settings if setting.changed_by == "us"]
     count = f"{len(ours)} setting{'s' if len(ours) > 1 else ''}"
     what = f"stopping, restoring {count}…" if ours else "stopping, writing the summary…"
-    return (*_work_line("■ ", what, QUIT_AGAIN_HINT), TextSpan(f"   {', '.join(ours)}", "muted"))
+    line = _work_line("■ ", what, QUIT_AGAIN_HINT)
+    named = (*line, TextSpan(f"   {', '.join(ours)}", "muted"))
+    return named if line_width(named) <= width else fit_line(line, width)
 
 
 KEY_GAP = 2

@@ -27,7 +27,7 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import DASH, axis_maximum, hms, local_time
+from tuibench.units import DASH, axis_maximum, hms, local_time, pluralize
 
 PAGE_LINES = 10
 MOVE_KEYS = {
@@ -481,7 +481,7 @@ def _run_line(view: View, point: ChartPoint) -> str:
         at = f", {local_time(moment)}"
     return (
         f"{info.flavour} {info.version}, {view.plan.profile}, {view.data_set}, "
-        f"{view.status.threads} threads, {hms(point.elapsed_seconds)} into the run{at}"
+        f"{pluralize(view.status.threads, 'thread')}, {hms(point.elapsed_seconds)} into the run{at}"
     )
 
 

@@ -544,7 +544,7 @@ def _slowest_list(view: View, width: int, height: int) -> list[TextLine]:
     named = max(len(slow.transaction) for slow in found)
     lines: list[TextLine] = [(TextSpan(_TITLE, "title"),)]
     for slow in found:
-        head = f"{milliseconds(slow.response_ms):>{_P95}}"
+        head = f"{milliseconds(slow.response_ms, in_column=True):>{_P95}}"
         when = f" at {hms(slow.at_seconds)}  {slow.transaction:<{named}}  "
         parts = shorten(", ".join(slow_parts(slow, _STATEMENTS)), max(width - len(head) - len(when), 1))
         lines.append((TextSpan(head, "latency"), TextSpan(when, "muted"), TextSpan(parts)))
@@ -571,7 +571,7 @@ def side_statements(view: View, width: int, height: int) -> list[TextLine]:
     whole = sum(times.values()) or 1.0
     lines: list[TextLine] = [_statement_row("STATEMENTS", "p95", "of time", width, "title", "muted")]
     for name in sorted(times, key=lambda name: -times[name]):
-        p95 = milliseconds(statements[name].p95)
+        p95 = milliseconds(statements[name].p95, in_column=True)
         lines.append(
             _statement_row(name, p95, f"{100 * times[name] / whole:.0f} %", width, "muted", "strong")
         )

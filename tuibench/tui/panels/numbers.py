@@ -14,7 +14,7 @@ from tuibench.effects.panel import (
     progress_text,
 )
 from tuibench.metrics.figures import core_shares, figure_named, read
-from tuibench.metrics.inference import least_text, movement_reason
+from tuibench.metrics.inference import brief_change, least_text, movement_reason
 from tuibench.model.effect import Comparison
 from tuibench.model.tick import HOST, Tick
 from tuibench.tui import text as big_font
@@ -180,15 +180,24 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         _change_line(effect.markers[-1], effect.change, width, reason),
         *_blocks_side_by_side(blocks, column),
         _side_by_side([_before_after(one) for one in found], column),
-        _side_by_side([(difference_span(one),) if one else () for one in found], column),
+        _side_by_side([_difference(one, column) for one in found], column),
     ]
+
+
+def _difference(one: Comparison | None, width: int) -> TextLine:
+    """What is known of the difference, without its interval where that has no room."""
+    if one is None:
+        return ()
+    span = difference_span(one)
+    return (span if len(span.text) < width else span._replace(text=span.text.partition(" (")[0]),)
 
 
 def _change_line(marker: int, change: str, width: int, reason: str = "") -> TextLine:
     """The change, and the reason why its effect is unknown, or not only its own."""
     number = TextSpan(f" {marker} ", "badge")
-    why = (TextSpan(f"   {reason}", "warn"),) if reason else ()
-    return fit_line((number, TextSpan(f" {change}", "strong"), *why), width)
+    why = f"   {reason}" if reason else ""
+    words = brief_change(change, width - len(number.text) - 1 - len(why))
+    return fit_line((number, TextSpan(f" {words}", "strong"), TextSpan(why, "warn")), width)
 
 
 def _before_after(one: Comparison | None) -> TextLine:

@@ -21,7 +21,7 @@ from tuibench.tui.figures import (
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.text import TextLine, TextSpan, justify, line_width, pad_line, shorten
 from tuibench.tui.view import View
-from tuibench.units import DASH, binary_size, count, decimal, percent, si, small_number
+from tuibench.units import DASH, binary_size, count, percent, si, small_number
 
 _NAME_WIDTH = 12
 _VERDICT_WIDTH = 13
@@ -195,7 +195,7 @@ TILES = (
         limit="max_connections", short_parts=("max_connections",),
     ),
     ServerTile(
-        "fsyncs", "Log fsyncs/trx", decimal, "Fsyncs/trx",
+        "fsyncs", "Log fsyncs/trx", small_number, "Fsyncs/trx",
         beside_figure="fsyncs_per_second", why="no commits",
     ),
     ServerTile("pool_hit", "Buffer pool hit", _hit_text, "Pool hit", why="no reads"),

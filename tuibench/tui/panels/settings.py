@@ -21,7 +21,7 @@ from tuibench.model.settings import SettingState, SettingTopic, consequence
 from tuibench.tui.panels.lists import Selection, first_visible
 from tuibench.tui.text import TextLine, TextSpan, fit_line, line_width, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
-from tuibench.units import DASH, count, hms, milliseconds, pluralize, si
+from tuibench.units import DASH, count, hms, milliseconds, pluralize, si, three_digits
 
 WIDE_SETTINGS = 112
 """Width from which the meaning of a value is shown: most of them fit."""
@@ -472,7 +472,7 @@ def _share(figures: StatementFigures, seconds: float) -> str:
 
 
 def _per_second(figures: StatementFigures, seconds: float) -> str:
-    return si(figures.calls / seconds).replace(" ", "") if seconds else DASH
+    return si(figures.calls / seconds) if seconds else DASH
 
 
 def _each(value: float | None, figures: StatementFigures) -> float | None:
@@ -481,7 +481,9 @@ def _each(value: float | None, figures: StatementFigures) -> float | None:
 
 def _duration(ms: float | None) -> str:
     """A time per call, in microseconds if it is short."""
-    return milliseconds(ms) if ms is None or ms >= _SHORT_MS or not ms else f"{ms * 1000:.3g} µs"
+    if ms is None or ms >= _SHORT_MS or not ms:
+        return milliseconds(ms, in_column=True)
+    return f"{three_digits(ms * 1000)} µs"
 
 
 def _rows_each(figures: StatementFigures, _: float) -> str:
@@ -510,7 +512,7 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
     if report is None:
         waiting = TextSpan("  reading the statements …", "muted")
         return [pad_line((TextSpan("STATEMENTS", "title"), waiting), width)]
-    gaps = [(TextSpan(line, "muted"),) for gap in report.gaps for line in wrap_text(f"{DASH} {gap}", width)]
+    gaps = [(TextSpan(line, "muted"),) for gap in report.gaps for line in wrap_text(f"· {gap}", width)]
     columns, before = _columns(report, width)
     rows = [_row(row, report, columns, before, width) for row in report.rows]
     if not rows:

@@ -74,13 +74,15 @@ def time_chart(
     base, end = chart_scale(present, may_rise=measure.may_rise, is_bytes=measure.is_bytes)
     label, lowest = (measure.axis(end), measure.axis(base) if base else "0") if present else ("", "0")
     values, top = [None if value is None else value - base for value in values], end - base
+    covered = _covered_by_cursor(cursor, reading, columns)
     if height == 1:
-        body = _bar_rows(values, top, 1, struck, sign, ascii_only=ascii_only)
+        body = _bar_rows(values, top, 1, struck, sign, covered, ascii_only=ascii_only)
         return [(axis_label(label), *_with_cursor(body[0], cursor, reading, columns))]
     rule = _maximum_rule(view, columns, numbered=numbered)
     if sign is not None:
-        rule = _add_difference(rule, sign, columns, numbered=numbered)
-    rows = _bar_rows(values, top, height - 1, struck, sign, ascii_only=ascii_only)
+        rule = _add_difference(rule, sign, columns, covered, numbered=numbered)
+    line = _covered_by_cursor(cursor, "", columns)
+    rows = _bar_rows(values, top, height - 1, struck, sign, line, ascii_only=ascii_only)
     return [
         (axis_label(label), *_with_cursor(rule, cursor, reading, columns)),
         *(
@@ -96,17 +98,20 @@ def _bar_rows(
     height: int,
     struck: frozenset[int],
     sign: Signature | None,
+    covered: range,
     *,
     ascii_only: bool,
 ) -> list[TextLine]:
-    """The bars from the top down, crossed by the markers, with the means over them."""
+    """The bars from the top down, crossed by the markers, with the means over them; the cursor covers some
+    columns.
+    """
     rows = drawing.draw_bars(values, top, height, ascii_only=ascii_only)
     lines: list[TextLine] = []
     for number, row in enumerate(rows):
         shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
         cells = [(glyph, f"shade{shade}") for glyph in drawing.strike_markers(row, struck)]
         for mean in sign.means if sign else ():
-            _put_mean(cells, mean, sign, top, height, height - 1 - number)
+            _put_mean(cells, mean, sign, top, height, height - 1 - number, covered)
         lines.append(merge_cells(cells))
     return lines
 
@@ -118,10 +123,12 @@ def _put_mean(
     top: float,
     height: int,
     from_bottom: int,
+    covered: range,
 ) -> None:
     """Draw the line of a mean and its value beside the marker; in a chart of one row the value only.
 
-    A value that does not fit is left out: its first digits are another value.
+    A value that does not fit, or that the cursor covers in part, is left out: some of its digits are another
+    value.
     """
     row, glyph = mean.place(top, height)
     if sign is None or row != from_bottom:
@@ -132,7 +139,7 @@ def _put_mean(
             under = cells[column][0]
             cells[column] = (glyph, role + ON_BAR if under in FILLED_CELLS else role)
     start = mean.label_start(sign.marker)
-    if start < 0 or start + len(mean.label) > len(cells):
+    if start < 0 or start + len(mean.label) > len(cells) or _overlap(start, mean.label, covered):
         return
     for column, letter in enumerate(mean.label, start):
         cells[column] = (letter, "reading")
@@ -140,14 +147,36 @@ def _put_mean(
         cells[sign.marker] = (drawing.MARKER, "reading")
 
 
-def _add_difference(rule: TextLine, sign: Signature, width: int, *, numbered: bool) -> TextLine:
-    """Draw the difference beside the marker, on the side with room."""
+def _add_difference(
+    rule: TextLine, sign: Signature, width: int, covered: range, *, numbered: bool
+) -> TextLine:
+    """Draw the difference beside the marker, on the side with room, unless the cursor covers a part of it."""
     if not sign.difference:
         return rule
     text = f" {sign.difference} "
     gap = 1 + 2 * numbered
     start = sign.marker + gap if sign.marker + gap + len(text) <= width else sign.marker - len(text)
-    return overlay(rule, start, text, width, sign.role)
+    return rule if _overlap(start, text, covered) else overlay(rule, start, text, width, sign.role)
+
+
+def _overlap(start: int, text: str, covered: range) -> bool:
+    """True if a text from that column on, without its margins, is in the covered columns."""
+    end = start + len(text.rstrip())
+    start += len(text) - len(text.lstrip())
+    return start < covered.stop and covered.start < end
+
+
+def _covered_by_cursor(cursor: int | None, reading: str, width: int) -> range:
+    """The columns of the cursor and of the value beside it."""
+    if cursor is None:
+        return range(0)
+    start = _reading_start(cursor, reading, width)
+    return range(min(cursor, start), max(cursor + 1, start + len(reading)))
+
+
+def _reading_start(cursor: int, text: str, width: int) -> int:
+    """The column of the value beside the cursor, on the side with room."""
+    return cursor + 1 if cursor + 1 + len(text) <= width else cursor - len(text)
 
 
 def _with_cursor(line: TextLine, cursor: int | None, reading: str, width: int) -> TextLine:
@@ -265,8 +294,8 @@ def _maximum_rule(view: View, width: int, *, numbered: bool) -> TextLine:
 
 
 def _add_reading(rule: TextLine, cursor: int, text: str, width: int) -> TextLine:
-    """Draw the value beside the cursor's line, on the side with room."""
-    start = cursor + 1 if cursor + 1 + len(text) <= width else cursor - len(text)
+    """Draw the value beside the cursor's line."""
+    start = _reading_start(cursor, text, width)
     return overlay(overlay(rule, cursor, drawing.CURSOR, width), start, text, width)
 
 
@@ -710,7 +739,7 @@ def level_axis(view: View, width: int, height: int) -> list[TextLine]:
     scale = _chart_scale(THROUGHPUT, state, columns, 1)
     text, end = "", 0
     for level in sorted({step.level for step in state.steps if step.level} | {state.level or 1.0}):
-        label, column = si(level).replace(" ", ""), scale.column(level)
+        label, column = count(level), scale.column(level)
         start = min(max(column - len(label) // 2, 0), columns - len(label))
         if start >= end:
             text = f"{text:<{start}}{label}"

@@ -57,7 +57,7 @@ from tuibench.tui.screens.dialogs import (
 from tuibench.tui.steering import show_slots
 from tuibench.tui.text import shorten
 from tuibench.tui.view import View
-from tuibench.units import milliseconds
+from tuibench.units import milliseconds, pluralize
 
 
 def threads_dialog(view: View) -> InputDialog:
@@ -77,7 +77,7 @@ def threads_dialog(view: View) -> InputDialog:
     if view.server is not None and connected is not None:
         allowed = view.server.levels["max_connections"]
         limit = f" and allows {allowed:,.0f}" if allowed else ""
-        facts += f" The server has {connected:,.0f} connections{limit}."
+        facts += f" The server has {pluralize(round(connected), 'connection')}{limit}."
     now = f"now {view.status.threads}"
     return InputDialog("Threads", facts, now, command, max_length=MAX_NUMBER_LENGTH)
 

@@ -234,12 +234,15 @@ class SaturationScreen(MainScreen):
         yield self.panel(partial(probe_chart, THROUGHPUT), id="bend")
         yield self.panel(partial(probe_chart, LATENCY), id="bend-latency")
         yield self.panel(level_axis, id="bend-axis")
-        yield self.panel(panel_panel.probe_result, id="found")
+        yield self.panel(self._found, id="found")
 
     def prepare(self, view: View) -> None:
         lines = panel_panel.probe_answer_height(view, self.size.width - 2)
         self.query_one("#answer").styles.height = lines
         self.query_one("#probe").styles.height = 1 if lines else 2
+
+    def _found(self, view: View, width: int, height: int) -> list[TextLine]:
+        return panel_panel.probe_result(view, width, height, is_whole=self.has_class("-whole"))
 
     def copied(self, view: View) -> str:
         """Commands of the formal run; before there are any, the figures."""
