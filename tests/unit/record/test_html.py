@@ -209,7 +209,11 @@ def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
     page = html_report(run)
     assert page.count('class="mark"') == len(re.findall('class="chart( wide| slim)?"', page)) > 8
     card = page[page.index('class="card"') :]
-    assert card.index(whole_changes("sync_binlog 1 → 0")) < card.index("▲ +50 %") < card.index("too noisy to tell")
+    assert (
+        card.index(whole_changes("sync_binlog 1 → 0"))
+        < card.index("▲ +50 %")
+        < card.index("too noisy to tell")
+    )
 
 
 def test_an_effect_that_was_not_measured_is_listed_with_its_reason(run: Run) -> None:
