@@ -106,6 +106,8 @@ TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation", "--use-
 """Options of Percona's tpcc.lua."""
 TPCC_DEFAULTS = {"--warehouses": ("--scale=100", "prepare run"), "--foreign-keys": ("--use_fk=1", "prepare")}
 """By our option: the default of tpcc.lua that the profile does not have, and the commands that read it."""
+TPCC_BATCH = "--batch"
+"""An option of the profile; of 0.4 and 0.5, it is another one."""
 TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
 
 TEST_MODES = {"complex": "", "simple": "oltp_point_select"}
@@ -436,6 +438,8 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if line.arguments[0] == TPCC and name in TPCC_OPTIONS:
         line.is_old = True
         return f"{TPCC_OPTIONS[name]}{equals}{TPCC_LEVELS.get(value, value)}"
+    if name == TPCC_BATCH and TPCC in line.arguments:
+        return argument
     if line.arguments[0] == TPCC and name == "--tables":
         raise UsageError(
             f"{argument}: the profile tpcc has one set of tables",

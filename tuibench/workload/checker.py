@@ -18,6 +18,7 @@ from tuibench.workload.expressions import (
     ExpressionType,
     literal,
     parse_expression,
+    variable_names,
 )
 from tuibench.workload.language import (
     HeadlineText,
@@ -30,7 +31,7 @@ from tuibench.workload.language import (
 from tuibench.workload.options import ProfileOption, parse_option_value
 from tuibench.workload.program import CONNECTION, MAX_DECK_CARDS
 from tuibench.workload.sql import strip_literals
-from tuibench.workload.values import Draw, List, Operand
+from tuibench.workload.values import Draw, List, Operand, Uniform
 
 _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -112,6 +113,7 @@ class StepChecker:
         self._known = known
         self._values = ValueChecker(errors, known)
         self._sql: dict[str, str] = {}
+        self._sizes: Mapping[str, Uniform[Operand]] = {}
 
     def check(self, steps: Iterable[tuple[str, language.StepText]], *, explicit: bool) -> None:
         """Raises UsageError for the first error in steps with their key paths.
@@ -119,6 +121,8 @@ class StepChecker:
         `explicit` is False if there is no transaction to roll back.
         """
         scope = dict(self._known)
+        steps = list(steps)
+        self._sizes = language.drawn_sizes(step for _, step in steps)
         for path, step in steps:
             self._check_step(path, step, scope, explicit, 1)
 
@@ -138,6 +142,7 @@ class StepChecker:
             self._errors.fail(f"{path}.statements", "a step needs at least one")
         for number, statement in enumerate(step.statements):
             self._check_statement(f"{path}.statements[{number}]", statement, inner)
+        self._check_sizes(path, step)
         always = not step.when and not step.each and isinstance(step.repeat, int) and step.repeat > 0
         lasting = dict(inner)
         for number, one in enumerate(step.steps):
@@ -206,7 +211,7 @@ class StepChecker:
         ):
             self._errors.fail(where, "the SQL must contain the part's name once, in braces")
         if isinstance(part.repeat, str):
-            self._values.expect(f"{where}.repeat", part.repeat, self._known, "number")
+            self._values.expect(f"{where}.repeat", part.repeat, scope, "number")
         elif not 1 <= part.repeat <= MAX_REPEAT:
             self._errors.fail(f"{where}.repeat", f"1 to {MAX_REPEAT:,} times")
         if _FIELD.search(strip_literals(part.sql)):
@@ -214,8 +219,31 @@ class StepChecker:
         if "?" in part.join:
             self._errors.fail(f"{where}.join", "placeholders are allowed in the part's sql only")
         inner = dict(scope)
+        if part.index:
+            self._values.define(f"{where}.index", part.index, inner, "number")
         self._values.check_lets(f"{where}.let", part.let, inner)
         self._check_bind(where, part.sql, part.bind, inner)
+
+    def _check_sizes(self, path: str, step: language.StepText) -> None:
+        """A part of a variable size makes a step of each statement, which would draw tables of their own."""
+        sizes = {
+            f"{path}.statements[{number}].parts.{name}.repeat": part.repeat
+            for number, statement in enumerate(step.statements)
+            for name, part in statement.parts.items()
+            if isinstance(part.repeat, str) and not self._is_known(part.repeat)
+        }
+        for where, size in sizes.items():
+            if size not in self._sizes:
+                self._errors.fail(
+                    where, f"'{size}' is neither made of options nor a variable that uniform draws"
+                )
+            if any(f"{{{TABLE_FIELD}}}" in statement.sql for statement in step.statements):
+                self._errors.fail(
+                    where, f"a part of variable size is not possible in a step with {{{TABLE_FIELD}}}"
+                )
+
+    def _is_known(self, text: str) -> bool:
+        return set(variable_names(parse_expression(text))) <= self._known.keys()
 
     def _check_captures(self, path: str, statement: language.StatementText, scope: VariableScope) -> None:
         for name in statement.capture:
@@ -326,6 +354,8 @@ class ProfileChecker:
             self._errors.fail("headline.per_seconds", "a time must be above 0")
         if headline.needs:
             self._check_flag("headline.needs", headline.needs)
+        for flag in headline.note_if:
+            self._check_flag(f"headline.note_if.{flag}", flag)
         if headline.ideal:
             known = {name: kind for name, kind in self._scope.items() if name != CONNECTION}
             ValueChecker(self._errors, known).expect("headline.ideal", headline.ideal, known, "number")

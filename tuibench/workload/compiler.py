@@ -4,8 +4,9 @@ Options and lists are substituted, constants are computed, steps that never run 
 for each table, and the headline's ideal is computed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from itertools import chain, takewhile
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from tuibench.workload.expressions import (
     substitute,
 )
 from tuibench.workload.language import (
+    MAX_PART_SIZES,
     HeadlineText,
     LetSpec,
     PartText,
@@ -35,6 +37,8 @@ from tuibench.workload.language import (
     StatementText,
     StepText,
     TransactionText,
+    all_step_texts,
+    drawn_sizes,
 )
 from tuibench.workload.options import THREADS, ProfileOption, integer_option, resolve_options
 from tuibench.workload.program import (
@@ -127,9 +131,9 @@ class ValueCompiler:
                 expression = self.expression(let)
                 linear = _as_linear_sum(expression, keys)
                 return Sum(*linear) if linear is not None and linear[0] else Formula(expression)
-            case List(of=of, count=count, ordered=ordered):
+            case List(of=of, count=count):
                 times = count if isinstance(count, int) else self.expression(count)
-                return List(of=self._draw(name, of), count=times, ordered=ordered)
+                return List(of=self._draw(name, of), count=times, ordered=let.ordered, distinct=let.distinct)
             case _:
                 return self._draw(name, let)
 
@@ -174,7 +178,9 @@ def compile_headline(text: HeadlineText | None, values: ValueCompiler) -> Headli
         title=text.title,
         transaction=text.transaction,
         per_seconds=text.per_seconds,
-        note=text.note,
+        note=", ".join(
+            filter(None, (text.note, *(note for flag, note in text.note_if.items() if values.flag(flag))))
+        ),
         ideal=_compile_ideal(text.ideal, values) if text.ideal else None,
         doubt=text.doubt if is_doubtful else "",
     )
@@ -217,6 +223,7 @@ class StepCompiler:
         self._tables = tables
         self._named = named
         self._explicit = True
+        self._sizes: dict[str, range] = {}
 
     def transaction(self, text: TransactionText, *, pauses: bool = True) -> Transaction:
         """The transaction; without `pauses`, there are no keying and think times."""
@@ -224,9 +231,9 @@ class StepCompiler:
             self._values.flag(text.autocommit) if isinstance(text.autocommit, str) else text.autocommit
         )
         self._explicit = not autocommit
-        steps = self._steps(
-            tuple(self._named[step] if isinstance(step, str) else step for step in text.steps)
-        )
+        texts = tuple(self._named[step] if isinstance(step, str) else step for step in text.steps)
+        self._sizes = self._compile_sizes(texts)
+        steps = self._steps(texts)
         if not autocommit:
             steps = (BEGIN, *steps, COMMIT)
         return Transaction(
@@ -237,6 +244,27 @@ class StepCompiler:
             keying_seconds=text.keying_seconds if pauses else 0.0,
             think_seconds=text.think_seconds if pauses else 0.0,
         )
+
+    def _compile_sizes(self, texts: tuple[StepText, ...]) -> dict[str, range]:
+        """The sizes that the parts of a transaction may have, by their variable."""
+        repeats = {
+            part.repeat
+            for step in all_step_texts(texts)
+            for statement in step.statements
+            for part in statement.parts.values()
+        }
+        drawn = {name: made for name, made in drawn_sizes(texts).items() if name in repeats}
+        sizes = {
+            name: range(self._values.number(made.low), self._values.number(made.high) + 1)
+            for name, made in drawn.items()
+        }
+        for name, each in sizes.items():
+            if each.start < 1 or not 1 <= len(each) <= MAX_PART_SIZES:
+                raise UsageError(
+                    f"'{name}' is {each.start:,} to {each.stop - 1:,}, which are no sizes of a part",
+                    f"a part is repeated 1 to {MAX_REPEAT:,} times, in at most {MAX_PART_SIZES} sizes",
+                )
+        return sizes
 
     def _steps(self, texts: tuple[StepText, ...]) -> tuple[ProgramStep, ...]:
         compiled = (self._step(text) for text in texts)
@@ -249,17 +277,39 @@ class StepCompiler:
             if not constant_value(when):
                 return None
             when = None
+        fixed = tuple(takewhile(lambda each: self._size_of(each) is None, text.statements))
         return ProgramStep(
             repeat=self._repeat(text),
             let=self._values.lets(text.let),
-            statements=tuple(self._statement(statement) for statement in text.statements),
+            statements=tuple(self._statement(statement) for statement in fixed),
             when=when,
             each=self._values.expression(text.each) if text.each else None,
             names=text.into,
             index=text.index,
             table=self._values.expression(text.table) if text.table else None,
-            steps=(*self._steps(text.steps), *self._rollback(float(text.rollback))),
+            steps=(
+                *chain.from_iterable(map(self._sized_steps, text.statements[len(fixed) :])),
+                *self._steps(text.steps),
+                *self._rollback(float(text.rollback)),
+            ),
         )
+
+    def _size_of(self, text: StatementText) -> str | None:
+        """The variable that is the size of the statement's part, None for a fixed size."""
+        return next((str(part.repeat) for part in text.parts.values() if part.repeat in self._sizes), None)
+
+    def _sized_steps(self, text: StatementText) -> Iterator[ProgramStep]:
+        """The statement as a step of its own, for each size of its part: exactly one of them runs."""
+        size = self._size_of(text)
+        if size is None:
+            yield ProgramStep(repeat=1, let={}, statements=(self._statement(text),))
+            return
+        ((name, part),) = text.parts.items()
+        for number in self._sizes[size]:
+            parts = {name: msgspec.structs.replace(part, repeat=number)}
+            statement = self._statement(msgspec.structs.replace(text, parts=parts))
+            when = Operation("==", (Variable(size), Constant(number)))
+            yield ProgramStep(repeat=1, let={}, statements=(statement,), when=when)
 
     def _rollback(self, chance: float) -> tuple[ProgramStep, ...]:
         """A step that rolls back; with autocommit, it only ends the transaction."""
@@ -303,6 +353,7 @@ class StepCompiler:
                 sql=part.sql,
                 repeat=self._part_repeat(part),
                 join=part.join,
+                index=part.index,
                 before=before,
                 let=self._values.lets(part.let),
                 bind=self._bind(part.bind),

@@ -1,7 +1,7 @@
 """Values of a connection's statements: expressions and generators, compiled to functions.
 
-An expression becomes a function of a list of values. `+` concatenates texts; `/` is exact division, `//` and
-`%` are integer division and remainder; list indexes start at 0.
+An expression becomes a function of a list of values. `+` concatenates texts, and lists; `/` is exact
+division, `//` and `%` are integer division and remainder; list indexes start at 0.
 
 Random numbers are used in the order of the draws: a change of the order changes every run of a seed.
 """
@@ -34,13 +34,17 @@ from tuibench.workload.values import (
     MAX_BOUND_CHARACTERS,
     MAX_CHARACTERS,
     MAX_DECIMAL_DIGITS,
+    MAX_DISTINCT_ITEMS,
     MAX_ITEMS,
+    MAX_TRIES,
     PRECISION,
     TOO_DEEP,
+    TOO_FEW_DISTINCT,
     TOO_LARGE_DECIMAL,
     TOO_LONG,
     TOO_MANY_BYTES,
     TOO_MANY_DIGITS,
+    TOO_MANY_DISTINCT,
     TOO_MANY_ITEMS,
     TOO_MUCH_BOUND,
     Bound,
@@ -411,20 +415,39 @@ def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource)
             return sum_evaluator(value, places)
         case Formula(expression=expression):
             return source.function(expression, places)
-        case List(of=of, count=count, ordered=ordered):
-            draw, times = source.draw(of), source.function(count, places)
-            return _list_draw(draw, times, ordered)
+        case List(of=of, count=count):
+            return _list_draw(value, source.draw(of), source.function(count, places))
         case _:
             draw = source.draw(value)
             return lambda row: draw()
 
 
-def _list_draw(draw: Callable[[], Any], times: Evaluate, ordered: bool) -> Evaluate:
+def _list_draw(value: List[Bound], draw: Callable[[], Any], times: Evaluate) -> Evaluate:
+    items = _distinct_items if value.distinct else _items
+
     def many(row: VariableRow) -> list[Any]:
-        drawn = [draw() for _ in range(repetitions(times(row), TOO_MANY_ITEMS))]
-        return sorted(drawn) if ordered else drawn
+        drawn = items(draw, repetitions(times(row), TOO_MANY_ITEMS))
+        return sorted(drawn) if value.ordered else drawn
 
     return many
+
+
+def _items(draw: Callable[[], Any], count: int) -> list[Any]:
+    return [draw() for _ in range(count)]
+
+
+def _distinct_items(draw: Callable[[], Any], count: int) -> list[Any]:
+    """So many different values, in the order in which they were drawn first."""
+    if count > MAX_DISTINCT_ITEMS:
+        raise LimitError(TOO_MANY_DISTINCT)
+    found: dict[Any, None] = {}
+    for _ in range(count * MAX_TRIES):
+        if len(found) == count:
+            break
+        found[draw()] = None
+    if len(found) < count:
+        raise LimitError(TOO_FEW_DISTINCT)
+    return list(found)
 
 
 def _bind_variables(bind: Bind, places: Mapping[str, int], source: DrawSource) -> BindRow:
@@ -452,19 +475,19 @@ def _bind_around_part(
     before = _bind_variables(bind[: part.before], places, source)
     after = _bind_variables(bind[part.before :], places, source)
     repetition = _bind_repetition(part, places, source)
-    repeat = range(part.repeat)
+    repeat = range(1, part.repeat + 1)
 
     def values(row: VariableRow) -> BoundValues:
-        inner: list[Any] = []
-        for _ in repeat:
-            inner += repetition(row)
-        return (*before(row), *inner, *after(row))
+        bound = [*before(row)]
+        for number in repeat:
+            bound += repetition(row, number)
+        return (*bound, *after(row))
 
     def limited(row: VariableRow) -> BoundValues:
         bound = [*before(row)]
         left = MAX_BOUND_CHARACTERS - characters(bound)
-        for number in range(part.repeat + 1):
-            more = repetition(row) if number < part.repeat else after(row)
+        for number in (*repeat, None):
+            more = after(row) if number is None else repetition(row, number)
             left -= characters(more)
             if left < 0:
                 raise LimitError(TOO_MUCH_BOUND)
@@ -483,15 +506,17 @@ def _may_exceed(bind: Bind, part: RepeatedPart) -> bool:
     return len(bind) * MAX_CHARACTERS + part.repeat * each > MAX_BOUND_CHARACTERS
 
 
-def _bind_repetition(part: RepeatedPart, places: Mapping[str, int], source: DrawSource) -> BindRow:
-    """One repetition: the part's variables are appended to those of the row."""
+def _bind_repetition(
+    part: RepeatedPart, places: Mapping[str, int], source: DrawSource
+) -> Callable[[VariableRow, int], BoundValues]:
+    """One repetition: its number and the part's variables are appended to those of the row."""
     first = max(places.values(), default=-1) + 1
-    extended = {**places, **{name: first + number for number, name in enumerate(part.let)}}
+    extended = {**places, **{name: first + number for number, name in enumerate((part.index, *part.let))}}
     setters = [variable_setter(value, extended, source) for value in part.let.values()]
     bind = _bind_variables(part.bind, extended, source)
 
-    def values(row: VariableRow) -> BoundValues:
-        full = row.copy()
+    def values(row: VariableRow, number: int) -> BoundValues:
+        full = [*row, number]
         for one in setters:
             full.append(one(full))
         return bind(full)

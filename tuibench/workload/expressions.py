@@ -355,9 +355,8 @@ def _type_of_operation(operator: str, found: list[ExpressionType]) -> Expression
         raise UsageError(f"'{operator}' takes two values of one kind, not a {left} and a {right}")
     if operator != "+":
         return "flag"
-    for kind in found:
-        if kind in ("flag", "list"):
-            raise UsageError(f"'+' does not take a {kind}")
+    if "flag" in found:
+        raise UsageError("'+' does not take a flag")
     return _common_type(left, right)
 
 

@@ -17,7 +17,7 @@ from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.plan import OptionValue
 from tuibench.workload.options import OptionType, ProfileOption
-from tuibench.workload.values import Draw, List, Operand
+from tuibench.workload.values import Draw, List, Operand, Uniform
 
 
 class StrictStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -29,11 +29,16 @@ LetSpec = Draw[Operand] | List[Operand] | str | int | float | bool
 
 
 class PartText(StrictStruct, frozen=True, kw_only=True):
-    """A part of the SQL that replaces `{its name}`, `repeat` times, separated by `join`."""
+    """A part of the SQL that replaces `{its name}`, `repeat` times, separated by `join`.
+
+    `index` counts the repetitions from 1. `repeat` may also be a variable that is drawn with `uniform`: then
+    there is a statement for each of its values.
+    """
 
     sql: str
     repeat: Operand
     join: str = ", "
+    index: str = ""
     let: dict[str, LetSpec] = {}
     bind: tuple[str, ...] = ()
 
@@ -83,14 +88,15 @@ class TransactionText(StrictStruct, frozen=True, kw_only=True):
 class HeadlineText(StrictStruct, frozen=True, kw_only=True):
     """The profile's main figure: how often a transaction is completed in `per_seconds`.
 
-    `ideal` is its maximum, an expression of options. The efficiency is valid only if the flag `needs` is on;
-    otherwise `doubt` is shown.
+    `note` stands after the title, with the texts of `note_if` whose flag is on. `ideal` is the maximum, an
+    expression of options. The efficiency is valid only if the flag `needs` is on; otherwise `doubt` is shown.
     """
 
     title: str
     transaction: str
     per_seconds: float = 60.0
     note: str = ""
+    note_if: dict[str, str] = {}
     ideal: str = ""
     needs: str = ""
     doubt: str = ""
@@ -121,6 +127,7 @@ ELEMENTS = {
     "let": LetSpec,
     "options": ProfileOption,
     "defaults": OptionValue,
+    "note_if": str,
     "lists": tuple[int | float | str, ...],
     "parts": PartText,
     "steps": StepText,
@@ -157,6 +164,35 @@ def extend_profile(child: Profile, base: Profile) -> Profile:
         for name in ("data_set", "draw", "empty_unless", "pauses_if", "headline", "transactions")
     }
     return msgspec.structs.replace(child, extends="", **tables, **words)
+
+
+MAX_PART_SIZES = 100
+"""Statements of different length that a part may have."""
+
+
+def all_step_texts(steps: Iterable[StepText]) -> Iterator[StepText]:
+    """The steps, including inner ones."""
+    for step in steps:
+        yield step
+        yield from all_step_texts(step.steps)
+
+
+def drawn_sizes(steps: Iterable[StepText]) -> dict[str, Uniform[Operand]]:
+    """The variables of a transaction that can be the size of a part: `uniform` draws them, and nothing else
+    sets them.
+    """
+    found: dict[str, Uniform[Operand]] = {}
+    others: set[str] = set()
+    for step in all_step_texts(steps):
+        others |= {*step.into, step.index}
+        for statement in step.statements:
+            others |= {*statement.capture, statement.rows}
+        for name, let in step.let.items():
+            if isinstance(let, Uniform) and name not in found:
+                found[name] = let
+            else:
+                others.add(name)
+    return {name: made for name, made in found.items() if name not in others}
 
 
 _PATH = re.compile(r" - at `(?:key in )?\$?(?P<path>[^`]*)`$")

@@ -29,14 +29,15 @@ Bind = tuple[str | Expression, ...]
 class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
     """A repeated part of a statement: `sql`, `repeat` times, separated by `join`.
 
-    Its variables are drawn for each repetition. `before` is the number of the statement's placeholders before
-    it.
+    Its variables are drawn for each repetition, and `index` counts these from 1. `before` is the number of
+    the statement's placeholders before it.
     """
 
     field: str
     sql: str
     repeat: int
     join: str = ", "
+    index: str = ""
     before: int = 0
     let: dict[str, Value] = {}
     bind: Bind = ()
@@ -266,7 +267,7 @@ def _used_variables(step: ProgramStep) -> set[str]:
             inner = _bound_variables(statement.part.bind).union(
                 *map(_variables_of_value, statement.part.let.values())
             )
-            used |= inner - set(statement.part.let)
+            used |= inner - {*statement.part.let, statement.part.index}
     return used
 
 

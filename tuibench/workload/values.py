@@ -46,6 +46,9 @@ MAX_CHARACTERS = 1_000_000
 MAX_ITEMS = 100_000
 """Items of a list, values of a captured result, repetitions of a step or a part."""
 
+MAX_DISTINCT_ITEMS, MAX_TRIES = 1_000, 100
+"""Items of a list without duplicates, and how often each may be drawn until it is none."""
+
 MAX_CAPTURED_BYTES = 1 << 24
 """The response to a statement that captures."""
 
@@ -60,6 +63,8 @@ TOO_LARGE_DECIMAL = f"a decimal number has more than {MAX_DECIMAL_DIGITS} digits
 TOO_LONG = f"a text has more than {MAX_CHARACTERS:,} characters"
 TOO_MANY_BYTES = f"a value has more than {MAX_CHARACTERS:,} bytes"
 TOO_MANY_ITEMS = f"a list has more than {MAX_ITEMS:,} items"
+TOO_MANY_DISTINCT = f"a list has more than {MAX_DISTINCT_ITEMS:,} distinct items"
+TOO_FEW_DISTINCT = "a list of distinct items has more of them than are drawn"
 TOO_MANY_VALUES = f"a captured result has more than {MAX_ITEMS:,} values"
 TOO_MANY_REPETITIONS = f"a step is repeated more than {MAX_ITEMS:,} times"
 TOO_DEEP = "an item of a list is a list of lists"
@@ -395,11 +400,12 @@ Draw = Key[N] | Distribution[N] | Nurand[N] | DecimalRange[N] | Digits[N] | Chan
 
 
 class List(Generator[N], frozen=True, kw_only=True, tag="list"):
-    """A list of `count` values of one generator; ascending if `ordered`."""
+    """A list of `count` values of one generator; ascending if `ordered`, without duplicates if `distinct`."""
 
     of: Draw[N]
     count: N
     ordered: bool = False
+    distinct: bool = False
 
     TYPE: ClassVar[ExpressionType] = "list"
 

@@ -37,7 +37,7 @@ pub enum Table {
 #[derive(Clone, Debug)]
 pub enum Setter {
     Drawn(Drawn),
-    Many { of: Drawn, count: Formula, ordered: bool },
+    Many { of: Drawn, count: Formula, ordered: bool, distinct: bool },
     Formula(Formula),
 }
 
@@ -51,8 +51,8 @@ pub struct Sent {
     pub keep: Option<Keep>,
 }
 
-/// The part of a statement that is repeated behind the first `before` values. Its variables have the places from
-/// `from` on.
+/// The part of a statement that is repeated behind the first `before` values. The number of the repetition has the place
+/// `from`, its variables those behind.
 #[derive(Clone, Debug)]
 pub struct Repeated {
     pub before: usize,
@@ -109,6 +109,6 @@ pub enum Loop {
 impl Sent {
     /// How many places a row needs for the variables of its part.
     pub fn width(&self) -> usize {
-        self.part.as_ref().map_or(0, |part| part.from + part.lets.len())
+        self.part.as_ref().map_or(0, |part| part.from + 1 + part.lets.len())
     }
 }

@@ -187,9 +187,8 @@ impl Compiler<'_> {
     fn repeated(&mut self, part: &Part, places: &Places) -> Result<Repeated, ProfileError> {
         let from = places.values().map(|place| place + 1).max().unwrap_or(0);
         let mut extended = places.clone();
-        for (number, (name, _)) in part.lets.iter().enumerate() {
-            extended.insert(name.clone(), from + number);
-        }
+        let names = Some(&part.index).into_iter().chain(part.lets.iter().map(|(name, _)| name));
+        extended.extend(names.enumerate().map(|(number, name)| (name.clone(), from + number)));
         let lets: Result<Vec<Setter>, ProfileError> =
             part.lets.iter().map(|(_, make)| self.setter(make, &extended)).collect();
         let bind = self.formulas(&part.bind, &extended)?;
@@ -199,9 +198,12 @@ impl Compiler<'_> {
     fn setter(&mut self, make: &Make, places: &Places) -> Result<Setter, ProfileError> {
         Ok(match make {
             Make::Draw(draw) => Setter::Drawn(self.draw(draw)?),
-            Make::Many { of, count, ordered } => {
-                Setter::Many { of: self.draw(of)?, count: self.formula(count, places)?, ordered: *ordered }
-            }
+            Make::Many { of, count, ordered, distinct } => Setter::Many {
+                of: self.draw(of)?,
+                count: self.formula(count, places)?,
+                ordered: *ordered,
+                distinct: *distinct,
+            },
             Make::Sum { variables, constant } => Setter::Formula(sum(variables, *constant, places)?),
             Make::Formula(expression) => Setter::Formula(self.formula(expression, places)?),
         })

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::program::bytecode::{Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table};
 use crate::program::formulas::is_less;
 use crate::values::evaluate::{items, Formula};
-use crate::values::limits::{repetitions, Bound, DrawnAtOnce, TOO_MANY_ITEMS, TOO_MANY_REPETITIONS};
+use crate::values::limits::{
+    distinct_items, repetitions, Bound, DrawnAtOnce, TOO_MANY_ITEMS, TOO_MANY_REPETITIONS,
+};
 use crate::values::mt19937::Mt19937;
 use crate::values::value::{captured, ProfileError, Value};
 
@@ -235,10 +237,14 @@ impl Interpreter {
         match setter {
             Setter::Drawn(drawn) => Ok(drawn.draw(&mut self.random, &mut self.counters)),
             Setter::Formula(formula) => formula.value(&self.row),
-            Setter::Many { of, count, ordered } => {
+            Setter::Many { of, count, ordered, distinct } => {
                 let times = repetitions(&count.value(&self.row)?, TOO_MANY_ITEMS)?;
-                let mut many: Row =
-                    (0..times).map(|_| of.draw(&mut self.random, &mut self.counters)).collect();
+                let mut draw = || of.draw(&mut self.random, &mut self.counters);
+                let mut many: Row = if *distinct {
+                    distinct_items(times, draw)?
+                } else {
+                    (0..times).map(|_| draw()).collect()
+                };
                 if *ordered {
                     many.sort_by(|a, b| is_less(b, a).cmp(&is_less(a, b)));
                 }
@@ -263,10 +269,11 @@ impl Interpreter {
     /// The part's variables are set behind those of the row, once for each repetition.
     fn bind_part(&mut self, part: &Repeated, bound: &mut Bound) -> Result<(), ProfileError> {
         let width = self.row.len();
-        self.row.resize(width.max(part.from + part.lets.len()), Value::Null);
-        for _ in 0..part.repeat {
+        self.row.resize(width.max(part.from + 1 + part.lets.len()), Value::Null);
+        for repetition in 1..=part.repeat {
+            self.row[part.from] = Value::Int(repetition as i128);
             for (number, setter) in part.lets.iter().enumerate() {
-                self.row[part.from + number] = self.made(setter)?;
+                self.row[part.from + 1 + number] = self.made(setter)?;
             }
             self.bind_all(&part.bind)?;
             bound.check(&self.values)?;

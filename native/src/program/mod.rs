@@ -48,7 +48,7 @@ pub enum Draw {
 #[derive(Clone, Debug)]
 pub enum Make {
     Draw(Draw),
-    Many { of: Draw, count: Expression, ordered: bool },
+    Many { of: Draw, count: Expression, ordered: bool, distinct: bool },
     Sum { variables: Vec<String>, constant: i128 },
     Formula(Expression),
 }
@@ -67,6 +67,8 @@ pub type Lets = Vec<(String, Make)>;
 pub struct Part {
     pub repeat: usize,
     pub before: usize,
+    /// The variable that counts the repetitions; empty without one.
+    pub index: String,
     pub lets: Lets,
     pub bind: Vec<Expression>,
 }

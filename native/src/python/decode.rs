@@ -244,6 +244,7 @@ fn part(from: &Given<'_>) -> PyResult<Part> {
     Ok(Part {
         repeat: get(from, "repeat")?,
         before: get(from, "before")?,
+        index: get(from, "index")?,
         lets: lets(&field(from, "let")?)?,
         bind: list(&field(from, "bind")?, bound_value)?,
     })
@@ -276,6 +277,7 @@ fn make(from: &Given<'_>) -> PyResult<Make> {
                 Bound::Computed(expression) => expression,
             },
             ordered: get(from, "ordered")?,
+            distinct: get(from, "distinct")?,
         },
         "sum" => Make::Sum { variables: get(from, "variables")?, constant: get(from, "constant")? },
         "formula" => Make::Formula(expression(&field(from, "expression")?)?),

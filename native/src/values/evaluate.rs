@@ -254,7 +254,7 @@ fn pick(items: &Value, place: &Value) -> Result<Value, ProfileError> {
     found.ok_or_else(|| ProfileError::values("list index out of range"))
 }
 
-fn are_equal(left: &Value, right: &Value) -> bool {
+pub fn are_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Null, Value::Null) => true,
         (Value::List(a), Value::List(b)) => {

@@ -1,12 +1,16 @@
 //! Limits of the values of a transaction: those of `tuibench/workload/values.py`, with the same messages.
 
 use crate::values::decimal::Decimal;
+use crate::values::evaluate::are_equal;
 use crate::values::value::{ProfileError, Value};
 
 const INTEGER_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
 const MOST_DECIMAL_DIGITS: i32 = 100;
 const MOST_CHARACTERS: usize = 1_000_000;
 pub const MOST_ITEMS: usize = 100_000;
+const MOST_DISTINCT_ITEMS: i64 = 1_000;
+/// How often an item of a list without duplicates may be drawn until it is none.
+const MOST_TRIES: i64 = 100;
 pub const MOST_CAPTURED_BYTES: usize = 1 << 24;
 const MOST_BOUND_CHARACTERS: usize = 1 << 24;
 const MOST_DRAWN_CHARACTERS: usize = 1 << 26;
@@ -16,6 +20,8 @@ const TOO_LARGE_DECIMAL: &str = "a decimal number has more than 100 digits befor
 const TOO_LONG: &str = "a text has more than 1,000,000 characters";
 const TOO_MANY_BYTES: &str = "a value has more than 1,000,000 bytes";
 pub const TOO_MANY_ITEMS: &str = "a list has more than 100,000 items";
+const TOO_MANY_DISTINCT: &str = "a list has more than 1,000 distinct items";
+const TOO_FEW_DISTINCT: &str = "a list of distinct items has more of them than are drawn";
 pub const TOO_MANY_VALUES: &str = "a captured result has more than 100,000 values";
 pub const TOO_MANY_REPETITIONS: &str = "a step is repeated more than 100,000 times";
 const TOO_DEEP: &str = "an item of a list is a list of lists";
@@ -104,6 +110,27 @@ pub fn repetitions(value: &Value, too_many: &str) -> Checked<i64> {
         return exceeded(too_many);
     }
     Ok(number.max(0) as i64)
+}
+
+/// So many different values, in the order in which they were drawn first.
+pub fn distinct_items(count: i64, mut draw: impl FnMut() -> Value) -> Checked<Vec<Value>> {
+    if count > MOST_DISTINCT_ITEMS {
+        return exceeded(TOO_MANY_DISTINCT);
+    }
+    let mut found = Vec::with_capacity(count as usize);
+    for _ in 0..count * MOST_TRIES {
+        if found.len() as i64 == count {
+            break;
+        }
+        let value = draw();
+        if !found.iter().any(|earlier| are_equal(earlier, &value)) {
+            found.push(value);
+        }
+    }
+    if (found.len() as i64) < count {
+        return exceeded(TOO_FEW_DISTINCT);
+    }
+    Ok(found)
 }
 
 /// The length of the texts among values: in bytes, and in characters where that is much.

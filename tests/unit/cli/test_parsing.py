@@ -245,6 +245,9 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
             ["--thread-stack-size is ignored"],
         ),
         ("oltp_insert --threads=4 --tables=2 --validate=off run", [], []),
+        ("oltp_insert --batch=off --report-interval=1 run", ["ignored: --batch=off"], []),
+        ("tpcc --batch --report-interval=1 run", [], []),
+        ("--batch=off tpcc --report-interval=1 run", [], []),
         (
             "oltp_insert --validate=on --threads=4 run",
             ["--validate has no effect: the command check validates the tables, and no result of a run"],

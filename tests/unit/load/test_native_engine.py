@@ -122,9 +122,9 @@ def answered(ours: Reference, theirs: Any, which: int, answer: Any) -> Iterator[
 
 
 @for_each("prepared", [True, False])
-@for_each("name", PROFILES)
-def test_the_same_seed_gives_the_same_packets(name: str, prepared: bool) -> None:
-    made = program(name)
+@for_each(("name", "options"), [*((name, {}) for name in PROFILES), ("tpcc", {"batch": True})])
+def test_the_same_seed_gives_the_same_packets(name: str, options: dict[str, Any], prepared: bool) -> None:
+    made = program(name, **options)
     for connection in (0, 1, 7):
         ours, theirs = pair(made, connection, prepared=prepared)
         for _ in range(TRANSACTIONS):
@@ -135,6 +135,30 @@ def test_the_same_seed_gives_the_same_packets(name: str, prepared: bool) -> None
                 continue
             for our_call, their_call in answered(ours, theirs, which, shop(**FURTHER)):
                 assert our_call == their_call
+
+
+PARTS = """name = "parts"
+summary = "parts of statements"
+data_set = "none"
+[[transactions]]
+name = "one"
+autocommit = true
+[[transactions.steps]]
+statements = [{ name = "s", sql = "SELECT ?, {p}, ?", bind = ["connection", "0.5"], parts.p = { sql = "(?, ?)", repeat = 5, index = "i", let.x = { make = "uniform", high = 99 }, bind = ["i * 2", "x"] } }]
+[[transactions.steps]]
+let.n = { make = "uniform", low = 1, high = 4 }
+let.few = { make = "list", distinct = true, count = "n", of = { make = "nurand", a = 3, low = 1, high = 5 } }
+let.sums = { make = "list", distinct = true, ordered = true, count = "n", of = { make = "decimal", low = -1, high = 0, places = 1 } }
+statements = [{ name = "t", sql = "SELECT {p}", parts.p = { sql = "(?, ?, ?)", repeat = "n", index = "i", bind = ["few[i - 1]", "sums[i - 1]", "i"] } }]
+"""  # noqa: E501
+
+
+def test_parts_of_statements_are_the_same() -> None:
+    made = library.load_program("parts.toml", text=PARTS)
+    for connection in (0, 3):
+        ours, theirs = pair(made, connection, prepared=True)
+        for _ in range(TRANSACTIONS):
+            assert theirs.calls(0) == at_once(ours, 0)
 
 
 @pytest.mark.parametrize("kind", ["uniform", "gaussian", "special", "pareto", "zipfian"])
@@ -168,8 +192,9 @@ def test_numbers_of_more_than_64_bits_are_the_same(kind: str) -> None:
         assert theirs.calls(0) == at_once(ours, 0)
 
 
-def test_tpcc_with_many_warehouses_and_remote_orders_is_the_same() -> None:
-    made = program("tpcc", warehouses=3, any_warehouse=True)
+@pytest.mark.parametrize("batch", [False, True])
+def test_tpcc_with_many_warehouses_and_remote_orders_is_the_same(batch: bool) -> None:
+    made = program("tpcc", warehouses=3, any_warehouse=True, batch=batch)
     ours, theirs = pair(made, 4, prepared=True)
     answers = Random(3)
     for _ in range(400):
@@ -515,6 +540,18 @@ EXCEEDED = [
         LONGLONG,
         b"100001",
         limits.TOO_MANY_ITEMS,
+    ),
+    (
+        'let.n = { make = "list", of = { make = "serial" }, count = "v", distinct = true }',
+        LONGLONG,
+        b"1001",
+        limits.TOO_MANY_DISTINCT,
+    ),
+    (
+        'let.n = { make = "list", of = { make = "uniform", high = 101 }, count = "v", distinct = true }',
+        LONGLONG,
+        b"102",
+        limits.TOO_FEW_DISTINCT,
     ),
     ('repeat = "v"', LONGLONG, b"100001", limits.TOO_MANY_REPETITIONS),
     ('repeat = "v"', DECIMAL, b"9" * 90, limits.TOO_MANY_REPETITIONS),

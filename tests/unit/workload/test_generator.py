@@ -276,6 +276,50 @@ def test_loops_go_over_drawn_lists_and_counts() -> None:
     assert set(lengths) == {3, 4, 5}
 
 
+def test_a_part_has_the_size_of_its_variable() -> None:
+    """A statement for each size. Its values are those of a list without duplicates, in the order drawn."""
+    many = '{ make = "list", distinct = true, count = "n", of = { make = "uniform", high = 6 } }'
+    part = (
+        '{ sql = "(?, ?, ?)", repeat = "n", index = "i", let.d = "i * 10", bind = ["i", "d", "many[i - 1]"] }'
+    )
+    of = one(
+        step(
+            statement("before", "n"),
+            f'{{ name = "sized", sql = "SELECT ?, {{p}}, ?", bind = ["n", "n + 1"], parts.p = {part} }}',
+            statement("after", "n"),
+            let=f'{{ n = {{ make = "uniform", low = "tables + 1", high = 4 }}, many = {many} }}',
+        ),
+        tables=1,
+    )
+    sizes, orders = Counter[int](), set[bool]()
+    assert sum(each.name == "sized" for each in flat_statements(of)) == 3
+    for connection in range(60):
+        before, sized, after = Player(of, nothing, connection=connection).play()
+        ((size,),) = {before.values, after.values}
+        assert sized.sql == f"SELECT ?, {', '.join(['(?, ?, ?)'] * size)}, ?"
+        first, *rows, last = sized.values
+        assert (first, last) == (size, size + 1)
+        assert rows[0::3] == list(range(1, size + 1))
+        assert rows[1::3] == [10 * number for number in range(1, size + 1)]
+        assert len(set(rows[2::3])) == size
+        orders.add(rows[2::3] == sorted(rows[2::3]))
+        sizes[size] += 1
+    assert set(sizes) == {2, 3, 4}
+    assert orders == {True, False}
+
+
+@pytest.mark.parametrize("bounds", ["low = 0, high = 4", "low = 1, high = 200", 'low = 5, high = "tables"'])
+def test_sizes_of_a_part_are_few_and_above_zero(bounds: str) -> None:
+    with pytest.raises(UsageError, match="which are no sizes of a part"):
+        one(
+            step(
+                '{ name = "a", sql = "SELECT {p}", parts.p = { sql = "1", repeat = "n" } }',
+                let=f'{{ n = {{ make = "uniform", {bounds} }} }}',
+            ),
+            tables=1,
+        )
+
+
 def test_a_loop_adds_up_and_a_condition_chooses() -> None:
     of = one(
         step(let="{ total = 0, kind = \"'small'\" }")

@@ -18,6 +18,7 @@ from tuibench.workload.compiler import compile_profile
 from tuibench.workload.language import (
     KINDS,
     HeadlineText,
+    PartText,
     Profile,
     StatementText,
     StepText,
@@ -269,6 +270,9 @@ steps = [
 """
 HEAD = 'name = "n"\nsummary = "s"\ndata_set = "sbtest"\n'
 T = "transactions[0]"
+SIZED = """{ let.s = { make = "uniform", low = 2, high = 3 }, statements = [
+    { name = "sized", sql = "SELECT {q} FROM {table}", parts.q = { sql = "1", repeat = "s" } }, """
+P = f"{T}.steps[4].statements[0].parts"
 PROFILE_ERRORS_BAD = [
     ('draw = "deck"', 'draw = "dekc"', "draw: Invalid enum value 'dekc'", "did you mean 'deck'?"),
     ("weight = 2", "weight = 1.5", f"{T}.weight: in a deck, a weight is", ""),
@@ -315,7 +319,11 @@ PROFILE_ERRORS_BAD = [
     ("{p}", "{p} {p}", f"{T}.steps[4].statements[0].parts.p: the SQL must", ""),
     ("parts.p = ", "parts.q = {sql='1',repeat=1}, parts.p = ", "parts: a statement may have", ""),
     ("repeat = 2", "repeat = 0", f"{T}.steps[4].statements[0].parts.p.repeat: 1 to 100,000", ""),
-    ("repeat = 2", 'repeat = "n"', f"{T}.steps[4].statements[0].parts.p.repeat: unknown", ""),
+    ("repeat = 2", 'repeat = "nn"', f"{P}.p.repeat: unknown", "did you mean 'n'?"),
+    ("repeat = 2", 'repeat = "n"', f"{P}.p.repeat: 'n' is neither", ""),
+    ("repeat = 2", 'repeat = 2, index = "words"', f"{P}.p.index: 'words' is an option, a list", ""),
+    ('{ table = "n", statements = [', SIZED, f"{P}.q.repeat: a part of variable size is not possible", ""),
+    ('needs = "skip_trx"', 'note_if.tables = "x"', "headline.note_if.tables: the option 'tables' is", ""),
     ('"k"], let', '"j"], let', f"{T}.steps[4].statements[0].parts.p.bind: unknown", ""),
     ('sql = "?"', 'sql = "{x}"', f"{T}.steps[4].statements[0].parts.p.sql: a part must not", ""),
     ('repeat = 2', 'repeat = 2, join = "?"', f"{T}.steps[4].statements[0].parts.p.join: placeholders", ""),
@@ -485,6 +493,7 @@ TABLES = {
     "transaction": TransactionText,
     "step": StepText,
     "statement": StatementText,
+    "part": PartText,
 }
 
 

@@ -35,6 +35,14 @@ NEW_ORDER, PAYMENT, ORDER_STATUS, DELIVERY, STOCK_LEVEL = range(5)
 DISTS = [f"dist {number:02}" for number in range(1, 11)]
 OPENING = ["begin", "no_customer", "no_district", "no_next_order", "no_order", "no_new_order"]
 LINE = ["no_item", "no_stock", "no_take", "no_line"]
+BATCH: dict[str, object] = {"batch": True}
+BATCHED_DELIVERY = [
+    "deliver_all_taken",
+    "deliver_all_carrier",
+    "deliver_all_whose",
+    "deliver_all_lines",
+    "deliver_all_sums",
+]
 
 
 def shop(**changed: Rows) -> Callable[[str, tuple[Any, ...]], Rows]:
@@ -58,11 +66,25 @@ def shop(**changed: Rows) -> Callable[[str, tuple[Any, ...]], Rows]:
     def answer(name: str, values: tuple[Any, ...]) -> Rows:
         if name == "no_item":
             return [(Decimal("2.50"), "item", "data")] if values[0] <= ITEMS else []
+        if name == "no_items":
+            return [(item, Decimal(item), "item", "data") for item in values if item <= ITEMS]
         if name == "no_stock":
             return [(*answers[name][0][:2], DISTS[values[0] - 1])]
+        if name == "no_stocks":
+            keys = zip(values[1::2], values[2::2], strict=True)
+            return [(*key, *answers["no_stock"][0][:2], DISTS[values[0] - 1]) for key in keys]
+        if name == "deliver_all_whose":
+            return [(district, 70 + district) for district, order in districts(values) if order]
+        if name == "deliver_all_sums":
+            return [(district, Decimal(order) / 100) for district, order in districts(values) if order]
         return answers[name]
 
     return answer
+
+
+def districts(values: tuple[Any, ...]) -> list[tuple[int, int]]:
+    """The districts and orders of a batched Delivery's keys."""
+    return list(zip(values[1::3], values[2::3], strict=True))
 
 
 def player(
@@ -150,6 +172,75 @@ def test_remote_lines_come_from_every_other_warehouse() -> None:
     assert set(suppliers) == {1, 2, 3}
 
 
+def test_a_batched_new_order_reads_and_inserts_its_lines_at_once() -> None:
+    """The line of an item has its price, its stock, its supplier and its quantity."""
+    shopper, rolled_back, remote, sizes = player(warehouses=3, options=BATCH), 0, 0, set[int]()
+    for _ in range(400):
+        sent = shopper.play(NEW_ORDER)
+        (order,) = of_name(sent, "no_order")
+        w_id, count = order[2], order[4]
+        (ids,) = of_name(sent, "no_items")
+        assert len(set(ids)) == len(ids) == count
+        assert list(ids) == sorted(ids)
+        if names(sent)[-1] == "rollback":
+            rolled_back += 1
+            assert names(sent) == [*OPENING, "no_items", "rollback"]
+            assert ids[-1] == ITEMS + 1
+            continue
+        assert names(sent) == [*OPENING, "no_items", "no_stocks", *["no_take"] * count, "no_lines", "commit"]
+        ((district, *keys),) = of_name(sent, "no_stocks")
+        (values,) = of_name(sent, "no_lines")
+        lines = [values[start : start + 9] for start in range(0, len(values), 9)]
+        assert [line[:4] for line in lines] == [(order[0], district, w_id, n + 1) for n in range(count)]
+        assert [key for line in lines for key in (line[5], line[4])] == keys
+        assert [line[4] for line in lines] == list(ids)
+        for line, take in zip(lines, of_name(sent, "no_take"), strict=True):
+            item, supplier, quantity, amount, dist = line[4:]
+            assert take == (20 - quantity if quantity <= 10 else 111 - quantity, quantity,
+                            int(supplier != w_id), item, supplier)  # fmt: skip
+            assert (amount, dist) == (quantity * Decimal(item), DISTS[district - 1])
+        away = sum(line[5] != w_id for line in lines)
+        assert order[5] == (0 if away else 1)
+        remote += away
+        sizes.add(count)
+    assert 0 < rolled_back < 20
+    assert remote > 0
+    assert sizes == set(range(5, 16))
+
+
+def test_a_batched_delivery_leaves_out_districts_without_new_orders() -> None:
+    """Its customers get the sums of their own districts."""
+    shopper = player(options=BATCH)
+    answer, asked = shop(), list[int]()
+
+    def empty_ones(name: str, values: tuple[Any, ...]) -> Rows:
+        if name != "deliver_oldest":
+            return answer(name, values)
+        asked.append(values[1])
+        return [] if values[1] in (1, 4, 10) else [(2100 + values[1],)]
+
+    sent = Player(shopper.program, empty_ones, seed=1).play(DELIVERY)
+    assert asked == list(range(1, 11))
+    assert names(sent) == [
+        "begin", *["deliver_oldest"] * 10, *BATCHED_DELIVERY, *["deliver_balance"] * 7, "commit"
+    ]  # fmt: skip
+    keys = [(1, district, 0 if district in (1, 4, 10) else 2100 + district) for district in range(1, 11)]
+    for name in BATCHED_DELIVERY:
+        (values,) = of_name(sent, name)
+        assert values[-30:] == tuple(number for key in keys for number in key)
+    served = [district for district in range(1, 11) if district not in (1, 4, 10)]
+    assert of_name(sent, "deliver_balance") == [
+        (Decimal(2100 + district) / 100, 1, district, 70 + district) for district in served
+    ]
+
+
+def test_transactions_of_few_rows_are_the_same_batched() -> None:
+    for which in (PAYMENT, ORDER_STATUS, STOCK_LEVEL):
+        batched, plain = player(options=BATCH), player()
+        for _ in range(20):
+            assert batched.play(which) == plain.play(which)
+
+
 def test_payment_finds_the_middle_customer_of_a_name() -> None:
     by_name = 0
     shopper = player()
@@ -222,10 +313,13 @@ def test_stock_level_looks_at_the_last_twenty_orders() -> None:
 PAGE = (DOCS / "tpcc.md").read_text(encoding="utf-8")
 CASES: dict[str, tuple[int, Callable[[list[Sent]], bool]]] = {
     "`new_order`": (NEW_ORDER, lambda sent: names(sent)[-1] == "commit"),
+    "`new_order`, batched": (NEW_ORDER, lambda sent: names(sent)[-1] == "commit"),
     "`new_order`, rolled back": (NEW_ORDER, lambda sent: names(sent)[-1] == "rollback"),
+    "`new_order`, batched, rolled back": (NEW_ORDER, lambda sent: names(sent)[-1] == "rollback"),
     "`payment`": (PAYMENT, lambda sent: True),
     "`order_status`": (ORDER_STATUS, lambda sent: True),
     "`delivery`": (DELIVERY, lambda sent: True),
+    "`delivery`, batched": (DELIVERY, lambda sent: True),
     "`stock_level`": (STOCK_LEVEL, lambda sent: True),
 }
 
@@ -235,8 +329,8 @@ def told(cell: str, sent: list[Sent]) -> int:
     by_id, _, by_name = cell.partition(", by name ")
     text = by_name if by_name and of_name(sent, "customers_by_name") else by_id
     lines = of_name(sent, "no_order")[0][4] if of_name(sent, "no_order") else 0
-    terms = text.replace(" ", "").replace("4n", f"{4 * lines}").replace("2n", f"{2 * lines}").split("+")
-    return sum(map(int, terms))
+    terms = re.findall(r"(\d*)(n?)", text.replace(" ", ""))
+    return sum(int(number or 1) * (lines if n else 1) for number, n in terms if number or n)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -244,7 +338,7 @@ def test_the_statements_are_as_many_as_the_table_says(case: str) -> None:
     which, fits = CASES[case]
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {case} |")]
     cells = [cell.strip() for cell in row.strip("| ").split("|")][1:]
-    shopper, seen = player(), 0
+    shopper, seen = player(options=BATCH if "batched" in case else {}), 0
     for _ in range(800):
         sent = shopper.play(which)
         if not fits(sent):
