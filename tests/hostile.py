@@ -1,17 +1,25 @@
-"""Text that takes over a terminal which prints it, and a server that says nothing else.
+"""Text that takes over a terminal which prints it, a server that says nothing else, and a proxy that puts it
+into what a server says.
 
-`HostileServer` speaks just enough of the protocol to be logged in to: a greeting, a login, an answer to each
-statement. `attack` chooses where its text comes.
+`HostileServer` speaks just enough of the protocol to be logged in to: a greeting, TLS if it `encrypts`, a
+login, an answer to each statement. `attack` chooses where its text comes.
 """
 
 import contextlib
+import functools
 import re
+import select
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
 from enum import Enum
-from typing import BinaryIO
+
+import msgspec
+
+from tests.scripted_server import SSL, SSL_REQUEST_BYTES, tls_of_server
+from tuibench.model.server import Target
 
 SIGN = "PWNED"
 HOSTILE = f"ev\x1b]0;{SIGN}\x07\x1b]52;c;UFdORUQ=\x07\x1b[2J\x1b[H\x9b31m\u202e\r\nil[bold red]{SIGN}[/]\x7f"
@@ -55,7 +63,8 @@ def _acts(character: str) -> bool:
 class HostileServer:
     """Listens on loopback until it is closed; each connection has a thread."""
 
-    def __init__(self, attack: Attack, text: str = HOSTILE) -> None:
+    def __init__(self, attack: Attack, text: str = HOSTILE, *, encrypts: bool = False) -> None:
+        self.encrypts = encrypts
         self._attack = attack
         self._text = text.encode("utf-8")
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -64,7 +73,8 @@ class HostileServer:
 
     @property
     def options(self) -> list[str]:
-        return ["--host=127.0.0.1", f"--port={self.port}", "--user=u", "--ssl-mode=disabled"]
+        mode = "required" if self.encrypts else "disabled"
+        return ["--host=127.0.0.1", f"--port={self.port}", "--user=u", f"--ssl-mode={mode}"]
 
     def close(self) -> None:
         self._listener.close()
@@ -76,26 +86,35 @@ class HostileServer:
                 threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
 
     def _serve(self, caller: socket.socket) -> None:
-        with caller, contextlib.suppress(OSError), caller.makefile("rb") as stream:
+        with caller, contextlib.suppress(OSError):
             if self._attack is Attack.GREETING:
                 caller.sendall(_packet(0, b"\xff" + struct.pack("<H", 1130) + self._text))
-                stream.read()
+                caller.recv(1)
                 return
             caller.sendall(_packet(0, self._greeting()))
-            number, _ = _read(stream)
-            if self._attack is Attack.VERSION:
-                caller.sendall(_packet(number + 1, _error(1045, b"28000", self._text)))
+            number, said = _read(caller)
+            if len(said) != SSL_REQUEST_BYTES:
+                self._talk(caller, number)
                 return
-            caller.sendall(_packet(number + 1, OK))
-            while True:
-                number, said = _read(stream)
-                caller.sendall(_packet(number + 1, self._answer(said)))
+            with tls_of_server().wrap_socket(caller, server_side=True) as encrypted:
+                self._talk(encrypted, _read(encrypted)[0])
+
+    def _talk(self, caller: socket.socket, number: int) -> None:
+        """Answers the login, which had this number, and all that comes after it."""
+        if self._attack is Attack.VERSION:
+            caller.sendall(_packet(number + 1, _error(1045, b"28000", self._text)))
+            return
+        caller.sendall(_packet(number + 1, OK))
+        while True:
+            number, said = _read(caller)
+            caller.sendall(_packet(number + 1, self._answer(said)))
 
     def _greeting(self) -> bytes:
+        capabilities = MODEST_CAPABILITIES | SSL * self.encrypts
         version = self._text.replace(b"\0", b"") if self._attack is Attack.VERSION else b""
         return (
             b"\x0a" + GREETED.encode() + version + b"\0" + struct.pack("<I", 7) + b"12345678\0"
-            + struct.pack("<HBHH", MODEST_CAPABILITIES & 0xFFFF, 45, AUTO_COMMIT, MODEST_CAPABILITIES >> 16)
+            + struct.pack("<HBHH", capabilities & 0xFFFF, 45, AUTO_COMMIT, capabilities >> 16)
             + b"\x15" + bytes(10) + b"123456789012\0" + b"mysql_native_password\0"
         )  # fmt: skip
 
@@ -115,18 +134,100 @@ def _error(code: int, state: bytes, text: bytes) -> bytes:
     return b"\xff" + struct.pack("<H", code) + b"#" + state + text
 
 
-def _read(stream: BinaryIO) -> tuple[int, bytes]:
-    """One packet: its number and its body. Raises OSError at the end."""
-    head = stream.read(4)
-    if len(head) < 4:
-        raise OSError("closed the connection")
-    return head[3], stream.read(int.from_bytes(head[:3], "little"))
+def _read(caller: socket.socket) -> tuple[int, bytes]:
+    """One packet: its number and its body, and no byte more, which may be TLS. Raises OSError at the end."""
+    head = _exactly(caller, 4)
+    return head[3], _exactly(caller, int.from_bytes(head[:3], "little"))
+
+
+def _exactly(caller: socket.socket, length: int) -> bytes:
+    found = b""
+    while len(found) < length:
+        if not (more := caller.recv(length - len(found))):
+            raise OSError("closed the connection")
+        found += more
+    return found
+
+
+STAND_IN = "h" * len(HOSTILE.encode())
+"""What a server says for the proxy to replace: servers escape control characters in messages of their own."""
+
+
+class HostileProxy:
+    """Listens on loopback, and leads to a server's socket. It takes TLS off, and puts it on again."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def through(self, target: Target) -> Target:
+        """The same login, by way of the proxy."""
+        port = int(self._listener.getsockname()[1])
+        return msgspec.structs.replace(target, host="127.0.0.1", port=port, socket="")
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
+
+    def _serve(self, caller: socket.socket) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        with contextlib.suppress(OSError):
+            server.connect(self._target.socket)
+            caller.sendall(_packet(*_read(server)))
+            number, said = _read(caller)
+            server.sendall(_packet(number, said))
+            if len(said) == SSL_REQUEST_BYTES:
+                caller = tls_of_server().wrap_socket(caller, server_side=True)
+                server = tls_of_anybody().wrap_socket(server)
+            self._talk(caller, server)
+        for end in (caller, server):
+            end.close()
+
+    def _talk(self, caller: socket.socket, server: socket.socket) -> None:
+        """Passes on what either says, until one of them ends."""
+        ways = {caller: server, server: caller}
+        while True:
+            for end in select.select(list(ways), [], [])[0]:
+                while data := end.recv(CHUNK):
+                    ways[end].sendall(data.replace(STAND_IN.encode(), HOSTILE.encode()))
+                    if not (isinstance(end, ssl.SSLSocket) and end.pending()):
+                        break
+                else:
+                    return
+
+
+CHUNK = 1 << 16
+
+
+@functools.cache
+def tls_of_anybody() -> ssl.SSLContext:
+    """What a client encrypts with that does not ask whom it talks to."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 @contextlib.contextmanager
-def hostile_server(attack: Attack, text: str = HOSTILE) -> Iterator[HostileServer]:
+def hostile_proxy(target: Target) -> Iterator[HostileProxy]:
+    """A proxy for the block."""
+    proxy = HostileProxy(target)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+
+
+@contextlib.contextmanager
+def hostile_server(attack: Attack, text: str = HOSTILE, *, encrypts: bool = False) -> Iterator[HostileServer]:
     """A server for the block."""
-    server = HostileServer(attack, text)
+    server = HostileServer(attack, text, encrypts=encrypts)
     try:
         yield server
     finally:

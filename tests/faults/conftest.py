@@ -19,6 +19,7 @@ from tests.integration.conftest import (
     base,
     binary,
     mariadb_binary,
+    mark_items,
     restartable,
     restartable_servers,
     server,
@@ -58,9 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.server)
+    mark_items(items, HERE)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 from tests.integration.support.commands import ours
 from tests.integration.support.session_process import Watcher, session_spec, watched
+from tests.integration.support.ways import OVER_TLS, engine_of, through
 from tests.ticks import known
 from tuibench.model.message import SessionSpec, Stop
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
@@ -28,22 +29,30 @@ INTERVAL_SECONDS = 0.25
 RECOVERY_DEADLINE_SECONDS = 60.0
 WORKER = "tuibench.load.worker"
 GUARDIAN = "tuibench.tuning.guardian"
-ENGINES = ("auto", pytest.param("asyncio", marks=pytest.mark.whole))
+FURTHER_WAYS = tuple(pytest.param(way, marks=pytest.mark.whole) for way in ("asyncio", "asyncio over TLS"))
+ALSO_OVER_TLS = ("auto", pytest.param(OVER_TLS, marks=pytest.mark.one_flavour), *FURTHER_WAYS)
+WAYS = ("auto", pytest.param(OVER_TLS, marks=pytest.mark.whole), *FURTHER_WAYS)
+"""What a fault does to a connection is the same over TLS: `make test` looks at one that ends it."""
 
 
 def fault_spec(
     target: Target,
-    engine: str = "auto",
+    way: str = "auto",
     *,
     profile: str = "oltp_read_write",
     threads: int = THREADS,
     **options: OptionValue,
 ) -> SessionSpec:
-    """A session that goes on after errors."""
+    """A session that goes on after errors; `way` is "auto", or one of `tests.integration.support.ways`."""
     spec = session_spec(
-        target, profile, threads=threads, interval_seconds=INTERVAL_SECONDS, delay_ms=DELAY_MS, **options
+        through(target, way),
+        profile,
+        threads=threads,
+        interval_seconds=INTERVAL_SECONDS,
+        delay_ms=DELAY_MS,
+        **options,
     )
-    plan = msgspec.structs.replace(spec.plan, on_error=OnError.CONTINUE, engine=EngineChoice(engine))
+    plan = msgspec.structs.replace(spec.plan, on_error=OnError.CONTINUE, engine=EngineChoice(engine_of(way)))
     return msgspec.structs.replace(spec, plan=plan)
 
 

@@ -13,11 +13,14 @@ from tests.faults.network import Network, can_make_networks, network
 from tests.faults.proxy import Proxy
 from tests.integration.support.commands import assert_nothing_left
 from tuibench.demo.server import PrivateServer
-from tuibench.model.server import Target
+from tuibench.model.server import SslMode, Target
 
 needs_namespaces = pytest.mark.skipif(not can_make_networks(), reason="no network namespaces here")
 
 SHORT_TICKS = 6
+TRANSPORTS = ("disabled", "required")
+LONG_TRANSPORTS = ("disabled", pytest.param("required", marks=pytest.mark.whole))
+"""`--ssl-mode`: TLS, or none."""
 NET_TIMEOUT_SECONDS = 1.0
 
 
@@ -32,13 +35,13 @@ def proxy(any_tables: PrivateServer) -> Proxy:
     return Proxy(any_tables.target)
 
 
-def behind(proxy: Proxy, host: str, port: int) -> Target:
+def behind(proxy: Proxy, host: str, port: int, ssl_mode: SslMode) -> Target:
     return msgspec.structs.replace(
         proxy.target,
         host=host,
         port=port,
         socket="",
-        ssl_mode="disabled",
+        ssl_mode=ssl_mode,
         get_server_public_key=True,
         net_timeout=NET_TIMEOUT_SECONDS,
     )
@@ -46,12 +49,13 @@ def behind(proxy: Proxy, host: str, port: int) -> Target:
 
 @pytest.mark.whole
 @needs_namespaces
+@pytest.mark.parametrize("ssl_mode", TRANSPORTS)
 async def test_a_short_partition_costs_no_connection(
-    proxy: Proxy, away: Network, tuibench_home: Path, report: Report
+    proxy: Proxy, away: Network, tuibench_home: Path, ssl_mode: SslMode, report: Report
 ) -> None:
     async with proxy.listening(away.here) as port:
-        options = ("--ssl-mode=disabled", "--get-server-public-key")
-        async with detached(behind(proxy, away.here, port), *options, prefix=away.prefix) as load:
+        options = (f"--ssl-mode={ssl_mode}", "--get-server-public-key")
+        async with detached(behind(proxy, away.here, port, ssl_mode), *options, prefix=away.prefix) as load:
             away.cut()
             await load.stalls(SHORT_TICKS)
             away.heal()
@@ -62,13 +66,16 @@ async def test_a_short_partition_costs_no_connection(
 
 
 @needs_namespaces
+@pytest.mark.parametrize("ssl_mode", LONG_TRANSPORTS)
 async def test_a_partition_that_outlasts_the_net_timeout(
-    proxy: Proxy, away: Network, tuibench_home: Path, report: Report
+    proxy: Proxy, away: Network, tuibench_home: Path, ssl_mode: SslMode, report: Report
 ) -> None:
     """Connections that wait for an answer count as lost, those that wait for an acknowledgement too."""
     async with proxy.listening(away.here) as port:
-        options = ("--ssl-mode=disabled", "--get-server-public-key", f"--net-timeout={NET_TIMEOUT_SECONDS:g}")
-        async with detached(behind(proxy, away.here, port), *options, prefix=away.prefix) as load:
+        options = (
+            f"--ssl-mode={ssl_mode}", "--get-server-public-key", f"--net-timeout={NET_TIMEOUT_SECONDS:g}"
+        )  # fmt: skip
+        async with detached(behind(proxy, away.here, port, ssl_mode), *options, prefix=away.prefix) as load:
             away.cut()
             await load.loses_all_connections()
             away.heal()
@@ -87,7 +94,7 @@ async def test_a_name_that_stops_resolving(
     hosts.write_text(f"{away.here} db.test\n")
     away.use_hosts(hosts)
     async with proxy.listening(away.here) as port:
-        target = behind(proxy, "db.test", port)
+        target = behind(proxy, "db.test", port, "disabled")
         async with detached(
             target, "--ssl-mode=disabled", "--get-server-public-key", prefix=away.prefix
         ) as load:
@@ -101,8 +108,12 @@ async def test_a_name_that_stops_resolving(
     await asyncio.to_thread(assert_nothing_left, tuibench_home)
 
 
-async def test_connections_reset(proxy: Proxy, report: Report) -> None:
-    async with proxy.listening() as port, loaded(fault_spec(behind(proxy, "127.0.0.1", port))) as load:
+@pytest.mark.parametrize("ssl_mode", TRANSPORTS)
+async def test_connections_reset(proxy: Proxy, ssl_mode: SslMode, report: Report) -> None:
+    async with (
+        proxy.listening() as port,
+        loaded(fault_spec(behind(proxy, "127.0.0.1", port, ssl_mode))) as load,
+    ):
         proxy.reset()
         await load.reconnects(THREADS)
         report("all connections reset (RST)", await load.recovery_seconds())
@@ -117,9 +128,13 @@ async def test_connections_reset(proxy: Proxy, report: Report) -> None:
 
 
 @pytest.mark.whole
-async def test_delay_and_loss(proxy: Proxy, report: Report) -> None:
+@pytest.mark.parametrize("ssl_mode", TRANSPORTS)
+async def test_delay_and_loss(proxy: Proxy, ssl_mode: SslMode, report: Report) -> None:
     """A slow network makes a slow load, and no errors."""
-    async with proxy.listening() as port, loaded(fault_spec(behind(proxy, "127.0.0.1", port))) as load:
+    async with (
+        proxy.listening() as port,
+        loaded(fault_spec(behind(proxy, "127.0.0.1", port, ssl_mode))) as load,
+    ):
         proxy.delay_seconds, proxy.loss = 0.05, 0.05
         await load.slows_down()
         proxy.delay_seconds = proxy.loss = 0.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.faults.load import ENGINES, Report, fault_spec, loaded
+from tests.faults.load import WAYS, Report, fault_spec, loaded
 from tests.faults.small_disk import MIB, can_mount, small_disk
 from tests.integration.support import sbtest
 from tests.integration.support.shared import FRUGAL, Templates
@@ -20,20 +20,20 @@ OPTIONS = (*FRUGAL, "--skip-log-bin")
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("engine", ENGINES)
-async def test_disk_full(binary: Binary, templates: Templates, engine: str, report: Report) -> None:
+@pytest.mark.parametrize("way", WAYS)
+async def test_disk_full(binary: Binary, templates: Templates, way: str, report: Report) -> None:
     with small_disk(DISK_MIB[binary.flavour]) as disk:
         started = PrivateServer.start(
             binary,
             base=disk.path,
-            options=OPTIONS,
+            options=(*OPTIONS, *templates.tls_options(binary)),
             template=templates.of(binary),
             buffer_pool_bytes=32 * MIB,
             redo_log_bytes=16 * MIB,
         )
         async with await started as server:
             await prepare_tables(server.target, sbtest.program("oltp_insert", table_size=500))
-            async with loaded(fault_spec(server.target, engine, profile="oltp_insert")) as load:
+            async with loaded(fault_spec(server.target, way, profile="oltp_insert")) as load:
                 disk.fill(LEFT_BYTES)
                 await load.fails()
                 disk.empty()

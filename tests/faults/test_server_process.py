@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.load import ENGINES, INTERVAL_SECONDS, Report, fault_spec, loaded
+from tests.faults.load import ALSO_OVER_TLS, INTERVAL_SECONDS, WAYS, Report, fault_spec, loaded
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, assert_nothing_left
 from tests.integration.support.processes import gone, until
@@ -38,11 +38,11 @@ async def is_whole(server: PrivateServer, home: Path) -> None:
     await asyncio.to_thread(assert_nothing_left, home)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", ALSO_OVER_TLS)
 async def test_killed_and_started_again(
-    served: PrivateServer, tuibench_home: Path, engine: str, report: Report
+    served: PrivateServer, tuibench_home: Path, way: str, report: Report
 ) -> None:
-    async with loaded(fault_spec(served.target, engine, threads=THREADS)) as load:
+    async with loaded(fault_spec(served.target, way, threads=THREADS)) as load:
         assert (await load.watcher.submit(ApplyPreset("unsafe"))).ok
         await served.kill()
         await load.stalls()
@@ -54,11 +54,11 @@ async def test_killed_and_started_again(
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", WAYS)
 async def test_shut_down_and_started_again(
-    served: PrivateServer, tuibench_home: Path, engine: str, report: Report
+    served: PrivateServer, tuibench_home: Path, way: str, report: Report
 ) -> None:
-    async with loaded(fault_spec(served.target, engine, threads=THREADS)) as load:
+    async with loaded(fault_spec(served.target, way, threads=THREADS)) as load:
         os.kill(served.pid, signal.SIGTERM)
         assert await asyncio.to_thread(until, lambda: gone(served.pid))
         await load.stalls()
@@ -70,11 +70,11 @@ async def test_shut_down_and_started_again(
 
 
 @pytest.mark.parametrize("seconds", STOPPED_SECONDS)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", WAYS)
 async def test_stopped_and_continued(
-    served: PrivateServer, tuibench_home: Path, engine: str, seconds: float, report: Report
+    served: PrivateServer, tuibench_home: Path, way: str, seconds: float, report: Report
 ) -> None:
-    async with loaded(fault_spec(served.target, engine, threads=THREADS)) as load:
+    async with loaded(fault_spec(served.target, way, threads=THREADS)) as load:
         os.kill(served.pid, signal.SIGSTOP)
         try:
             await load.stalls(ticks=round(seconds / INTERVAL_SECONDS))

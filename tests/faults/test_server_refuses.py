@@ -14,8 +14,8 @@ import msgspec
 import pytest
 
 from tests.faults.load import (
-    ENGINES,
     THREADS,
+    WAYS,
     WORKER,
     FaultLoad,
     Report,
@@ -184,12 +184,12 @@ FAULTS: tuple[Fault, ...] = (
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-async def test_a_load_recovers_from_each_refusal(tables: PrivateServer, engine: str, report: Report) -> None:
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_load_recovers_from_each_refusal(tables: PrivateServer, way: str, report: Report) -> None:
     async with (
         account(tables) as (target, admin),
         sbtest.set_global(admin, "innodb_lock_wait_timeout", "1"),
-        loaded(fault_spec(target, engine, rand_type="uniform")) as load,
+        loaded(fault_spec(target, way, rand_type="uniform")) as load,
     ):
         for fault in FAULTS:
             if fault is super_read_only and tables.binary.flavour is Flavour.MARIADB:
@@ -200,12 +200,12 @@ async def test_a_load_recovers_from_each_refusal(tables: PrivateServer, engine: 
         assert await ask(tables.target, f"SELECT COUNT(*) FROM {table}") == [(500,)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("way", WAYS)
 async def test_a_worker_is_killed_while_logins_are_refused(
-    tables: PrivateServer, tuibench_home: Path, engine: str, report: Report
+    tables: PrivateServer, tuibench_home: Path, way: str, report: Report
 ) -> None:
     """The first login of the process in its place is none of a load that begins."""
-    async with account(tables) as (target, admin), loaded(fault_spec(target, engine)) as load:
+    async with account(tables) as (target, admin), loaded(fault_spec(target, way)) as load:
         async with refused_logins(admin):
             os.kill(pid_of(tuibench_home, WORKER), signal.SIGKILL)
             await load.fails_with(ACCESS_DENIED)

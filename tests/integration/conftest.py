@@ -67,8 +67,13 @@ FLAVOURS = {"mariadb": Flavour.MARIADB, SECOND_FLAVOUR: Flavour.MYSQL}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder needs a server. Tests marked `one_flavour` are `whole` on the second one."""
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    mark_items(items, HERE)
+
+
+def mark_items(items: list[pytest.Item], folder: Path) -> None:
+    """Sets the markers of tests with servers in a folder."""
     for item in items:
-        if item.path.is_relative_to(HERE):
+        if item.path.is_relative_to(folder):
             item.add_marker(pytest.mark.server)
             if item.get_closest_marker("one_flavour") and has_param(item, SECOND_FLAVOUR) and has_mariadb():
                 item.add_marker(pytest.mark.whole)

@@ -121,10 +121,18 @@ async def test_a_recorded_run_on_the_screen_and_beside_another(tuibench_home: Pa
         assert shown.code in (0, 2), shown.text
 
 
-@pytest.mark.parametrize("attack", Attack)
-async def test_the_start_form_on_a_server(attack: Attack, tmp_path: Path, tuibench_home: Path) -> None:
+FORMS = [
+    *((attack, False) for attack in Attack),
+    *(pytest.param(attack, True, marks=pytest.mark.whole) for attack in (Attack.VERSION, Attack.ANSWER)),
+]
+
+
+@pytest.mark.parametrize(("attack", "encrypts"), FORMS)
+async def test_the_start_form_on_a_server(
+    attack: Attack, encrypts: bool, tmp_path: Path, tuibench_home: Path
+) -> None:
     """What comes of its look at the server stands on the form."""
-    with hostile_server(attack) as server:
+    with hostile_server(attack, encrypts=encrypts) as server:
         lines = [option.removeprefix("--") for option in server.options]
         (tmp_path / ".my.cnf").write_text(
             "[client]\n" + "".join(f"{line}\n" for line in [*lines, "password=x"])

@@ -8,10 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile import HOSTILE, PERILS, SIGN, VISIBLE, Attack, harmful, hostile_server
+from tests.hostile import (
+    HOSTILE,
+    PERILS,
+    SIGN,
+    STAND_IN,
+    VISIBLE,
+    Attack,
+    harmful,
+    hostile_proxy,
+    hostile_server,
+)
 from tests.integration.hostile.pty_bytes import Shown, on_terminal
 from tests.integration.hostile.records import login, poisoned_run, strangers
+from tests.integration.support import sbtest
 from tests.integration.support.commands import reach
+from tests.integration.support.ways import WAYS, encrypts, engine_of
 from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
 
@@ -37,8 +49,10 @@ def assert_harmless(shown: Shown, *, draws: bool = False) -> None:
     assert harmful(shown.data, draws=draws) == [], shown.text
 
 
-def in_every_test(command: tuple[str, ...], attack: Attack) -> bool:
+def in_every_test(command: tuple[str, ...], attack: Attack, *, is_encrypted: bool) -> bool:
     """Until a login succeeds, all commands run the same code, and those with a load ask the same then."""
+    if is_encrypted:
+        return command == ("run", *LOAD) and attack is Attack.ANSWER
     return command == ("run", *LOAD) or (
         attack is Attack.ANSWER and command[0] in ("doctor", "prepare", "check", "settings", "slap")
     )
@@ -48,20 +62,44 @@ ERRORS = [
     pytest.param(
         command,
         attack,
-        id=f"{' '.join(command[:2])}-{attack}",
-        marks=() if in_every_test(command, attack) else pytest.mark.whole,
+        is_encrypted,
+        id=f"{' '.join(command[:2])}-{attack}{'-TLS' * is_encrypted}",
+        marks=() if in_every_test(command, attack, is_encrypted=is_encrypted) else pytest.mark.whole,
     )
     for command in ASKING
     for attack in Attack
+    for is_encrypted in (False, True)
+    if not (is_encrypted and attack is Attack.GREETING)
 ]
 
 
-@pytest.mark.parametrize(("command", "attack"), ERRORS)
-def test_errors_of_a_server(command: tuple[str, ...], attack: Attack) -> None:
-    with hostile_server(attack) as server:
+@pytest.mark.parametrize(("command", "attack", "is_encrypted"), ERRORS)
+def test_errors_of_a_server(command: tuple[str, ...], attack: Attack, is_encrypted: bool) -> None:
+    with hostile_server(attack, encrypts=is_encrypted) as server:
         shown = on_terminal(*command, *server.options, "--database=sbtest")
     assert_harmless(shown, draws=command[0] in ("prepare", "check", "sweep"))
     assert shown.code in (1, 3)
+    assert VISIBLE in shown.text
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_errors_of_a_load(any_tables: PrivateServer, way: str) -> None:
+    """What a server says to a connection that the engine has: the message of a trigger."""
+    async with sbtest.connected(any_tables.target) as admin:
+        await admin.execute(
+            "CREATE TRIGGER speaks BEFORE UPDATE ON sbtest1 FOR EACH ROW "
+            f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{STAND_IN}'"
+        )
+        try:
+            with hostile_proxy(any_tables.target) as proxy:
+                target = proxy.through(any_tables.target)
+                mode = "required" if encrypts(way) else "disabled"
+                words = ("run", *LOAD, f"--engine={engine_of(way)}", f"--ssl-mode={mode}")
+                shown = await asyncio.to_thread(on_terminal, *words, *reach(target), env=login(target))
+        finally:
+            await admin.execute("DROP TRIGGER speaks")
+    assert_harmless(shown)
+    assert shown.code == 1, shown.text
     assert VISIBLE in shown.text
 
 

@@ -6,13 +6,15 @@ that was left changed is thrown away, so that only its visitor fails.
 """
 
 import asyncio
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from tests.integration.support import sbtest
+from tests.integration.support import certificates, sbtest
+from tests.integration.support.certificates import Files
 from tuibench.demo import instance
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import MIB, ServerSpec
@@ -57,6 +59,14 @@ class Templates:
         self._folder = folder
         self._made: dict[Binary, Path] = {}
 
+    def tls_options(self, binary: Binary) -> tuple[str, ...]:
+        """What a server needs to encrypt. MySQL makes a certificate of its own."""
+        return self._certificate.server_options if binary.flavour is Flavour.MARIADB else ()
+
+    @functools.cached_property
+    def _certificate(self) -> Files:
+        return certificates.make(self._folder, "localhost")
+
     def of(self, binary: Binary) -> Path | None:
         """The program's template; None where it gains nothing."""
         if binary.flavour is Flavour.MARIADB:
@@ -89,7 +99,7 @@ class Starter:
     ) -> PrivateServer:
         return await PrivateServer.start(
             binary,
-            options=(*FRUGAL, *options),
+            options=(*FRUGAL, *self._templates.tls_options(binary), *options),
             keep=keep,
             base=self._base,
             template=self._templates.of(binary),

@@ -29,6 +29,7 @@ from tests.integration.load.conformance.driving import ENGINES
 from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tests.integration.support.processes import gone, until
+from tests.integration.support.shared import Starter, Templates
 from tests.integration.tuning.chaos_session import LOSSES, POINTS
 from tests.paths import ROOT
 from tuibench.demo import binaries
@@ -328,8 +329,9 @@ class Chaos:
 async def play(sequences: int, seed: int, engine: str, program: str | None, *, encrypts: bool) -> int:
     """The number of sequences that ended badly."""
     failed, deaths = 0, Counter[str]()
-    binary = binaries.inspect_binary(program) if program else None
-    async with await PrivateServer.start(binary) as server:
+    binary = binaries.inspect_binary(program) if program else binaries.find_binary()
+    folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/var/tmp"))
+    async with await Starter(Templates(folder))(binary) as server:
         print(f"{server.binary}: {sequences} sequences from seed {seed}", flush=True)  # noqa: T201
         begun = time.monotonic()
         for number in range(seed, seed + sequences):
@@ -344,6 +346,7 @@ async def play(sequences: int, seed: int, engine: str, program: str | None, *, e
         seconds = time.monotonic() - begun
         print(", ".join(f"{how}: {times}" for how, times in sorted(deaths.items())))  # noqa: T201
         print(f"{sequences - failed} of {sequences} ended as they began, in {seconds:.0f} s")  # noqa: T201
+    shutil.rmtree(folder)
     return failed
 
 
@@ -352,7 +355,7 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=ENGINES, default="asyncio", help="what runs the load")
-    parser.add_argument("--tls", action="store_true", help="over TLS; a private MariaDB has no certificate")
+    parser.add_argument("--tls", action="store_true", help="over TLS")
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     options = parser.parse_args()
     failed = asyncio.run(

@@ -17,6 +17,7 @@ from tests.integration.load.conformance.driving import (
 )
 from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
+from tests.integration.support.ways import through
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.model.plan import Backlog, OnError
@@ -227,7 +228,7 @@ async def test_what_outlasts_the_grace_is_abandoned(kind: AnyEngine, rows: Targe
                 await connection.execute(f"KILL {id}")
 
 
-async def test_a_load_goes_on_after_a_restart(kind: AnyEngine, restartable: PrivateServer) -> None:
+async def test_a_load_goes_on_after_a_restart(kind: AnyEngine, restartable: PrivateServer, way: str) -> None:
     made = program("""
 [[transactions]]
 name = "one"
@@ -235,7 +236,7 @@ autocommit = true
 [[transactions.steps]]
 statements = [{ name = "one", sql = "SELECT 1" }]
 """)
-    async with driving(kind, restartable.target, made, 3) as drive:
+    async with driving(kind, through(restartable.target, way), made, 3) as drive:
         await drive.until_connected(3)
         await drive.completes(20)
         await restartable.kill()
