@@ -39,7 +39,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, groupby
 from typing import TypeVar
 
@@ -158,13 +158,19 @@ class Histogram(msgspec.Struct, array_like=True):
         )
 
 
+@cache
+def rounded_bucket(bucket: int, bits: int) -> int:
+    """The bucket of a bucket's largest value, raised to the end of its range of `bits` significant bits."""
+    value = bucket_upper_bound(bucket)
+    shift = max(0, value.bit_length() - bits)
+    return bucket_index((((value >> shift) + 1) << shift) - 1)
+
+
 def with_fewer_digits(histogram: Histogram, bits: int) -> Histogram:
     """The histogram with buckets of `bits` significant bits: a value rises by a 2^(1 - bits)-th at most."""
     counts: dict[int, int] = {}
     for bucket, times in histogram.counts.items():
-        value = bucket_upper_bound(bucket)
-        shift = max(0, value.bit_length() - bits)
-        rounded = bucket_index((((value >> shift) + 1) << shift) - 1)
+        rounded = rounded_bucket(bucket, bits)
         counts[rounded] = counts.get(rounded, 0) + times
     return Histogram(counts, histogram.count, histogram.sum_us, histogram.min_us, histogram.max_us)
 

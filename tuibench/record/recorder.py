@@ -133,7 +133,8 @@ def status_from_line(line: msgspec.Struct, before: Status | None) -> Status | No
 
 GZIP = 31
 """zlib's number for a stream with the header of gzip."""
-LEVEL = 9
+LEVEL = 7
+"""Level 9 takes five times the processor time of a line, and saves 2 %."""
 CHUNK = 1 << 16
 LAST_BUCKET = 40_000
 """Beyond an hour."""
@@ -239,7 +240,7 @@ class LineCompressor:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._compress = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP, zlib.DEF_MEM_LEVEL + 1)
+        self._compress = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP, zlib.DEF_MEM_LEVEL + 1, zlib.Z_FILTERED)
 
     def write(self, line: bytes) -> None:
         """Write a line. Raises OSError."""

@@ -390,7 +390,7 @@ TICKS, HOUR = 20, 3600
 
 
 @pytest.mark.parametrize(
-    ("profile", "per_second", "most_bytes"), [("tpcc", 200, 18_000_000), ("oltp_read_write", 500, 12_000_000)]
+    ("profile", "per_second", "most_bytes"), [("tpcc", 200, 18_500_000), ("oltp_read_write", 500, 12_000_000)]
 )
 def test_an_hour_stays_small(tmp_path: Path, profile: str, per_second: int, most_bytes: int) -> None:
     folder = written_hour(tmp_path / "r1", profile, per_second, ticks=TICKS)
