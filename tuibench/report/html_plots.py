@@ -21,7 +21,7 @@ from tuibench import sanitize, units
 from tuibench.document import Document
 from tuibench.metrics.figures import read
 from tuibench.model.findings import Mean
-from tuibench.model.tick import US_PER_MS, Histogram, Sample, Tick, bucket_upper_bound
+from tuibench.model.tick import US_PER_MS, Histogram, Sample, bucket_upper_bound
 from tuibench.report.html_chart import (
     LARGE,
     TOP,
@@ -44,28 +44,15 @@ from tuibench.report.html_chart import (
 Write = Callable[[float | None], str]
 
 
-class PlotLine(NamedTuple):
-    """One line: a figure by its name; `dashed` for a requested value."""
-
-    name: str
-    figure: str
-    dashed: bool = False
-    of: Callable[[Sample], Tick | None] = lambda sample: sample.tick
-
-    def value(self, sample: Sample) -> float | None:
-        return read(self.figure, self.of(sample))
-
-
 class Plot(NamedTuple):
-    """One chart. Those without a `group` are large, others are in pairs under its name.
-
-    A `rare` chart is omitted if all its values are zero.
+    """One chart: its lines by name, each a figure. Those without a `group` are large, others are in pairs
+    under its name. A `rare` chart is omitted if all its values are zero.
     """
 
     id: str
     title: str
     unit: str
-    lines: Sequence[PlotLine]
+    lines: Mapping[str, str]
     write: Write = units.si
     group: str = ""
     stacked: bool = False
@@ -74,7 +61,16 @@ class Plot(NamedTuple):
     rare: bool = False
 
 
-_load_line = partial(PlotLine, of=lambda sample: sample.load)
+OF_LOAD = frozenset(
+    {
+        "target_rate", "requested_threads", "open_connections", "backlog", "errors_per_second",
+        "reconnects_per_second", "worker_cpu_percent", "scheduling_delay",
+    }
+)  # fmt: skip
+"""Figures of the session's own load, also beside those of all of the server's clients."""
+
+DASHED = frozenset({"target_rate", "requested_threads", "table_open_cache"})
+"""Figures that are set, not measured."""
 
 
 def _bytes(value: float | None) -> str:
@@ -101,24 +97,12 @@ _host_plot = partial(Plot, group="Host")
 _client_plot = partial(Plot, group="Client")
 
 PLOTS = (
-    Plot(
-        "tps",
-        "Transactions",
-        "per second",
-        (
-            PlotLine("TPS", "tps"),
-            _load_line("target", "target_rate", dashed=True),
-        ),
-    ),
+    Plot("tps", "Transactions", "per second", {"TPS": "tps", "target": "target_rate"}),
     Plot(
         "latency",
         "Response time",
         "logarithmic",
-        (
-            PlotLine("p50", "p50"),
-            PlotLine("p95", "p95"),
-            PlotLine("p99", "p99"),
-        ),
+        {"p50": "p50", "p95": "p95", "p99": "p99"},
         units.milliseconds,
         logarithmic=True,
     ),
@@ -126,153 +110,67 @@ PLOTS = (
         "queries",
         "Queries",
         "per second, stacked",
-        (
-            PlotLine("reads", "reads"),
-            PlotLine("writes", "writes"),
-            PlotLine("others", "others"),
-        ),
+        {"reads": "reads", "writes": "writes", "others": "others"},
         stacked=True,
     ),
     _load_plot(
         "threads",
         "Threads and connections",
         "",
-        (
-            _load_line("target", "requested_threads", dashed=True),
-            _load_line("open", "open_connections"),
-            PlotLine("running", "threads_running"),
-        ),
+        {"target": "requested_threads", "open": "open_connections", "running": "threads_running"},
     ),
-    _load_plot(
-        "backlog",
-        "Backlog",
-        "transactions due",
-        (_load_line("due", "backlog"),),
-        rare=True,
-    ),
+    _load_plot("backlog", "Backlog", "transactions due", {"due": "backlog"}, rare=True),
     _load_plot(
         "mishaps",
         "Errors and reconnects",
         "per second",
-        (
-            _load_line("errors", "errors_per_second"),
-            _load_line("reconnects", "reconnects_per_second"),
-        ),
+        {"errors": "errors_per_second", "reconnects": "reconnects_per_second"},
         rare=True,
     ),
     _server_plot(
         "commits",
         "Commits and log fsyncs",
         "per second",
-        (
-            PlotLine("commits", "com_commit"),
-            PlotLine("log fsyncs", "fsyncs_per_second"),
-        ),
+        {"commits": "com_commit", "log fsyncs": "fsyncs_per_second"},
     ),
     _server_plot(
-        "fsyncs",
-        "Log fsyncs for each transaction",
-        "",
-        (PlotLine("fsyncs/trx", "fsyncs"),),
-        units.small_number,
+        "fsyncs", "Log fsyncs for each transaction", "", {"fsyncs/trx": "fsyncs"}, units.small_number
     ),
     _server_plot(
         "written",
         "Written by InnoDB",
         "per second",
-        (
-            PlotLine("all", "innodb_data_written"),
-            PlotLine("redo log", "innodb_os_log_written"),
-        ),
+        {"all": "innodb_data_written", "redo log": "innodb_os_log_written"},
         _bytes,
     ),
+    _server_plot("locks", "Row lock waits", "per second", {"waits": "innodb_row_lock_waits"}, rare=True),
     _server_plot(
-        "locks",
-        "Row lock waits",
-        "per second",
-        (PlotLine("waits", "innodb_row_lock_waits"),),
-        rare=True,
+        "pages", "Pages read from disk", "per second", {"reads": "innodb_buffer_pool_reads"}, rare=True
     ),
-    _server_plot(
-        "pages",
-        "Pages read from disk",
-        "per second",
-        (PlotLine("reads", "innodb_buffer_pool_reads"),),
-        rare=True,
-    ),
-    _server_plot(
-        "tables",
-        "Open tables",
-        "",
-        (
-            PlotLine("open", "open_tables"),
-            PlotLine("cache", "table_open_cache", dashed=True),
-        ),
-    ),
-    _server_plot(
-        "slow",
-        "Slow queries",
-        "",
-        (PlotLine("slow", "slow"),),
-        rare=True,
-    ),
+    _server_plot("tables", "Open tables", "", {"open": "open_tables", "cache": "table_open_cache"}),
+    _server_plot("slow", "Slow queries", "", {"slow": "slow"}, rare=True),
     _host_plot(
         "cpu",
         "Processors",
         "of all, stacked",
-        (
-            PlotLine("server", "cpu_server"),
-            PlotLine("tuibench", "cpu_tuibench"),
-            PlotLine("rest", "cpu_rest"),
-        ),
+        {"server": "cpu_server", "tuibench": "cpu_tuibench", "rest": "cpu_rest"},
         _percent,
         stacked=True,
         maximum=100.0,
     ),
-    _host_plot(
-        "memory",
-        "Memory",
-        "",
-        (
-            PlotLine("used", "memory_used"),
-            PlotLine("server", "memory_server"),
-        ),
-        _memory,
-    ),
-    _host_plot(
-        "disk",
-        "Disks",
-        "per second",
-        (
-            PlotLine("written", "disk_write"),
-            PlotLine("read", "disk_read"),
-        ),
-        _bytes,
-    ),
+    _host_plot("memory", "Memory", "", {"used": "memory_used", "server": "memory_server"}, _memory),
+    _host_plot("disk", "Disks", "per second", {"written": "disk_write", "read": "disk_read"}, _bytes),
     _host_plot(
         "network",
         "Network",
         "per second",
-        (
-            PlotLine("received", "net_received"),
-            PlotLine("sent", "net_sent"),
-        ),
+        {"received": "net_received", "sent": "net_sent"},
         _bytes,
         rare=True,
     ),
+    _client_plot("client", "The busiest worker", "of a core", {"worker": "worker_cpu_percent"}, _percent),
     _client_plot(
-        "client",
-        "The busiest worker",
-        "of a core",
-        (_load_line("worker", "worker_cpu_percent"),),
-        _percent,
-    ),
-    _client_plot(
-        "lag",
-        "Scheduling delay",
-        "99th percentile",
-        (_load_line("late", "scheduling_delay"),),
-        units.milliseconds,
+        "lag", "Scheduling delay", "99th percentile", {"late": "scheduling_delay"}, units.milliseconds
     ),
 )
 
@@ -291,11 +189,18 @@ class DrawnChart(NamedTuple):
 def draw_charts(axis: TimeAxis, span: ChartSpan) -> Iterator[tuple[str, DrawnChart]]:
     """Every chart with visible values, by its id."""
     for plot in PLOTS:
-        lines = [axis.series(line.name, line.value, dashed=line.dashed) for line in plot.lines]
+        lines = [
+            axis.series(name, partial(_value, figure), dashed=figure in DASHED)
+            for name, figure in plot.lines.items()
+        ]
         series = [one for one in lines if not one.is_empty]
         if not series or (plot.rare and all(one.is_zero for one in series)):
             continue
         yield plot.id, _one(plot, series, span)
+
+
+def _value(figure: str, sample: Sample) -> float | None:
+    return read(figure, sample.load if figure in OF_LOAD else sample.tick)
 
 
 def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
