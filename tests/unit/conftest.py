@@ -7,7 +7,7 @@ import pytest
 HERE = Path(__file__).parent
 LONG = (
     "cli/test_cluster", "cli/test_output", "cli/test_published_command_lines", "cli/test_web",
-    "flame/test_flame", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
+    "waits/test_flame", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
     "load/test_connection_load", "load/test_fleet", "load/test_native_engine", "load/test_pacing",
     "load/test_password", "load/test_recorder", "load/test_workers", "metrics/test_ab_tests",
     "metrics/test_control", "metrics/test_effect_detector", "metrics/test_effects",

@@ -192,7 +192,7 @@ def plan_parameters(command: PlanCommand) -> Iterator[click.Parameter]:
         is_shown = option.show_default and not bound.is_repeatable and not bound.is_switch
         is_shown = is_shown and (default is not None or bound.is_number)
         yield DeclaredOption(
-            [*option.names, key],
+            [*(option.names or [bound.name]), key],
             bound=bound,
             section=option.section,
             help=help_with_default(help, bound.format(default)) if is_shown else help,

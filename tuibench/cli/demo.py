@@ -59,15 +59,12 @@ class SceneOptions:
     scene: Annotated[
         str,
         Option(
-            "--scene",
             metavar="NAME|FILE",
             help="Play a scene: durability, crash, ddl, threads, hot-rows, network, cache, probe, or a file.",
         ),
     ] = ""
-    by_space: Annotated[
-        bool, Option("--by-space", help="Each text of the scene stays until you press space.")
-    ] = False
-    loop: Annotated[bool, Option("--loop", help="Repeat the scene.")] = False
+    by_space: Annotated[bool, Option(help="Each text of the scene stays until you press space.")] = False
+    loop: Annotated[bool, Option(help="Repeat the scene.")] = False
 
     def load(self, *, is_possible: bool) -> "Scene | None":
         """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
@@ -119,24 +116,15 @@ def demo(
     scenes: SceneOptions,
     private: PrivateServerOptions,
     profile: Annotated[
-        str,
-        Option(
-            "--profile",
-            metavar="PROFILE",
-            help="Profile to run; with --sql, the profile whose tables to create.",
-        ),
+        str, Option(metavar="PROFILE", help="Profile to run; with --sql, the profile whose tables to create.")
     ] = "oltp_read_write",
-    headless: Annotated[bool, Option("--headless", help="No screen: interval lines and summary.")] = False,
+    headless: Annotated[bool, Option(help="No screen: interval lines and summary.")] = False,
     program_file: Annotated[
         str,
         Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
     ] = "",
-    keep: Annotated[
-        bool, Option("--keep", help="Keep the server running, and print how to connect to it.")
-    ] = False,
-    no_hints: Annotated[
-        bool, Option("--no-hints", help="Do not suggest a first change on the screen.")
-    ] = False,
+    keep: Annotated[bool, Option(help="Keep the server running, and print how to connect to it.")] = False,
+    no_hints: Annotated[bool, Option(help="Do not suggest a first change on the screen.")] = False,
 ) -> None:
     """The server uses a temporary directory and is always removed at the end, unless --keep is given.
     Without a terminal there is no screen.

@@ -91,27 +91,16 @@ class AdhocSqlOptions:
 
     sql: Annotated[
         list[str] | None,
-        Option(
-            "--sql",
-            metavar="SQL",
-            help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'.",
-        ),
+        Option(metavar="SQL", help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'."),
     ] = None
     sql_file: Annotated[
-        list[str] | None,
-        Option("--sql-file", metavar="FILE", help="The same from a file, one transaction per file."),
+        list[str] | None, Option(metavar="FILE", help="The same from a file, one transaction per file.")
     ] = None
     sql_param: Annotated[
         list[str] | None,
-        Option(
-            "--sql-param",
-            metavar="NAME=DRAW",
-            help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …",
-        ),
+        Option(metavar="NAME=DRAW", help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …"),
     ] = None
-    sql_weights: Annotated[
-        str, Option("--sql-weights", metavar="N/N", help="Relative weights of the transactions: 9/1.")
-    ] = ""
+    sql_weights: Annotated[str, Option(metavar="N/N", help="Relative weights of the transactions: 9/1.")] = ""
 
     @property
     def is_given(self) -> bool:
@@ -192,7 +181,6 @@ class StartOptions:
     start: Annotated[
         str,
         Option(
-            "--start",
             metavar="STATE",
             help="Each run begins as-is; or with clean pages, no old row versions and the same data, and a "
             "warm or cold buffer pool.",
@@ -218,7 +206,6 @@ class PrivateServerOptions:
     my_cnf: Annotated[
         str,
         Option(
-            "--my-cnf",
             metavar="FILE",
             help="Option file with settings of the server; its folders and ports are ignored. A sweep takes "
             "several: a.cnf,b.cnf.",
@@ -227,19 +214,15 @@ class PrivateServerOptions:
     mysqld_option: Annotated[
         list[str] | None,
         Option(
-            "--mysqld-option",
-            metavar="NAME=VALUE",
-            help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable.",
+            metavar="NAME=VALUE", help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable."
         ),
     ] = None
     cpus: Annotated[
-        str,
-        Option("--cpus", help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity."),
+        str, Option(help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity.")
     ] = ""
     memory: Annotated[
         str,
         Option(
-            "--memory",
             metavar="SIZE",
             help="Memory of the server: 4G; by cgroup v2, otherwise only the size of its buffer pool.",
         ),
@@ -343,12 +326,9 @@ class SessionOptions:
     """Options of every command that drives a load, beside its plan."""
 
     yes_this_server: Annotated[
-        bool,
-        Option("--yes-this-server", help="Allow setting changes although the server looks like production."),
+        bool, Option(help="Allow setting changes although the server looks like production.")
     ] = False
-    run_dir: Annotated[
-        str, Option("--run-dir", metavar="DIR", help="Folder for records instead of the default.")
-    ] = ""
+    run_dir: Annotated[str, Option(metavar="DIR", help="Folder for records instead of the default.")] = ""
 
     def keep_records(self) -> None:
         from tuibench import paths
@@ -630,18 +610,17 @@ class ScreenOptions:
     theme: Annotated[
         str,
         Option(
-            "--theme",
             metavar="NAME",
             help="Colours: tuibench-dark, tuibench-light, ansi-dark, ansi-light, … [tuibench-dark].",
             show_default=False,
         ),
     ] = ""
     fps: Annotated[
-        int, Option("--fps", help="Frames per second at most, for slow connections [60].", show_default=False)
+        int, Option(help="Frames per second at most, for slow connections [60].", show_default=False)
     ] = 0
-    no_mouse: Annotated[
-        bool, Option("--no-mouse", help="Leave the mouse to the terminal, for selecting and copying.")
-    ] = False
+    no_mouse: Annotated[bool, Option(help="Leave the mouse to the terminal, for selecting and copying.")] = (
+        False
+    )
 
     def display_options(self) -> DisplayOptions:
         """Display options. Imports textual. Raises UsageError for an invalid theme, frame rate or key."""
@@ -705,13 +684,10 @@ class BackgroundOptions:
 
     SECTION: ClassVar = "In the background"
 
-    detach: Annotated[bool, Option("--detach", help="Start in the background, print the id and return.")] = (
-        False
-    )
+    detach: Annotated[bool, Option(help="Start in the background, print the id and return.")] = False
     grace: Annotated[
         float | None,
         Option(
-            "--grace",
             metavar="SECONDS",
             help=f"Seconds that it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
         ),
@@ -719,7 +695,6 @@ class BackgroundOptions:
     prometheus: Annotated[
         str,
         Option(
-            "--prometheus",
             section="Output",
             metavar="[HOST]:PORT",
             help="Serve metrics for Prometheus at this address; without HOST on loopback; port 0: any free "

@@ -61,17 +61,12 @@ class TrafficOptions:
 
     SECTION: ClassVar = "Profiles of real traffic"
 
-    out: Annotated[
-        str, Option("--out", metavar="FILE", help="Write the profile to this file, instead of stdout.")
-    ] = ""
-    top: Annotated[
-        int, Option("--top", help="Number of kinds of transactions to keep, the most frequent ones.")
-    ] = 20
+    out: Annotated[str, Option(metavar="FILE", help="Write the profile to this file, instead of stdout.")] = (
+        ""
+    )
+    top: Annotated[int, Option(help="Number of kinds of transactions to keep, the most frequent ones.")] = 20
     seconds: Annotated[
-        float,
-        Option(
-            "--seconds", help="from-digest: seconds to count; 0: since the server's statistics were reset."
-        ),
+        float, Option(help="from-digest: seconds to count; 0: since the server's statistics were reset.")
     ] = 0
 
     def check(self) -> None:

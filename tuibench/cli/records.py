@@ -51,7 +51,7 @@ def runs(
     action: Annotated[str, Argument(metavar="list|show|remove", help="Action.")] = "list",
     run: Annotated[list[str] | None, Argument(metavar="RUN…", help="Which.", show_default=False)] = None,
     output: TextOrJson = TEXT,
-    yes: Annotated[bool, Option("--yes", help="remove: do not ask for confirmation.")] = False,
+    yes: Annotated[bool, Option(help="remove: do not ask for confirmation.")] = False,
     run_dir: RunDir = "",
 ) -> None:
     """list: recorded runs and sweeps, the newest last. show RUN: plan, environment and figures; of a sweep,
@@ -221,9 +221,7 @@ def report(
     markdown: Annotated[
         str, _format_option("markdown", "The sections of the HTML report, without charts, as Markdown.")
     ] = "",
-    html: Annotated[
-        str, Option("--html", metavar="FILE", help="Everything with charts, in one HTML file.")
-    ] = "",
+    html: Annotated[str, Option(metavar="FILE", help="Everything with charts, in one HTML file.")] = "",
     form: Annotated[
         str,
         Option("--format", metavar="FORMAT", help="sysbench, json, csv, markdown or html, on stdout."),
@@ -262,15 +260,12 @@ def replay(
         str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
     ],
     *,
-    speed: Annotated[
-        float, Option("--speed", help="Speed relative to the run: 4 is four times as fast.")
-    ] = 1,
+    speed: Annotated[float, Option(help="Speed relative to the run: 4 is four times as fast.")] = 1,
     cast: Annotated[
-        str, Option("--cast", metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
+        str, Option(metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
     ] = "",
     size: Annotated[
-        str,
-        Option("--size", metavar="WxH", help="Columns and rows of the cast [120x36].", show_default=False),
+        str, Option(metavar="WxH", help="Columns and rows of the cast [120x36].", show_default=False)
     ] = "",
     screen: ScreenOptions,
     run_dir: RunDir = "",

@@ -50,9 +50,7 @@ class ReportOptions:
 
     SECTION: ClassVar = "Output"
 
-    verbosity: Annotated[
-        int, Option("--verbosity", help="5: all … 3: lines and summary … 0: errors only.")
-    ] = 3
+    verbosity: Annotated[int, Option(help="5: all … 3: lines and summary … 0: errors only.")] = 3
     json_file: Annotated[
         str,
         Option(
@@ -75,7 +73,6 @@ class ReportOptions:
     fail_if: Annotated[
         list[str] | None,
         Option(
-            "--fail-if",
             metavar="CONDITION",
             help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …',
         ),
@@ -243,9 +240,7 @@ def attach(
         str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
     ] = "",
     *,
-    read_only: Annotated[
-        bool, Option("--read-only", help="Read only: the session refuses changes by this viewer.")
-    ] = False,
+    read_only: Annotated[bool, Option(help="Read only: the session refuses changes by this viewer.")] = False,
     screen: ScreenOptions,
 ) -> None:
     """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. Any
@@ -273,9 +268,9 @@ def doctor(
     planned: Annotated[PlanValues, Takes("doctor")],
     profile: Annotated[str, Argument(help="The planned load: a profile's name or file.")] = DEFAULT_PROFILE,
     disk: Annotated[
-        bool, Option("--disk", help="Also measure the disk of the data directory: 10 s, writes 270 MB.")
+        bool, Option(help="Also measure the disk of the data directory: 10 s, writes 270 MB.")
     ] = False,
-    disk_dir: Annotated[str, Option("--disk-dir", help="Measure the disk of this folder instead.")] = "",
+    disk_dir: Annotated[str, Option(help="Measure the disk of this folder instead.")] = "",
     output: TextOrJson = TEXT,
 ) -> None:
     """Each finding has a severity (ok, note, warning, next, stop) and says how to fix it. Nothing is changed.

@@ -142,11 +142,9 @@ async def _fetch_server_info(target: Target) -> ServerInfo:
 def restore(
     server: ServerOptions,
     wait: Annotated[
-        float, Option("--wait", metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
+        float, Option(metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
     ] = 30,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="List what remains to be restored; change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, Option(help="List what remains to be restored; change nothing.")] = False,
 ) -> None:
     """The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD
     or an option file. Only values that tuibench set, and that have not been changed since, are restored.

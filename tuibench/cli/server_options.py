@@ -158,11 +158,7 @@ class ServerOptions:
     ] = None
     password_command: Annotated[
         str | None,
-        Option(
-            "--password-command",
-            metavar="COMMAND",
-            help="Shell command that prints the password, run for new logins.",
-        ),
+        Option(metavar="COMMAND", help="Shell command that prints the password, run for new logins."),
     ] = None
     socket: Annotated[
         str | None,
@@ -177,7 +173,6 @@ class ServerOptions:
     failover: Annotated[
         str | None,
         Option(
-            "--failover",
             metavar="HOST[:PORT]",
             help="Another address of the server, or several: tried in turn where a login fails.",
         ),
@@ -187,70 +182,49 @@ class ServerOptions:
         Option("-D", "--database", "--mysql-db", metavar="NAME", help="Database of the tables [sbtest]."),
     ] = None
     defaults_file: Annotated[
-        str | None,
-        Option("--defaults-file", metavar="FILE", help="Read this option file instead of the default ones."),
+        str | None, Option(metavar="FILE", help="Read this option file instead of the default ones.")
     ] = None
-    no_defaults: Annotated[bool, Option("--no-defaults", help="Read no option files.")] = False
-    protocol: Annotated[
-        str | None, Option("--protocol", help="tcp or socket; tcp also for localhost.", hidden=True)
-    ] = None
+    no_defaults: Annotated[bool, Option(help="Read no option files.")] = False
+    protocol: Annotated[str | None, Option(help="tcp or socket; tcp also for localhost.", hidden=True)] = None
     defaults_group_suffix: Annotated[
-        str, Option("--defaults-group-suffix", metavar="TEXT", help="Also read the groups with this suffix.")
+        str, Option(metavar="TEXT", help="Also read the groups with this suffix.")
     ] = ""
     ssl_mode: Annotated[
         str | None,
         Option(
-            "--ssl-mode",
-            metavar="MODE",
-            help="disabled, preferred, required, verify-ca or verify-identity [preferred].",
+            metavar="MODE", help="disabled, preferred, required, verify-ca or verify-identity [preferred]."
         ),
     ] = None
     ssl_ca: Annotated[
-        str | None,
-        Option("--ssl-ca", metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca."),
+        str | None, Option(metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca.")
     ] = None
-    ssl_cert: Annotated[str | None, Option("--ssl-cert", metavar="FILE", help="Client certificate.")] = None
-    ssl_key: Annotated[
-        str | None, Option("--ssl-key", metavar="FILE", help="Key of the client certificate.")
-    ] = None
+    ssl_cert: Annotated[str | None, Option(metavar="FILE", help="Client certificate.")] = None
+    ssl_key: Annotated[str | None, Option(metavar="FILE", help="Key of the client certificate.")] = None
     ssl_server_name: Annotated[
         str | None,
         Option(
-            "--ssl-server-name",
             metavar="NAME",
             help="Name in the server's certificate, behind a tunnel; without --ssl-mode, verify-identity.",
         ),
     ] = None
-    compress: Annotated[
-        bool, Option("--compress", help="Compress what is sent and received (zlib), for a slow link.")
-    ] = False
+    compress: Annotated[bool, Option(help="Compress what is sent and received (zlib), for a slow link.")] = (
+        False
+    )
     server_public_key_path: Annotated[
-        str | None,
-        Option(
-            "--server-public-key-path", metavar="FILE", help="Server's RSA key, for a password without TLS."
-        ),
+        str | None, Option(metavar="FILE", help="Server's RSA key, for a password without TLS.")
     ] = None
-    get_server_public_key: Annotated[
-        bool, Option("--get-server-public-key", help="Trust the RSA key that the server sends.")
-    ] = False
+    get_server_public_key: Annotated[bool, Option(help="Trust the RSA key that the server sends.")] = False
     enable_cleartext_plugin: Annotated[
-        bool,
-        Option("--enable-cleartext-plugin", help="Allow plugins (PAM, LDAP) that send the password itself."),
+        bool, Option(help="Allow plugins (PAM, LDAP) that send the password itself.")
     ] = False
-    connect_timeout: Annotated[
-        float | None, Option("--connect-timeout", help="Time limit of a login in seconds [10].")
-    ] = None
+    connect_timeout: Annotated[float | None, Option(help="Time limit of a login in seconds [10].")] = None
     query_timeout: Annotated[
-        float | None,
-        Option("--query-timeout", help="Time limit of tuibench's own queries in seconds [15]."),
+        float | None, Option(help="Time limit of tuibench's own queries in seconds [15].")
     ] = None
     net_timeout: Annotated[
-        float | None,
-        Option("--net-timeout", help="Seconds until connections to an unreachable host are replaced [30]."),
+        float | None, Option(help="Seconds until connections to an unreachable host are replaced [30].")
     ] = None
-    mysql_compression: Annotated[
-        str | None, Option("--mysql-compression", help="on is --compress.", hidden=True)
-    ] = None
+    mysql_compression: Annotated[str | None, Option(help="on is --compress.", hidden=True)] = None
 
     def target(self, tell: Callable[[str], None] = output.warning) -> Target:
         """The target; `tell` gets a warning about certificates that are not verified.

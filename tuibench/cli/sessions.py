@@ -484,11 +484,9 @@ def ctl(
         list[str], Argument(metavar="[ID] COMMAND …", help="Command, after the id of the session.")
     ],
     output: TextOrJson = TEXT,
-    wait: Annotated[
-        bool, Option("--wait", help="With stop: wait for the end, and print the summary.")
-    ] = False,
+    wait: Annotated[bool, Option(help="With stop: wait for the end, and print the summary.")] = False,
     timeout: Annotated[
-        float, Option("--timeout", metavar="SECONDS", help="Time limit for the reply in seconds.")
+        float, Option(metavar="SECONDS", help="Time limit for the reply in seconds.")
     ] = ANSWER_TIMEOUT_SECONDS,
 ) -> None:
     """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. The

@@ -41,18 +41,12 @@ def prepare(
         ),
     ] = 0,
     load_with: Annotated[
-        str,
-        Option(
-            "--load-with", metavar="WAY", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert."
-        ),
+        str, Option(metavar="WAY", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert.")
     ] = "auto",
     without_binlog: Annotated[
-        bool,
-        Option("--without-binlog", help="Do not write the rows to the binary log: replicas do not get them."),
+        bool, Option(help="Do not write the rows to the binary log: replicas do not get them.")
     ] = False,
-    create_database: Annotated[
-        bool, Option("--create-database", help="Create the database if it does not exist.")
-    ] = False,
+    create_database: Annotated[bool, Option(help="Create the database if it does not exist.")] = False,
 ) -> None:
     """Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"""
     from tuibench.cli.runner import run_async
@@ -161,7 +155,6 @@ def check(
     after_load: Annotated[
         str,
         Option(
-            "--after-load",
             metavar="on|off|auto",
             help="No load has run since the tables were loaded: on, off, or auto to detect it.",
         ),

@@ -32,11 +32,9 @@ def web(
     session: Annotated[
         str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
     ] = "",
-    host: Annotated[str, Option("--host", metavar="HOST", help="Address to listen on.")] = LOOPBACK,
-    port: Annotated[int, Option("--port", metavar="PORT", help="Port; 0 for any free port.")] = PORT,
-    read_write: Annotated[
-        bool, Option("--read-write", help="Allow the page to control the session.")
-    ] = False,
+    host: Annotated[str, Option(metavar="HOST", help="Address to listen on.")] = LOOPBACK,
+    port: Annotated[int, Option(metavar="PORT", help="Port; 0 for any free port.")] = PORT,
+    read_write: Annotated[bool, Option(help="Allow the page to control the session.")] = False,
 ) -> None:
     """The page is served on this host's loopback interface unless --host gives another address. It has no
     password, so use --host only where everyone may see it. Ctrl-C ends the page; the session continues.

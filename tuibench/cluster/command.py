@@ -102,7 +102,7 @@ def cluster(
     action: Annotated[str, Argument(metavar="check", help="Action: check.")],
     hosts: Annotated[PlanValues, Takes("cluster")],
     server: ServerOptions,
-    hosts_only: Annotated[bool, Option("--hosts-only", help="Do not connect to the server.")] = False,
+    hosts_only: Annotated[bool, Option(help="Do not connect to the server.")] = False,
     output: TextOrJson = TEXT,
 ) -> None:
     """check connects to each host as a load does, and shows its version, cores, open files, round trip and

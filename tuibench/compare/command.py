@@ -41,11 +41,7 @@ def compare(
     ] = TEXT,
     fail_if: Annotated[
         list[str] | None,
-        Option(
-            "--fail-if",
-            metavar="CONDITION",
-            help=f"End with exit code 4 if this holds: {thresholds.EXAMPLES}, …",
-        ),
+        Option(metavar="CONDITION", help=f"End with exit code 4 if this holds: {thresholds.EXAMPLES}, …"),
     ] = None,
     run_dir: RunDir = "",
 ) -> None:
@@ -85,15 +81,10 @@ def _runs_of(side: str) -> list[str]:
 def history(
     profile: Annotated[str, Argument(help="A profile's name, as tuibench runs list shows it.")],
     figure: Annotated[
-        str, Option("--figure", metavar="FIGURE", help="tps, p95, fsyncs or any other figure of a summary.")
+        str, Option(metavar="FIGURE", help="tps, p95, fsyncs or any other figure of a summary.")
     ] = "tps",
-    since: Annotated[
-        str,
-        Option("--since", metavar="RUN", help="Exit code 4 on a regression since this run."),
-    ] = "",
-    chart: Annotated[
-        str, Option("--chart", metavar="FILE", help="Write the chart to this file, as SVG.")
-    ] = "",
+    since: Annotated[str, Option(metavar="RUN", help="Exit code 4 on a regression since this run.")] = "",
+    chart: Annotated[str, Option(metavar="FILE", help="Write the chart to this file, as SVG.")] = "",
     output: TextOrJson = TEXT,
     run_dir: RunDir = "",
 ) -> None:

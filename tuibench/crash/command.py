@@ -31,29 +31,19 @@ class CrashOptions:
     """What the crashes differ in, their number, and the destination of the report."""
 
     setting: Annotated[
-        list[str] | None,
-        Option(
-            "--setting",
-            metavar="NAME=V,…",
-            help=f"A setting and its values, repeatable [{FLUSH}].",
-        ),
+        list[str] | None, Option(metavar="NAME=V,…", help=f"A setting and its values, repeatable [{FLUSH}].")
     ] = None
-    repeat: Annotated[int, Option("--repeat", help="Crashes with each combination of settings.")] = 5
+    repeat: Annotated[int, Option(help="Crashes with each combination of settings.")] = 5
     server_program: Annotated[
         str,
         Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
     ] = ""
     power: Annotated[
         bool,
-        Option(
-            "--power",
-            help="Cut the power of the server's disk instead, a file system of its own; Linux, as root.",
-        ),
+        Option(help="Cut the power of the server's disk instead, a file system of its own; Linux, as root."),
     ] = False
     form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, html, or json.")] = "text"
-    out: Annotated[
-        str, Option("--out", metavar="FILE", help="Write the report to this file, not to stdout.")
-    ] = ""
+    out: Annotated[str, Option(metavar="FILE", help="Write the report to this file, not to stdout.")] = ""
 
 
 def crash(

@@ -238,10 +238,7 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = LEASE_SECONDS
     on_host_loss: Annotated[
         OnHostLoss,
-        _hosts(
-            "--on-host-loss",
-            help="When a host is lost: continue (the other hosts take over its connections) or stop.",
-        ),
+        _hosts(help="When a host is lost: continue (the other hosts take over its connections) or stop."),
     ] = OnHostLoss.CONTINUE
     hosts: Annotated[
         int | None,

@@ -218,7 +218,6 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     cycles: Annotated[
         int,
         _ab(
-            "--cycles",
             low=MIN_CYCLES,
             high=MAX_CYCLES,
             help="With --ab: windows of each value.",

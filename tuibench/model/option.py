@@ -1,6 +1,6 @@
 """Declaration of a command-line option, as metadata of the field that holds its value.
 
-    reconnect: Annotated[int, Option("--reconnect", high=10**9, help="Log in again after …")] = 0
+    reconnect: Annotated[int, Option(high=10**9, help="Log in again after …")] = 0
 
 The declaration is all that is written about an option. The command line takes its names, range and choices
 from it, the help its text, section and default, completion its choices, the start form its notation, a sweep

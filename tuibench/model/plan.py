@@ -231,11 +231,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     arrival: Annotated[
-        Arrival, _load("--arrival", help="With a rate: poisson (at random) or constant (evenly spaced).")
+        Arrival, _load(help="With a rate: poisson (at random) or constant (evenly spaced).")
     ] = Arrival.POISSON
-    backlog: Annotated[
-        Backlog, _load("--backlog", help="Transactions due during an outage: keep or drop.")
-    ] = Backlog.KEEP
+    backlog: Annotated[Backlog, _load(help="Transactions due during an outage: keep or drop.")] = Backlog.KEEP
     client_delay_ms: Annotated[
         float,
         _load(
@@ -301,16 +299,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = IGNORED_ERRORS
     on_error: Annotated[
-        OnError,
-        _transactions(
-            "--on-error", help="Any other error: stop the run, or continue with the next transaction."
-        ),
+        OnError, _transactions(help="Any other error: stop the run, or continue with the next transaction.")
     ] = OnError.STOP
-    max_retries: Annotated[int, _transactions("--max-retries", help="Retries of a transaction.")] = 100
+    max_retries: Annotated[int, _transactions(help="Retries of a transaction.")] = 100
     isolation: Annotated[
         str,
         _transactions(
-            "--isolation",
             metavar="LEVEL",
             words={level: level for level in ISOLATION_LEVELS},
             help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.",
@@ -327,8 +321,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = True
     workers: Annotated[
-        int | None,
-        _load("--workers", high=1024, help="Worker processes (on each host); 0: by number of cores."),
+        int | None, _load(high=1024, help="Worker processes (on each host); 0: by number of cores.")
     ] = None
     trial: AbTestPlan | None = None
     tune: TunePlan | None = None
@@ -358,7 +351,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     histogram: Annotated[
         bool,
         _output(
-            "--histogram",
             metavar="on|off",
             words=SWITCH,
             help="on: print the distribution of the latencies.",
@@ -369,7 +361,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     figure: Annotated[
         str,
         _output(
-            "--figure",
             metavar="FIGURE",
             help="The figure that decides A/B tests and screenings, and is compared in effects of changes. "
             "[tps; p95 with --rate]",
@@ -390,7 +381,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     guard: Annotated[
         tuple[str, ...],
         _server(
-            "--guard",
             metavar="CONDITION",
             help="End what an experiment tries at once if it breaks this: p95<50ms, tps>80% of the level "
             "before; repeatable, or off. [on own traffic: qps>70%, p95<300%]",
@@ -402,54 +392,37 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     sql_words: tuple[str, ...] = ()
     engine: Annotated[
         EngineChoice,
-        _load(
-            "--engine",
-            help="Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load.",
-        ),
+        _load(help="Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load."),
     ] = EngineChoice.AUTO
     cluster: ClusterPlan | None = None
     is_watch: bool = False
     users: Annotated[
         int,
         _connections(
-            "--users",
             high=1_000_000,
             help="Users who share the --threads connections like a pool; their wait counts as latency.",
         ),
     ] = 0
-    idle_connections: Annotated[
-        int, _connections("--idle-connections", high=MAX_THREADS, help="Additional idle connections.")
-    ] = 0
+    idle_connections: Annotated[int, _connections(high=MAX_THREADS, help="Additional idle connections.")] = 0
     reconnect: Annotated[
-        int,
-        _connections(
-            "--reconnect", help="Each connection logs in again after this many transactions; 0: never."
-        ),
+        int, _connections(help="Each connection logs in again after this many transactions; 0: never.")
     ] = 0
     connect_rate: Annotated[
-        float,
-        _connections(
-            "--connect-rate", high=10_000, help="Additional logins per second, each followed by a logout."
-        ),
+        float, _connections(high=10_000, help="Additional logins per second, each followed by a logout.")
     ] = 0.0
     host_metrics: Annotated[
         str,
         _server(
-            "--host-metrics",
             metavar="SOURCE",
             help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
         ),
     ] = ""
     no_waits: Annotated[
-        bool,
-        _server("--no-waits", help="Do not sample what the connections wait for: no account of the time."),
+        bool, _server(help="Do not sample what the connections wait for: no account of the time.")
     ] = False
     cpu_profile: Annotated[
         bool,
-        _server(
-            "--cpu-profile",
-            help="Record with perf which functions of the server use the processor, for tuibench flame.",
-        ),
+        _server(help="Record with perf which functions of the server use the processor, for tuibench flame."),
     ] = False
     replicas: Annotated[
         tuple[str, ...],

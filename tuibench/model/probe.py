@@ -39,13 +39,11 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     by: Annotated[
-        Quantity, Option("--by", help="What to increase: threads, or rate (with --threads connections).")
+        Quantity, Option(help="What to increase: threads, or rate (with --threads connections).")
     ] = Quantity.THREADS
     slo: Annotated[
         tuple[str, ...],
-        Option(
-            "--slo", metavar="CONDITION", help='Objective: "p95<20ms", "errors<1%", "tps>500"; repeatable.'
-        ),
+        Option(metavar="CONDITION", help='Objective: "p95<20ms", "errors<1%", "tps>500"; repeatable.'),
     ] = ()
     step_seconds: Annotated[
         float,

@@ -62,19 +62,16 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
     only: Annotated[
         tuple[str, ...],
         _screening(
-            "--only",
             metavar="NAME,…",
             help="Settings or topics to test: durability,flushing,innodb_io_capacity. [all]",
             parse=_parse_names,
             format=",".join,
         ),
     ] = ()
-    values: Annotated[
-        int, _screening("--values", low=1, high=8, help="Number of values to test for each setting.")
-    ] = 2
-    allow_risk: Annotated[
-        bool, _screening("--allow-risk", help="Also test values that can lose data or change results.")
-    ] = False
+    values: Annotated[int, _screening(low=1, high=8, help="Number of values to test for each setting.")] = 2
+    allow_risk: Annotated[bool, _screening(help="Also test values that can lose data or change results.")] = (
+        False
+    )
     objectives: Annotated[
         tuple[str, ...],
         _screening(
@@ -94,15 +91,12 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
     primary: str = "tps"
     apply: Annotated[
         bool,
-        _screening(
-            "--apply",
-            help="Apply the best values and keep the load running until it is stopped; then restore.",
-        ),
+        _screening(help="Apply the best values and keep the load running until it is stopped; then restore."),
     ] = False
     seed: int = 0
-    resume: Annotated[
-        str, _screening("--resume", metavar="DIR", help="Continue the screening of this recorded run.")
-    ] = ""
+    resume: Annotated[str, _screening(metavar="DIR", help="Continue the screening of this recorded run.")] = (
+        ""
+    )
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -134,39 +134,24 @@ class GenerationOptions:
     auto_generate_sql: Annotated[
         bool, Option("-a", "--auto-generate-sql", help="Generate the table and the statements.")
     ] = False
-    auto_generate_sql_load_type: Annotated[
-        str, Option("--auto-generate-sql-load-type", help="mixed, update, write, key or read.")
-    ] = LoadType.MIXED
+    auto_generate_sql_load_type: Annotated[str, Option(help="mixed, update, write, key or read.")] = (
+        LoadType.MIXED
+    )
     auto_generate_sql_add_autoincrement: Annotated[
-        bool, Option("--auto-generate-sql-add-autoincrement", help="Give the table an AUTO_INCREMENT key.")
+        bool, Option(help="Give the table an AUTO_INCREMENT key.")
     ] = False
-    auto_generate_sql_guid_primary: Annotated[
-        bool, Option("--auto-generate-sql-guid-primary", help="Give the table GUIDs as its key.")
-    ] = False
-    auto_generate_sql_secondary_indexes: Annotated[
-        int, Option("--auto-generate-sql-secondary-indexes", help="Number of secondary indexes.")
-    ] = 0
+    auto_generate_sql_guid_primary: Annotated[bool, Option(help="Give the table GUIDs as its key.")] = False
+    auto_generate_sql_secondary_indexes: Annotated[int, Option(help="Number of secondary indexes.")] = 0
     auto_generate_sql_unique_query_number: Annotated[
-        int,
-        Option(
-            "--auto-generate-sql-unique-query-number", help="Number of distinct statements of the clients."
-        ),
+        int, Option(help="Number of distinct statements of the clients.")
     ] = 10
     auto_generate_sql_unique_write_number: Annotated[
-        int,
-        Option(
-            "--auto-generate-sql-unique-write-number", help="Number of distinct INSERTs that fill the table."
-        ),
+        int, Option(help="Number of distinct INSERTs that fill the table.")
     ] = 10
     auto_generate_sql_write_number: Annotated[
-        int,
-        Option(
-            "--auto-generate-sql-write-number", help="Statements that create and fill the table: rows + 1."
-        ),
+        int, Option(help="Statements that create and fill the table: rows + 1.")
     ] = 100
-    auto_generate_sql_execute_number: Annotated[
-        int, Option("--auto-generate-sql-execute-number", help="Queries of each client.")
-    ] = 0
+    auto_generate_sql_execute_number: Annotated[int, Option(help="Queries of each client.")] = 0
     number_int_cols: Annotated[
         str, Option("-y", "--number-int-cols", help="INT columns; 2:1 to index them.")
     ] = "1"
@@ -242,14 +227,10 @@ class StatementOptions:
         str, Option("-q", "--query", metavar="SQL|FILE", help="Queries of the clients: SQL, or a file.")
     ] = ""
     create: Annotated[
-        str, Option("--create", metavar="SQL|FILE", help="Statements that create the tables: SQL, or a file.")
+        str, Option(metavar="SQL|FILE", help="Statements that create the tables: SQL, or a file.")
     ] = ""
-    pre_query: Annotated[
-        str, Option("--pre-query", metavar="SQL|FILE", help="SQL or a file, run before the clients.")
-    ] = ""
-    post_query: Annotated[
-        str, Option("--post-query", metavar="SQL|FILE", help="SQL or a file, run after the clients.")
-    ] = ""
+    pre_query: Annotated[str, Option(metavar="SQL|FILE", help="SQL or a file, run before the clients.")] = ""
+    post_query: Annotated[str, Option(metavar="SQL|FILE", help="SQL or a file, run after the clients.")] = ""
     delimiter: Annotated[
         str, Option("-F", "--delimiter", metavar="TEXT", help="Separator of statements [end of line].")
     ] = "\n"
@@ -369,37 +350,25 @@ class ClientOptions:
         Option("-c", "--concurrency", metavar="N,…", help="Concurrent clients, or several numbers: 16,32."),
     ] = "1"
     iterations: Annotated[int, Option("-i", "--iterations", help="Repetitions of each test.")] = 1
-    number_of_queries: Annotated[
-        int, Option("--number-of-queries", help="Total number of queries of all clients.")
-    ] = 0
+    number_of_queries: Annotated[int, Option(help="Total number of queries of all clients.")] = 0
     engine: Annotated[
         str,
         Option(
             "-e", "--engine", metavar="NAME,…", help="Storage engines, one after the other: innodb,memory."
         ),
     ] = ""
-    create_schema: Annotated[
-        str, Option("--create-schema", metavar="NAME", help=f"Schema to run in [{DEFAULT_SCHEMA}].")
-    ] = ""
-    commit: Annotated[int, Option("--commit", help="Commit after this many queries.")] = 0
-    detach: Annotated[int, Option("--detach", help="Reconnect after this many queries.")] = 0
-    no_drop: Annotated[bool, Option("--no-drop", help="Keep the schema.")] = False
-    drop_schema: Annotated[
-        bool, Option("--drop-schema", help="Allow dropping a schema that contains other tables.")
-    ] = False
-    pre_system: Annotated[
-        str, Option("--pre-system", metavar="COMMAND", help="Shell command, run before the clients.")
-    ] = ""
-    post_system: Annotated[
-        str, Option("--post-system", metavar="COMMAND", help="Shell command, run after the clients.")
-    ] = ""
-    init_command: Annotated[
-        str, Option("--init-command", metavar="SQL", help="SQL to run at each client's login.")
-    ] = ""
-    rand_seed: Annotated[int, Option("--rand-seed", help="Seed of all random values; 0: a new one.")] = 0
-    workers: Annotated[int, Option("--workers", help="Worker processes; 0: by number of cores.")] = 0
+    create_schema: Annotated[str, Option(metavar="NAME", help=f"Schema to run in [{DEFAULT_SCHEMA}].")] = ""
+    commit: Annotated[int, Option(help="Commit after this many queries.")] = 0
+    detach: Annotated[int, Option(help="Reconnect after this many queries.")] = 0
+    no_drop: Annotated[bool, Option(help="Keep the schema.")] = False
+    drop_schema: Annotated[bool, Option(help="Allow dropping a schema that contains other tables.")] = False
+    pre_system: Annotated[str, Option(metavar="COMMAND", help="Shell command, run before the clients.")] = ""
+    post_system: Annotated[str, Option(metavar="COMMAND", help="Shell command, run after the clients.")] = ""
+    init_command: Annotated[str, Option(metavar="SQL", help="SQL to run at each client's login.")] = ""
+    rand_seed: Annotated[int, Option(help="Seed of all random values; 0: a new one.")] = 0
+    workers: Annotated[int, Option(help="Worker processes; 0: by number of cores.")] = 0
     load_engine: Annotated[
-        str, Option("--load-engine", metavar="|".join(EngineChoice), help="As --engine of tuibench run.")
+        str, Option(metavar="|".join(EngineChoice), help="As --engine of tuibench run.")
     ] = EngineChoice.AUTO
 
     def spec(self, target: Target, script: SlapScript, generation: GenerationOptions) -> SlapSpec:
@@ -438,11 +407,9 @@ class ClientOptions:
 class SlapReportOptions:
     """Output and its destinations."""
 
-    only_print: Annotated[bool, Option("--only-print", help="Print the statements without connecting.")] = (
-        False
-    )
+    only_print: Annotated[bool, Option(help="Print the statements without connecting.")] = False
     csv: Annotated[
-        str, Option("--csv", metavar="FILE", help="CSV instead of the report: to a file, or to stdout.")
+        str, Option(metavar="FILE", help="CSV instead of the report: to a file, or to stdout.")
     ] = ""
     silent: Annotated[bool, Option("-s", "--silent", help="No report.")] = False
     verbose: Annotated[

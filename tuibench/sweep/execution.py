@@ -488,19 +488,14 @@ class VersionsOptions:
     profile: Annotated[
         str,
         Option(
-            "--profile",
-            metavar="PROFILE",
-            help="Tests: oltp_read_only,tpcc; default: nine tests of the classic suite.",
+            metavar="PROFILE", help="Tests: oltp_read_only,tpcc; default: nine tests of the classic suite."
         ),
     ] = ""
-    starts: Annotated[int, Option("--starts", help="Starts of each server, each with new tables.")] = STARTS
+    starts: Annotated[int, Option(help="Starts of each server, each with new tables.")] = STARTS
     bisect: Annotated[
-        bool,
-        Option("--bisect", help="Find the step in a list in order: measure the ends, then halve the rest."),
+        bool, Option(help="Find the step in a list in order: measure the ends, then halve the rest.")
     ] = False
-    first_bad: Annotated[
-        bool, Option("--first-bad", help="With --bisect: only a step after which it is worse.")
-    ] = False
+    first_bad: Annotated[bool, Option(help="With --bisect: only a step after which it is worse.")] = False
     threads: Annotated[str, Option("--threads", "--num-threads", help="Concurrent connections: 1,4,16.")] = (
         "4"
     )
@@ -537,16 +532,12 @@ class VersionsOptions:
 class OutputOptions:
     """Destination of the result, and selection of a comparison."""
 
-    resume: Annotated[
-        str, Option("--resume", metavar="DIR", help="Resume the comparison in this folder.")
-    ] = ""
-    show: Annotated[str, Option("--show", metavar="DIR", help="Print the comparison in this folder.")] = ""
+    resume: Annotated[str, Option(metavar="DIR", help="Resume the comparison in this folder.")] = ""
+    show: Annotated[str, Option(metavar="DIR", help="Print the comparison in this folder.")] = ""
     form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html.")] = (
         "text"
     )
-    out: Annotated[
-        str, Option("--out", metavar="FILE", help="Write the result to this file, not to stdout.")
-    ] = ""
+    out: Annotated[str, Option(metavar="FILE", help="Write the result to this file, not to stdout.")] = ""
 
     def write(self, text: str) -> None:
         """Print or write the result. Raises UsageError if the file cannot be written."""

@@ -31,14 +31,10 @@ class SweepOptions:
     threads: Annotated[
         str, Option("--threads", "--num-threads", help="Concurrent connections: 4,8,16,32.")
     ] = "1"
-    preset: Annotated[
-        str, Option("--preset", metavar="NAME,…", help="Presets to compare: durable,relaxed,unsafe.")
-    ] = ""
+    preset: Annotated[str, Option(metavar="NAME,…", help="Presets to compare: durable,relaxed,unsafe.")] = ""
     setting: Annotated[
         list[str] | None,
-        Option(
-            "--setting", metavar="NAME=V,…", help="A setting and its values: sync_binlog=0,1; repeatable."
-        ),
+        Option(metavar="NAME=V,…", help="A setting and its values: sync_binlog=0,1; repeatable."),
     ] = None
     server_programs: Annotated[
         str,
@@ -48,23 +44,20 @@ class SweepOptions:
             help="Private servers: programs, such as mariadbd,/opt/mysql/bin/mysqld, or NAME:FILE,NAME:FILE.",
         ),
     ] = ""
-    repeat: Annotated[int, Option("--repeat", help="Runs of each combination.")] = 1
+    repeat: Annotated[int, Option(help="Runs of each combination.")] = 1
     order: Annotated[
         str,
         Option(
-            "--order",
             metavar="ORDER",
             help="interleaved: settings in turn, in alternating order, so that drift cancels; random: "
             "shuffled rounds; given: as specified.",
         ),
     ] = CellOrder.INTERLEAVED
-    prepare: Annotated[bool, Option("--prepare", help="Create the tables, once for each table size.")] = False
+    prepare: Annotated[bool, Option(help="Create the tables, once for each table size.")] = False
     create_database: Annotated[
-        bool, Option("--create-database", help="With --prepare: create the database if it does not exist.")
+        bool, Option(help="With --prepare: create the database if it does not exist.")
     ] = False
-    cleanup: Annotated[
-        bool, Option("--cleanup", help="At the end, drop the tables that --prepare created.")
-    ] = False
+    cleanup: Annotated[bool, Option(help="At the end, drop the tables that --prepare created.")] = False
 
     def plan(
         self,
@@ -146,28 +139,21 @@ def _loads(
 class ResultOptions:
     """Destination of the results, and selection of a sweep."""
 
-    resume: Annotated[
-        str, Option("--resume", metavar="DIR", help="Continue the sweep in this folder with its plan.")
-    ] = ""
-    show: Annotated[bool, Option("--show", help="Print the results of a recorded sweep: --show DIR.")] = False
+    resume: Annotated[str, Option(metavar="DIR", help="Continue the sweep in this folder with its plan.")] = (
+        ""
+    )
+    show: Annotated[bool, Option(help="Print the results of a recorded sweep: --show DIR.")] = False
     compare: Annotated[
-        bool,
-        Option("--compare", help="Print sweeps of several servers, relative to the first: DIR DIR …"),
+        bool, Option(help="Print sweeps of several servers, relative to the first: DIR DIR …")
     ] = False
     table: Annotated[
         str,
-        Option(
-            "--table",
-            metavar="KIND",
-            help="summary, runs (one row per run), or relative (to the first settings).",
-        ),
+        Option(metavar="KIND", help="summary, runs (one row per run), or relative (to the first settings)."),
     ] = SUMMARY
     form: Annotated[
         str, Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html with charts.")
     ] = "text"
-    out: Annotated[
-        str, Option("--out", metavar="FILE", help="Write the results to this file, not to stdout.")
-    ] = ""
+    out: Annotated[str, Option(metavar="FILE", help="Write the results to this file, not to stdout.")] = ""
 
     def write(self, text: str) -> None:
         """Print or write the results. Raises UsageError if the file cannot be written."""

@@ -136,8 +136,7 @@ def reproduce(
         ),
     ] = "",
     starts: Annotated[
-        int,
-        Option("--starts", help="Starts of each server, each with new tables; default: as in the bundle."),
+        int, Option(help="Starts of each server, each with new tables; default: as in the bundle.")
     ] = 0,
 ) -> None:
     """Runs the measurement of a bundle here, on private servers, and says for each figure: reproduced (the

@@ -59,9 +59,8 @@ def tune(
     with_restarts: Annotated[
         bool,
         Option(
-            "--with-restarts",
             help="With --server: also screen settings that need a restart, each value on starts of its own; "
-            "half of the budget is for each.",
+            "half of the budget is for each."
         ),
     ] = False,
 ) -> None:

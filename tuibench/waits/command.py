@@ -31,7 +31,7 @@ EDGE = 2.0
 def flame(
     run: Annotated[str, Argument(metavar="RUN", help="Run as in runs list, latest, or a folder.")],
     effect: Annotated[
-        int, Option("--effect", metavar="NUMBER", help="Before and after the change with this marker.")
+        int, Option(metavar="NUMBER", help="Before and after the change with this marker.")
     ] = 0,
     start: Annotated[
         float, Option("--from", metavar="SECONDS", help="From this second of the run on; 0: its start.")
