@@ -20,6 +20,8 @@ use crate::sys::{self, Notifier};
 
 /// So long connections run by their timers, before messages and bytes are looked for.
 const LONGEST_ROUND_NS: i64 = 200_000;
+/// So often a connection that waits for nothing goes on, before others are looked at.
+const MOST_IN_A_ROW: usize = 16;
 /// Received at a time; larger responses take several reads.
 const SCRATCH_BYTES: usize = 1 << 16;
 
@@ -220,11 +222,18 @@ impl Thread {
             Some(next) => next,
             None => return,
         };
+        for _ in 0..MOST_IN_A_ROW {
+            if !matches!(next, Next::Again) {
+                break;
+            }
+            next = self.act(token, Connection::advance).unwrap_or(next);
+        }
         if !matches!(next, Next::Return(_)) && !self.send_rest(token) {
             next = self.act(token, Connection::unsendable).unwrap_or(next);
         }
         match next {
             Next::Bytes => self.set_timer(token, None),
+            Next::Again => self.set_timer(token, Some(sys::now_ns())),
             Next::Time(at) => self.set_timer(token, Some(at)),
             Next::Return(returned) => self.give_back(token, returned),
         }

@@ -80,6 +80,8 @@ enum State {
 /// What a connection waits for. `Time` includes bytes and messages.
 pub enum Next {
     Bytes,
+    /// Nothing: there is more to do, after a look at others.
+    Again,
     Time(i64),
     Return(ReturnReason),
 }

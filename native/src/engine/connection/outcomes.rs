@@ -80,7 +80,7 @@ impl Connection {
         if self.timed.len() < MOST_TIMED {
             self.timed.push(Timed { name: flat.latency as u32, us: latency_us as u32, error: 0 });
         }
-        context.recorder.latencies.statements[flat.latency].record(latency_us);
+        context.recorder.latencies.record_statement(flat.latency, latency_us);
         let (class, captures) = (flat.class, flat.captures);
         if !captures {
             context.recorder.counters.count_statement(class, affected);
@@ -146,7 +146,7 @@ impl Connection {
                 (ended_ns - intended).max(0) as u64 / 1000
             }
         };
-        recorder.latencies.responses[running.which].record(response_us);
+        recorder.latencies.record_response(running.which, response_us);
         recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
         self.user_came_back(&running, ended_ns, context);
         self.after_transaction(running.sent_ns, context)
@@ -156,7 +156,7 @@ impl Connection {
     pub(super) fn after_transaction(&mut self, sent_ns: i64, context: &mut ThreadContext<'_>) -> Next {
         self.state = State::Ready;
         if sent_ns == 0 {
-            return Next::Time(sys::now_ns());
+            return Next::Again;
         }
         self.find_work(context)
     }
