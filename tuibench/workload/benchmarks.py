@@ -120,18 +120,18 @@ class TableRows(EncodedRows):
 class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
     """The tables of one run. A subclass defines its tables, and the option that is its scale.
 
-    `SIZED` is the column of the first table whose largest value is the scale, `WHAT` the unit of the scale.
+    `SIZED` is the column of the first table whose largest value is the scale; the scale's unit is its name.
     """
 
     scale: int
 
+    TABLES: ClassVar[Mapping[str, Table]] = {}
     SCALE: ClassVar[str] = ""
-    WHAT: ClassVar[str] = ""
-    SIZED: ClassVar[tuple[str, str]] = ("", "")
+    SIZED: ClassVar[str] = ""
 
     def tables(self) -> Mapping[str, Table]:
         """The tables by name, in creation order."""
-        raise NotImplementedError
+        return self.TABLES
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
@@ -151,18 +151,16 @@ class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
 
     def size_checks(self) -> dict[str, SizeCheck]:
         """The largest key, which is the scale."""
-        table, column = self.SIZED
-        wanted = 0 if self.is_empty else self.scale
-        sql = f"SELECT MAX({column}) FROM {table}"  # noqa: S608 (constant names)
-        least = ceil(wanted * SUFFICIENT_SHARE)
-        return {table: SizeCheck(sql, wanted, least, self.WHAT, self.SCALE.replace("_", "-"))}
+        table, wanted = next(iter(self.TABLES)), 0 if self.is_empty else self.scale
+        sql = f"SELECT MAX({self.SIZED}) FROM {table}"  # noqa: S608 (constant names)
+        return {table: SizeCheck(sql, wanted, ceil(wanted * SUFFICIENT_SHARE), self.SCALE, self.SCALE)}
 
     @property
     def row_data_bytes(self) -> int:
         return sum(self.size(name) * table.row_bytes for name, table in self.tables().items())
 
     def describe(self) -> str:
-        return f"{self.scale:,} {self.WHAT}"
+        return f"{self.scale:,} {self.SCALE}"
 
     def create_sql(self, table: str) -> str:
         return self.tables()[table].create_sql(table, self.engine)
@@ -263,7 +261,6 @@ class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
     }
     TABLE_NAME_CONDITION: ClassVar[str] = "t.table_name LIKE 'pi%'"
     SCALE: ClassVar[str] = "table_size"
-    WHAT: ClassVar[str] = "rows"
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> "InsertBenchmark":
@@ -289,7 +286,7 @@ class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
                 f"SELECT MAX(transactionid) FROM {name}",  # noqa: S608 (constant names)
                 wanted,
                 wanted,
-                self.WHAT,
+                "rows",
                 "table-size",
             )
             for name in self.table_names()
@@ -341,13 +338,10 @@ class SmallBank(DeclaredDataSet, frozen=True, kw_only=True):
         ),
         **ENGINE_OPTION,
     }
+    TABLES: ClassVar[Mapping[str, Table]] = SMALLBANK_TABLES
     TABLE_NAME_CONDITION: ClassVar[str] = named(*SMALLBANK_TABLES)
     SCALE: ClassVar[str] = "accounts"
-    WHAT: ClassVar[str] = "accounts"
-    SIZED: ClassVar[tuple[str, str]] = ("accounts", "custid")
-
-    def tables(self) -> Mapping[str, Table]:
-        return SMALLBANK_TABLES
+    SIZED: ClassVar[str] = "custid"
 
 
 KINDS = 4
@@ -444,7 +438,7 @@ def _is_active(values: RowValues, rows: range) -> ColumnValues:
     return [int(number <= 85) for number in values.integers(len(rows), 1, 100)]
 
 
-TABLES = {
+TATP_TABLES = {
     "subscriber": Table(
         {
             "s_id": Column("INT", numbers),
@@ -507,13 +501,10 @@ class Tatp(DeclaredDataSet, frozen=True, kw_only=True):
         "subscribers": integer_option(10_000, "subscribers; 100,000 in TATP", minimum=4),
         **ENGINE_OPTION,
     }
-    TABLE_NAME_CONDITION: ClassVar[str] = named(*TABLES)
+    TABLES: ClassVar[Mapping[str, Table]] = TATP_TABLES
+    TABLE_NAME_CONDITION: ClassVar[str] = named(*TATP_TABLES)
     SCALE: ClassVar[str] = "subscribers"
-    WHAT: ClassVar[str] = "subscribers"
-    SIZED: ClassVar[tuple[str, str]] = ("subscriber", "s_id")
-
-    def tables(self) -> Mapping[str, Table]:
-        return TABLES
+    SIZED: ClassVar[str] = "s_id"
 
 
 FIELDS, FIELD_BYTES = 10, 100
@@ -537,10 +528,7 @@ class Ycsb(DeclaredDataSet, frozen=True, kw_only=True):
         "records": integer_option(10_000, "records of the table", minimum=1),
         **ENGINE_OPTION,
     }
+    TABLES: ClassVar[Mapping[str, Table]] = YCSB_TABLES
     TABLE_NAME_CONDITION: ClassVar[str] = named(TABLE)
     SCALE: ClassVar[str] = "records"
-    WHAT: ClassVar[str] = "records"
-    SIZED: ClassVar[tuple[str, str]] = (TABLE, "ycsb_key")
-
-    def tables(self) -> Mapping[str, Table]:
-        return YCSB_TABLES
+    SIZED: ClassVar[str] = "ycsb_key"
