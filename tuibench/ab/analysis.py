@@ -225,11 +225,11 @@ def differences(pairs: Sequence[Pair]) -> list[float]:
     return observed
 
 
-def half_width(count: int, deviation: float, alpha: float, phi: float = PHI) -> float:
+def half_width(count: int, deviation: float, alpha: float) -> float:
     """Half the width of the confidence sequence after `count` pairs; infinite while there is no bound."""
     if count < 2:
         return math.inf
-    ratio = phi / (phi + count)
+    ratio = PHI / (PHI + count)
     q = (alpha * math.sqrt(ratio)) ** (2 / count)
     if q <= ratio:
         return math.inf

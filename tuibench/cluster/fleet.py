@@ -269,10 +269,9 @@ class HostFleet(Fleet):
         program: Program,
         cluster: Cluster,
         *,
-        charset: str = CHARSET,
         is_native: bool = False,
     ) -> None:
-        super().__init__(plan, target, program, len(cluster.hosts), charset=charset, is_native=is_native)
+        super().__init__(plan, target, program, len(cluster.hosts), charset=CHARSET, is_native=is_native)
         self.cluster = cluster
         self.lost: list[LostHost] = []
         self.all_lost: list[LostHost] = []

@@ -150,10 +150,10 @@ SHOWN = 3
 """Statements listed in a line; the others are added up."""
 
 
-def slow_text(slow: SlowTransaction, shown: int = SHOWN) -> str:
+def slow_text(slow: SlowTransaction) -> str:
     """`84 ms at 01:12, oltp_write_only: index_update 71 ms, commit 9.8 ms, 8 others 2.1 ms`."""
     when = f" at {hms(slow.at_seconds)}" if slow.at_seconds > 0 else ""
-    return f"{milliseconds(slow.response_ms)}{when}, {slow.transaction}: {', '.join(slow_parts(slow, shown))}"
+    return f"{milliseconds(slow.response_ms)}{when}, {slow.transaction}: {', '.join(slow_parts(slow))}"
 
 
 def slow_parts(slow: SlowTransaction, shown: int = SHOWN) -> list[str]:
@@ -180,11 +180,11 @@ def statement_text(each: TimedStatement) -> str:
     return f"{name} {milliseconds(each.ms)}{longest}{error}"
 
 
-def slow_lines(slowest: Sequence[SlowTransaction], shown: int = SHOWN) -> Iterator[str]:
+def slow_lines(slowest: Sequence[SlowTransaction]) -> Iterator[str]:
     """The lines of a summary."""
     if slowest:
         yield "slowest transactions:"
-        yield from (f"    {slow_text(each)}" for each in slowest[:shown])
+        yield from (f"    {slow_text(each)}" for each in slowest[:SHOWN])
 
 
 MOST_ROWS = 40

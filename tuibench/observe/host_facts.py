@@ -382,11 +382,7 @@ EXCLUDED_VARIABLES = ("innodb_*_dir*", "innodb_ft_*", "innodb_monitor_*", "innod
 
 
 async def read_environment(
-    target: Target,
-    server: ServerInfo,
-    now_ns: Callable[[], int],
-    tables: Sequence[str] = (),
-    version: str = __version__,
+    target: Target, server: ServerInfo, now_ns: Callable[[], int], tables: Sequence[str] = ()
 ) -> Environment:
     """Read the environment; `tables` are those of the load.
 
@@ -412,7 +408,7 @@ async def read_environment(
     if disk is None and server.is_local and server.datadir:
         gaps.append(f"the disk: this system lists no file system that holds {server.datadir}")
     return Environment(
-        tuibench=version,
+        tuibench=__version__,
         python=platform.python_version(),
         location="local" if server.is_local else "remote",
         host=host,

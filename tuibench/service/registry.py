@@ -52,13 +52,13 @@ LATEST = "latest"
 """The session that was started last."""
 
 
-async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> Path:
+async def find_session(wanted: str) -> Path:
     """The socket of a session: by its name, a unique beginning or part of it, or `latest`; empty: the
     only one.
 
     Raises SessionAwayError if there is none, with the nearest name; UsageError if several match.
     """
-    running = await running_sessions(timeout_seconds)
+    running = await running_sessions()
     names = [entry.name for entry in running]
     if not names:
         raise SessionUnreachableError(

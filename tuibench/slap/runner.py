@@ -438,13 +438,11 @@ Report = Callable[[str], None]
 class SlapRunner:
     """Runs a slap. `report` receives warnings, `note` the time of each iteration."""
 
-    def __init__(
-        self, spec: SlapSpec, report: Report, clock: Clock | None = None, note: Report = lambda _: None
-    ) -> None:
+    def __init__(self, spec: SlapSpec, report: Report, note: Report = lambda _: None) -> None:
         self._spec = spec
         self._report = report
         self._note = note
-        self._clock = clock or SystemClock()
+        self._clock = SystemClock()
         self._connection: Connection
         self._schema: SlapSchema
         self._charset: str

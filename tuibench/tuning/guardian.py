@@ -197,14 +197,12 @@ def main() -> int:
         _remove_socket(socket)
 
 
-async def restore_until_done(
-    path: Path, connect: Connect, clock: Clock, retry_seconds: float = GUARDIAN_RETRY_SECONDS
-) -> bool:
+async def restore_until_done(path: Path, connect: Connect, clock: Clock) -> bool:
     """Tries until nothing more can be done, or patience ends; True if nothing is left in the journal.
 
     Raises JournalError when the journal is damaged.
     """
-    deadline_ns = clock.now_ns() + int(retry_seconds * NS_PER_SECOND)
+    deadline_ns = clock.now_ns() + int(GUARDIAN_RETRY_SECONDS * NS_PER_SECOND)
     control = AdminConnection(connect)
     try:
         for pause in retry_delays():

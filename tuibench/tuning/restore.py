@@ -518,7 +518,6 @@ def _is_of_gone_private_server(header: JournalHeader) -> bool:
 async def restore_leftover(
     leftover: Leftover,
     target: Target,
-    clock: Clock | None = None,
     retry_seconds: float = 0.0,
     notify: Notify = lambda _: None,
 ) -> list[RestoreResult]:
@@ -530,7 +529,7 @@ async def restore_leftover(
     journal = await asyncio.to_thread(Journal.claim, leftover.path)
     if journal is None:
         return []
-    control, clock = AdminConnection(admin_connector(target)), clock or SystemClock()
+    control, clock = AdminConnection(admin_connector(target)), SystemClock()
     try:
         return await restore_with_retries(
             partial(restore_settings, control, journal, clock), clock, retry_seconds, notify

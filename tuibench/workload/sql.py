@@ -83,25 +83,15 @@ def literal_spans(sql: str) -> Iterator[tuple[int, int]]:
     return (found.span() for found in _LITERALS.finditer(sql) if not found["mark"])
 
 
-def split_statements(sql: str, delimiter: str = ";") -> Iterator[tuple[int, str]]:
-    """The statements with their offsets; a delimiter in quotes or comments does not separate."""
+def split_statements(sql: str) -> Iterator[tuple[int, str]]:
+    """The statements with their offsets; a semicolon in quotes or comments does not separate."""
+    masked = _LITERALS.sub(lambda found: "_" * len(found[0]), sql)
     begin = 0
-    for end in (*_delimiters(sql, delimiter), len(sql)):
-        part = sql[begin:end]
+    for length in map(len, masked.split(";")):
+        part = sql[begin : begin + length]
         if _without_comments(part):
-            leading = len(part) - len(part.lstrip())
-            yield begin + leading, part.strip()
-        begin = end + len(delimiter)
-
-
-def _delimiters(sql: str, delimiter: str) -> Iterator[int]:
-    shut = list(literal_spans(sql))
-    place = sql.find(delimiter)
-    while place >= 0:
-        inside = next((end for begin, end in shut if begin <= place < end), None)
-        if inside is None:
-            yield place
-        place = sql.find(delimiter, inside if inside is not None else place + len(delimiter))
+            yield begin + len(part) - len(part.lstrip()), part.strip()
+        begin += length + 1
 
 
 def syntax_error_position(sql: str, message: str) -> str:
