@@ -19,7 +19,7 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
 from tuibench.model.counters import Counter
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.tick import (
@@ -657,8 +657,11 @@ class StatementMonitor:
             self._begin("")
 
     def on_event(self, event: Event) -> None:
-        """A change with a marker on the charts starts another period, if statements were requested."""
-        if event.marker is not None and self._first is not None:
+        """A change with a marker on the charts starts another period if statements were requested; its effect
+        has the same marker, and starts none.
+        """
+        is_change = event.kind in CHANGE_KINDS and not event.experiment
+        if is_change and event.marker is not None and self._first is not None:
             self._pending = event.text
             self._begin(event.text)
 

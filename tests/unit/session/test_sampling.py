@@ -291,9 +291,16 @@ class Tried:
         self.monitor.renew()
         await asyncio.gather(*self._tasks)
 
-    async def change(self, text: str, marker: int | None = 1, seconds: float = 1.0) -> None:
+    async def change(
+        self,
+        text: str,
+        marker: int | None = 1,
+        seconds: float = 1.0,
+        kind: EventKind = EventKind.SETTING,
+        experiment: str = "",
+    ) -> None:
         self.clock.advance(seconds)
-        event = Event(at=0.0, elapsed_seconds=0.0, kind=EventKind.SETTING, text=text, marker=marker)
+        event = Event(at=0.0, elapsed_seconds=0.0, kind=kind, text=text, marker=marker, experiment=experiment)
         self.monitor.on_event(event)
         await asyncio.gather(*self._tasks)
 
@@ -341,6 +348,8 @@ async def test_a_change_starts_another_span_and_the_previous_one_is_shown_beside
     assert row.before is not None
     assert (row.before.calls, row.before.avg_ms, row.now.calls, row.now.avg_ms) == (10, 0.1, 30, 0.05)
     await tried.change("a note", marker=None)
+    await tried.change("TPS +55 % (49..61 %)", kind=EventKind.EFFECT)
+    await tried.change("sync_binlog 0 → 1", experiment="alternation")
     assert tried.reports[-1] is report
 
 
