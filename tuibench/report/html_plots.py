@@ -467,7 +467,10 @@ def threads_chart(
     write: Callable[[float | None], str] = units.si,
     *,
     width: int = LARGE,
+    by: str = "threads",
 ) -> Markup:
+    """Figures against the levels of `by`."""
+
     def draw(width: int, fits: str) -> Markup:
         place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
         parts = units.axis_parts(place.top)
@@ -479,14 +482,14 @@ def threads_chart(
             class_=fits or None,
             viewBox=f"0 0 {width} {THREADS_HEIGHT}",
             role="img",
-            aria_label=f"{title} against threads",
+            aria_label=f"{title} against {by}",
         )
 
     picture = in_both_widths(draw) if width == LARGE else draw(width, "")
     key = [
         tag("span", tag("i"), line.name, class_=f"key n{colour(number)}") for number, line in enumerate(lines)
     ]
-    return tag("figure", tag("figcaption", tag("b", title), tag("span", "by threads"), key), picture)
+    return tag("figure", tag("figcaption", tag("b", title), tag("span", f"by {by}"), key), picture)
 
 
 def colour(number: int) -> int:

@@ -148,7 +148,7 @@ def _lead(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Block]:
     yield Text((words,), role="soft")
     answer = (answer_sentence(summary) or _plain_sentence(run)).rstrip(".")
     yield Text((whole_changes(f"{answer}."),), role="answer")
-    if summary.probe is not None and summary.probe.steps:
+    if summary.probe is not None and summary.probe.steps and summary.tune is None:
         yield Chart(partial(_probe_charts, summary.probe))
     elif summary.tune is None and ANSWER_CHART in pictures:
         yield Chart(lambda: pictures[ANSWER_CHART].figure)
@@ -221,7 +221,7 @@ def _load_words(run: Run) -> str:
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     summary, latency = run.summary, run.summary.latency_ms
-    if summary.probe is not None and summary.probe.plateau is not None:
+    if summary.probe is not None and summary.probe.plateau is not None and summary.tune is None:
         yield from _probe_tiles(summary.probe, summary)
         return
     if has_several(levels := thread_levels(run)):
@@ -373,10 +373,8 @@ def _probe_charts(found: ProbeResult) -> Markup | None:
         round(step.level): Mean(mean=step.p95_ms, half_width=None, count=1) for step in steps if step.p95_ms
     }
     charts = [
-        threads_chart(f"TPS against {name}", levels, [ThreadsLine("measured", measured)], width=SMALL),
-        threads_chart(
-            f"p95 against {name}", levels, [ThreadsLine("p95", p95)], units.milliseconds, width=SMALL
-        ),
+        threads_chart(title, levels, [ThreadsLine("measured", each)], write, width=SMALL, by=name)
+        for title, each, write in (("TPS", measured, units.si), ("p95", p95, units.milliseconds))
     ]
     return tag("div", charts, class_="pair")
 

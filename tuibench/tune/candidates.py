@@ -30,6 +30,7 @@ from tuibench.record import hdr_log
 from tuibench.tune.evaluation import FIRST_PAIRS
 from tuibench.tuning import catalogue
 from tuibench.tuning.setting import ABOVE_ZERO, MemoryUse, Setting, TrialRule, ValueKind
+from tuibench.units import pluralize
 
 NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT, ValueKind.SIZE)
 MEMORY_SHARE, CONNECTIONS_SHARE, DISK_SHARE = 0.5, 0.25, 0.25
@@ -266,7 +267,7 @@ def _within_budget(
     for state, value in found:
         if len(kept) < most and (state, value) not in kept:
             kept.append((state, value))
-    why = f"the budget of {plan.budget_seconds:g} s is enough for {most} values"
+    why = f"the budget of {plan.budget_seconds:g} s is enough for {pluralize(most, 'value')}"
     places = {(state.name, value) for state, value in kept}
     cut = [
         LeftOut(setting=state.name, why=f"{value}: {why}")

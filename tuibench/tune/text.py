@@ -131,6 +131,8 @@ def tune_sentence(result: TuneResult) -> str:
         return f"The best of {tried}: {names}: {figure} {verdict_text(found)}"
     winners = [result.result_of(number) for number in result.winner]
     if not winners:
+        if len(result.results) == 1:
+            return "The value that was tried is not known to be better"
         return f"None of {tried} is known to be better"
     best = winners[0].comparison(result.plan.primary)
     names = ", ".join(change_text(one.candidate) for one in winners)

@@ -654,13 +654,22 @@ def test_charts_show_the_way_up_only(saturation_run: Run) -> None:
     assert "150" not in lead[lead.index("<svg") : lead.rindex("</svg>")]
 
 
+def test_charts_and_figures_are_of_the_experiment_that_the_sentence_tells_of(saturation_run: Run) -> None:
+    screening = evaluated({1: 1.0}).result(60.0)
+    both = replace(saturation_run, summary=replace(saturation_run.summary, tune=screening))
+    lead = html_report(both).partition("<section")[0]
+    assert "The value that was tried is not known to be better." in lead
+    assert "saturation point" not in lead
+    assert "by threads" not in lead
+
+
 def test_a_probe_of_rates_says_so(saturation_run: Run) -> None:
     paced = replace(
         FOUND, order=ProbeOrder(by=Quantity.RATE), steps=(step(0, 500.0, StepPurpose.SCALE), *STEPS[:2])
     )
     paced_run = replace(saturation_run, summary=replace(saturation_run.summary, probe=paced))
     section = saturation(paced_run)
-    assert "TPS against rate" in html_report(paced_run)
+    assert "<b>TPS</b><span>by rate</span>" in html_report(paced_run)
     assert '<td class="number" data-name="rate/s">no rate</td>' in section
 
 
