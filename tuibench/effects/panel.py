@@ -218,7 +218,8 @@ def _pair_cell(one: Comparison | None, width: int) -> TextLine:
 def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
     numbers = "–".join(str(marker) for marker in dict.fromkeys((markers[0], markers[-1])))
     head: TextLine = (TextSpan("EFFECT of ", "title"), TextSpan(numbers, "badge"), TextSpan("  "))
-    return (*head, TextSpan(shorten(change, width - len("EFFECT of   ") - len(numbers)), "muted"))
+    room = width - len("EFFECT of   ") - len(numbers)
+    return (*head, TextSpan(shorten(brief_change(change, room), room), "muted"))
 
 
 def _effect_row(one: Comparison) -> TextLine:

@@ -313,14 +313,15 @@ class ActionPalette(SystemCommandsProvider):
 
     async def discover(self) -> Hits:
         for title, key, callback, _ in self.app.get_system_commands(self.screen):
-            yield DiscoveryHit(_palette_line(key, Content(title)), callback, text=title)
+            yield DiscoveryHit(palette_line(key, Content(title)), callback, text=title)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for title, key, callback, _ in self.app.get_system_commands(self.screen):
             if (score := matcher.match(title)) > 0:
-                yield Hit(score, _palette_line(key, matcher.highlight(title)), callback, text=title)
+                yield Hit(score, palette_line(key, matcher.highlight(title)), callback, text=title)
 
 
-def _palette_line(key: str, title: Content) -> Content:
+def palette_line(key: str, title: Content) -> Content:
+    """An entry of the palette: its key, if it has one, and its title."""
     return Content.assemble((f"{key:<{KEY_WIDTH}}", "bold"), title)

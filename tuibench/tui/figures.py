@@ -321,6 +321,8 @@ def figure_key(section: str, name: str) -> str:
 
 LISTS = (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE))
 _LISTED = {row.figure for _, rows in LISTS[:-1] for row in rows}
+OTHERS_SECTION = "FIGURES"
+"""The section of figures that no list has."""
 OTHERS = tuple(
     FigureRow(figure.name, figure.name, figure.heading)
     for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
@@ -328,7 +330,7 @@ OTHERS = tuple(
 )
 """Figures in no list; the command palette puts them on a chart."""
 SOURCES: tuple[tuple[str, FigureRow], ...] = tuple(
-    (section, row) for section, rows in (*LISTS, ("FIGURES", OTHERS)) for row in rows
+    (section, row) for section, rows in (*LISTS, (OTHERS_SECTION, OTHERS)) for row in rows
 )
 
 

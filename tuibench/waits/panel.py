@@ -118,7 +118,7 @@ def time_table(
     windows, notes = _windows(view), _notes(view, width)
     listed = _listed(view, windows)
     if not listed:
-        return [pad_line(line, width) for line in notes or [(TextSpan(NO_ACCOUNT, "muted"),)]][:height]
+        return [pad_line(line, width) for line in notes or _muted(wrap_text(NO_ACCOUNT, width))][:height]
     is_plain = is_told_by_glyphs(ascii_only=ascii_only)
     rows = [_clickable(_row(view, wait, windows, width, is_plain=is_plain), wait, chosen) for wait in listed]
     lines = [_heading(view, windows), *rows, *notes]
@@ -127,8 +127,8 @@ def time_table(
 
 def time_table_height(view: View, width: int) -> int:
     """Lines of the table."""
-    notes = len(_notes(view, width))
-    return len(_listed(view, _windows(view))) + 1 + notes
+    notes, listed = _notes(view, width), _listed(view, _windows(view))
+    return 1 + len(listed) + len(notes) if listed else len(notes or wrap_text(NO_ACCOUNT, width))
 
 
 NO_ACCOUNT = "No account of the time yet: it needs a load on one server, or the traffic of a watched one."

@@ -124,7 +124,11 @@ def test_the_notes_say_why_it_changed_and_what_is_missing() -> None:
     lines = " ".join(text(time_table(view, WIDTH, 30)))
     assert "because: commit −3.0 ms (−3.2..−2.8) of 5.1" in lines
     assert "row locks need the PROCESS privilege." in lines
-    assert "No account" in text(time_table(initial_view(script.hello(0, events=())), WIDTH, 9))[0]
+    nothing = initial_view(script.hello(0, events=()))
+    assert "No account" in text(time_table(nothing, WIDTH, 9))[0]
+    narrow = text(time_table(nothing, 40, 9))
+    assert narrow[-1].endswith("watched one."), "no half of a sentence"
+    assert len(narrow) == time_table_height(nothing, 40)
 
 
 def test_who_waits_in_a_class_and_what_is_not_known() -> None:

@@ -58,16 +58,17 @@ def durability_panel(view: View, width: int, height: int) -> list[TextLine]:
     title: TextLine = (TextSpan(" DURABILITY", "title"),)
     heads: tuple[TextLine, ...] = (title, (_durability_verdict(view),))
     room = width - _VERDICT_WIDTH
+    settings = [_setting_line(view, setting, room) for setting in view.durability or (None,)]
     lines = [
-        (*pad_line(head or (), _VERDICT_WIDTH), *_setting_line(view, setting, room))
-        for head, setting in zip_longest(heads, view.durability)
+        (*pad_line(head, _VERDICT_WIDTH), *setting)
+        for head, setting in zip_longest(heads, settings, fillvalue=())
     ]
     return [pad_line(line, width) for line in lines[:height]]
 
 
 def _setting_line(view: View, setting: SettingState | None, width: int) -> TextLine:
     if setting is None:
-        return () if view.durability else (TextSpan(f"{DASH} unknown to this server", "muted"),)
+        return (TextSpan(f"{DASH} unknown to this server", "muted"),)
     name_width = max(_NAME_WIDTH, *(len(other.label) + 1 for other in view.durability))
     cost = _cost_span(view, setting) if width + _VERDICT_WIDTH >= _WIDE_ENOUGH else ()
     room = width - name_width - (_COST_WIDTH if cost else 0)

@@ -25,7 +25,7 @@ from tuibench.model.tick import BUCKETS, UPPER_US
 from tuibench.tui import text as drawing
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, chart_scale
-from tuibench.tui.figures import SOURCES, Figure, figure_key, figure_of, figure_value
+from tuibench.tui.figures import OTHERS_SECTION, SOURCES, Figure, figure_key, figure_of, figure_value
 from tuibench.tui.panels.load import FSYNCS, MEASURES, Measure, big_latency, big_rate, measures_of
 from tuibench.tui.panels.numbers import CPU_BAR_PARTS, cpu_parts, cpu_role
 from tuibench.tui.text import (
@@ -578,7 +578,7 @@ def slot_measure(place: int, view: View) -> Measure:
         return usual
     if own is None:
         big = partial(_big_value, FIGURES[name].unit, measure)
-        title = FIGURES[name].title if measure.unit == "figures" else measure.title
+        title = FIGURES[name].title if measure.unit == OTHERS_SECTION.lower() else measure.title
         measure = measure._replace(name=name, big=big, title=title, unit="")
     return measure._replace(role=role)
 

@@ -21,7 +21,15 @@ from tuibench.cluster.panel import load_hosts, load_hosts_height
 from tuibench.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
 from tuibench.model.message import Command, NextStep, Watch
 from tuibench.probe import panel as panel_panel
-from tuibench.tui.figures import CHARTED_FIGURES, LEFT_TABLES, RIGHT_TABLES, figure_key, figure_number
+from tuibench.tui.actions import palette_line
+from tuibench.tui.figures import (
+    CHARTED_FIGURES,
+    LEFT_TABLES,
+    OTHERS_SECTION,
+    RIGHT_TABLES,
+    figure_key,
+    figure_number,
+)
 from tuibench.tui.panels.bars import verdicts
 from tuibench.tui.panels.lists import (
     MOVE_KEYS,
@@ -641,7 +649,9 @@ class FigurePalette(Provider):
     async def search(self, query: str) -> Hits:
         matcher, screen = self.matcher(query), self.screen
         for figure in CHARTED_FIGURES:
-            title = f"Chart on Live: {figure.title} ({figure.section})"
+            where = "" if figure.section == OTHERS_SECTION.lower() else f" ({figure.section})"
+            title = f"Chart on Live: {figure.title}{where}"
             if isinstance(screen, MainScreen) and (score := matcher.match(title)) > 0:
                 request = Requested(toggle_on_live(figure.key))
-                yield Hit(score, matcher.highlight(title), partial(screen.post_message, request), text=title)
+                shown = palette_line("", matcher.highlight(title))
+                yield Hit(score, shown, partial(screen.post_message, request), text=title)
