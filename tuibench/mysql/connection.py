@@ -325,15 +325,20 @@ class Connection:
         return str(self.raw.escape(value))
 
     async def close(self) -> None:
-        """Send COM_QUIT; a broken connection is dropped silently.
+        """Send COM_QUIT; a broken connection is dropped silently. A goodbye that is cancelled, or takes too
+        long, leaves no socket: over TLS, a server may never answer it.
 
         COM_QUIT is a statement for the server: it increases Questions, on both flavours.
         """
         self.statements += self.is_open
+        transport = self.raw.transport
         try:
             await wait_with_timeout(self.raw.ensure_closed(), CLOSE_SECONDS)
         except errors.DRIVER_ERRORS:
             self.abort()
+        finally:
+            if transport is not None:
+                transport.abort()
 
     def abort(self) -> None:
         """Drop the connection at once, whatever its state, without TLS's closing messages."""

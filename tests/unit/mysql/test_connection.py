@@ -18,12 +18,15 @@ from asyncmy import errors as driver_errors
 import tuibench.mysql
 from tests import examples
 from tests.fakes import FakeServer
+from tests.login_server import LoginServer
 from tests.paths import ROOT
 from tests.private_names import is_private, private_names
+from tests.scripted_server import tls_of_server
 from tests.tables import for_each
 from tuibench.errors import ConnectionLostError, DeniedError, ExitCode, ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql import driver, errors
+from tuibench.mysql.connection import connect
 from tuibench.mysql.driver import RELEASE, DriverConnection
 from tuibench.mysql.info import (
     INIT_CONNECT_FAILED,
@@ -186,6 +189,23 @@ async def test_an_expired_password_is_a_login_that_is_refused() -> None:
     )
     assert "ALTER USER" in caught.value.hint
     assert not server.open_connections
+
+
+async def test_a_goodbye_that_is_not_waited_for_leaves_no_socket() -> None:
+    """Over TLS, a server may never answer it."""
+    served = LoginServer("mysql_native_password")
+    served.context = tls_of_server()
+    served.may_close.clear()
+    with served.listening():
+        connection = await connect(msgspec.structs.replace(served.target, ssl_mode="required"))
+        end = connection.raw.transport.get_extra_info("socket")
+        goodbye = asyncio.create_task(connection.close())
+        await asyncio.sleep(0)
+        goodbye.cancel()
+        await asyncio.wait([goodbye])
+        await asyncio.sleep(0)
+        assert (goodbye.cancelled(), end.fileno()) == (True, -1)
+        served.may_close.set()
 
 
 async def test_a_connection_lost_on_the_way_is_no_reason_to_go_on() -> None:
