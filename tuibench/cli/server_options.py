@@ -225,6 +225,7 @@ class ServerOptions:
         float | None, Option(help="Seconds until connections to an unreachable host are replaced [30].")
     ] = None
     mysql_compression: Annotated[str | None, Option(help="on is --compress.", hidden=True)] = None
+    compression_algorithms: Annotated[str | None, Option(help="zlib is --compress.", hidden=True)] = None
 
     def target(self, tell: Callable[[str], None] = output.warning) -> Target:
         """The target; `tell` gets a warning about certificates that are not verified.
@@ -267,7 +268,9 @@ class ServerOptions:
         login = ("failover", "user", "password_command", "database", "ssl_mode", "compress")
         names = (*ADDRESS_FIELDS, *login, *CERTIFICATES, *PASSWORD_EXCHANGE, *TIMEOUTS)
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        given |= {"compress": self.compress or self._compresses_as_sysbench()}
+        given |= {
+            "compress": self.compress or self._compresses_as_sysbench() or self._compresses_as_clients()
+        }
         given = {name: value for name, value in given.items() if value is not False}
         password = _inherited_password() if self.password is None else self.password
         return given if password is None else {**given, "password": password}
@@ -308,6 +311,15 @@ class ServerOptions:
         if wanted not in ON_WORDS + OFF_WORDS:
             raise UsageError(f"--mysql-compression is on or off, not '{self.mysql_compression}'")
         return wanted in ON_WORDS
+
+    def _compresses_as_clients(self) -> bool:
+        wanted = (self.compression_algorithms or "uncompressed").lower()
+        if wanted not in ("zlib", "uncompressed"):
+            raise UsageError(
+                f"--compression-algorithms is zlib or uncompressed, not '{self.compression_algorithms}'",
+                "a server that offers zstd offers zlib, too, unless it is configured otherwise",
+            )
+        return wanted == "zlib"
 
 
 def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:

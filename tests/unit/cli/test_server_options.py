@@ -137,7 +137,8 @@ def test_other_addresses_have_the_servers_port_and_login() -> None:
 def test_compression_in_the_words_of_each_tool() -> None:
     assert target(compress=True) == target(mysql_compression="on") == replace(target(), compress=True)
     assert "--compress" in server_words(target(compress=True))
-    assert target(mysql_compression="off") == target()
+    assert target(compression_algorithms="zlib") == target(compress=True)
+    assert target(mysql_compression="off", compression_algorithms="uncompressed") == target()
 
 
 # Passwords
@@ -210,6 +211,7 @@ TIMEOUT = "--net-timeout must be between 0.1 and 86,400 seconds"
         *(({"net_timeout": seconds}, TIMEOUT) for seconds in (0.0, -1.0, float("nan"), 1e6)),
         ({"ssl_mode": "sometimes"}, "ssl_mode"),
         ({"mysql_compression": "some"}, "on or off"),
+        ({"compression_algorithms": "zstd,zlib"}, "zlib or uncompressed, not 'zstd,zlib'"),
     ],
 )
 def test_options_that_name_no_server_are_refused(given: dict[str, Any], told: str) -> None:
