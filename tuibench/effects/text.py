@@ -27,7 +27,8 @@ from tuibench.model.findings import Stall, StallConditions, Steadiness
 from tuibench.waits.changes import because_text, effect_reason
 
 STILL_MOVING = "still moving"
-MINUTES_TO_HOURS = 120
+SECONDS_TO_MINUTES, MINUTES_TO_HOURS = 2, 120
+"""Minutes from which a duration is told in minutes, and in hours."""
 
 
 def changes_text(comparisons: Iterable[Comparison]) -> str:
@@ -201,9 +202,11 @@ def _more(result: AbTestResult) -> str:
 
 
 def _duration_text(minutes: float) -> str:
-    """A duration with two digits: 0.8 more minutes, 12 more minutes, 3 more hours."""
+    """A duration: 47 more seconds, 2.5 more minutes, 12 more minutes, 3 more hours."""
+    if minutes < SECONDS_TO_MINUTES:
+        return units.pluralize(max(round(60 * minutes), 1), "more second")
     if minutes < MINUTES_TO_HOURS:
-        return f"{max(minutes, 0.1):.2g} more minutes" if minutes < 10 else f"{minutes:.0f} more minutes"
+        return f"{minutes:.2g} more minutes" if minutes < 10 else f"{minutes:.0f} more minutes"
     return f"{minutes / 60:,.0f} more hours"
 
 

@@ -331,8 +331,9 @@ def test_too_few_cycles_make_no_claim() -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.0, "about 0.1 more minutes"),
-        (47.0, "about 0.78 more minutes"),
+        (0.0, "about 1 more second"),
+        (47.0, "about 47 more seconds"),
+        (150.0, "about 2.5 more minutes"),
         (720.0, "about 12 more minutes"),
         (12_600.0, "about 4 more hours"),
         (None, "the time still needed is unknown"),
