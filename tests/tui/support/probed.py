@@ -6,6 +6,7 @@ from tests.unit.session.simulated_probe import Curve, Noise, probe
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
 from tuibench.probe.experiment import result_of
 from tuibench.probe.text import probe_lines
+from tuibench.units import milliseconds
 
 LAW = Curve()
 ORDER = ProbeOrder(slo=("p95<40ms",), seconds=82.0)
@@ -22,7 +23,8 @@ FIT = UslFit(
 _PLAN = probe(ProbeOrder(seconds=82.0), LAW, 3, Noise(0.015))
 _GONE = _PLAN.progress._replace(order=ORDER)
 STEPS = tuple(
-    replace(step, missed=("p95<40ms: 55.6 ms",) if (step.p95_ms or 0.0) > 40 else ()) for step in _PLAN.steps
+    replace(step, missed=(f"p95<40ms: {milliseconds(step.p95_ms)}",) if (step.p95_ms or 0.0) > 40 else ())
+    for step in _PLAN.steps
 )
 UNDER_WAY = ProbeState(
     order=ORDER,
