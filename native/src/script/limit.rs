@@ -7,9 +7,8 @@
 //! LuaJIT's compiler is off. Compiled code calls no hooks, unless LuaJIT is built with LUAJIT_ENABLE_CHECKHOOK. Even
 //! then another thread may not set one: `lua_sethook` rewrites the table by which instructions are dispatched, and a
 //! thread that compiles rewrites it, too; the hook may be lost, or stay for ever (LuaJIT's issue 1460). Without the
-//! compiler, only this module changes the table while a script runs, under the lock of `ALL`. Compilation saves 0.1
-//! to 0.3 µs of the 0.5 to 0.8 µs that a statement of sysbench's OLTP scripts costs in its script; in runs with 16
-//! threads, where cold caches cost more than instructions, no difference was seen.
+//! compiler, only this module changes the table while a script runs, under the lock of `ALL`. In runs with 16 threads, where
+//! cold caches cost more than instructions, compilation made no difference that was seen.
 
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr;
