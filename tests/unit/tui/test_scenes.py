@@ -59,6 +59,13 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
         step for step in scene.steps if step.action == "reveal" and step.reveal in (*REVEALED, "probe")
     ]
     assert all(step.otherwise for step in compared)
+    is_open = False
+    for step in scene.steps:
+        is_open = is_open and step.wait != "effect"
+        assert not (is_open and step.set and step.set.crash), (
+            "the kill would end the measurement of the effect"
+        )
+        is_open = is_open or bool(step.set and (step.set.setting or step.set.preset))
     sizes = {"tables": 4, "table_size": 1000, "threads": scene.threads}
     program = library.load_program(scene.profile, {**sizes, **scene.options}, scene.profile_text)
     mixed = {name for step in scene.steps if step.set for name in step.set.weights}
