@@ -134,7 +134,8 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
     if all(1 / TENFOLD < each < TENFOLD for each in factors):
         decimals = 1 if max(map(abs, values)) < 10 else 0
         # An interval from a number to itself tells nothing.
-        decimals += low != high and round(low, decimals) == round(high, decimals)
+        are_alike = [round(low, digits) == round(high, digits) for digits in (decimals, decimals + 1)]
+        decimals += are_alike == [True, False]
         edges = "..".join(_few_digits(value, decimals).removeprefix("+") for value in (low, high))
         return f"{_few_digits(percent, decimals)} %", f"{edges} %"
     is_narrow = low != high and _factor(factors[1]) == _factor(factors[2])
