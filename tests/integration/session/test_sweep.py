@@ -107,6 +107,7 @@ FLUSHING = (
 )
 
 
+@pytest.mark.one_flavour
 async def test_a_cell_after_writes_begins_with_clean_pages_in_memory(
     database: Target, tuibench_home: Path
 ) -> None:
