@@ -85,7 +85,9 @@ def test_loops_captures_and_rollbacks_are_shown(run: Any) -> None:
         in out
     )
     assert "      when i_price == null:\n        ROLLBACK\n" in out
-    assert "i_ids = list(of=nurand(a=8191, low=1, high=items), count=lines, ordered=True, distinct=True)" in out
+    assert (
+        "i_ids = list(of=nurand(a=8191, low=1, high=items), count=lines, ordered=True, distinct=True)" in out
+    )
 
 
 def test_parts_and_text_are_shown(run: Any) -> None:
