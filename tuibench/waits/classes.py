@@ -231,9 +231,9 @@ def wait_of(seen: Observed, flavour: Flavour) -> WaitClass | None:
         return None
     if kernel is WaitClass.ADMISSION and flavour is Flavour.MARIADB:
         kernel = WaitClass.MUTEX
-    if seen.innodb:
-        return WaitClass.ROW_LOCK if seen.innodb == LOCK_WAIT else WaitClass.ADMISSION
     is_named, wait = _first(seen.state, _NAMES[flavour])
+    if seen.innodb and not is_named:  # InnoDB's list is read later
+        return WaitClass.ROW_LOCK if seen.innodb == LOCK_WAIT else WaitClass.ADMISSION
     if is_named and wait is not WaitClass.COMMIT:
         return wait
     has_event, event = _first(seen.event, EVENTS.items()) if seen.event else (False, None)

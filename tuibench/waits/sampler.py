@@ -1,6 +1,6 @@
 """What the load's connections wait for: the sampler on the server, and the account of a tick's time.
 
-Up to ten times a second one query lists the load's connections. What a thread does at that moment is told by
+Up to nine times a second one query lists the load's connections. What a thread does at that moment is told by
 the list only if the thread is blocked: a connection that the list calls asleep may have its statement in the
 socket's buffer and wait for a processor. So the time on a processor and the time in its queue come from the
 kernel's cumulative counts of each thread (/proc/PID/task/TID/schedstat), which are exact; the rest of a
@@ -65,11 +65,13 @@ from tuibench.waits.classes import (
 )
 from tuibench.waits.detail import DETAIL_CHARACTERS, Detail
 
-EVERY_SECONDS, RAREST_SECONDS = 0.1, 2.0
+EVERY_SECONDS, RAREST_SECONDS = 0.115, 2.0
 MOST_SHARE, PART_OF_ANSWER = 0.013, 0.05
 IDS_EVERY_SECONDS = 1.0
-JITTER = 0.2
-"""A sample comes earlier or later by this share, so that a load with a period is not met at one phase."""
+JITTER = 0.1
+"""A sample comes earlier or later by this share, so that a load with a period is not met at one phase; but
+more than 0.1 s after the one before, until when InnoDB shows its transactions as they were.
+"""
 TIMEOUT_SECONDS, GIVE_UP_SECONDS = 2.0, 15.0
 NS_PER_US = 1000
 
