@@ -13,7 +13,7 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 
 import msgspec
@@ -60,21 +60,14 @@ def _acts(character: str) -> bool:
     return code < 0x20 or 0x7F <= code < 0xA0 or 0x202A <= code <= 0x202E or 0xD800 <= code < 0xE000
 
 
-class HostileServer:
-    """Listens on loopback until it is closed; each connection has a thread."""
+class Listener:
+    """Listens on loopback until it is closed; each connection has a thread, which serves and closes it."""
 
-    def __init__(self, attack: Attack, text: str = HOSTILE, *, encrypts: bool = False) -> None:
-        self.encrypts = encrypts
-        self._attack = attack
-        self._text = text.encode("utf-8")
+    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+        self._serve = serve
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def options(self) -> list[str]:
-        mode = "required" if self.encrypts else "disabled"
-        return ["--host=127.0.0.1", f"--port={self.port}", "--user=u", f"--ssl-mode={mode}"]
 
     def close(self) -> None:
         self._listener.close()
@@ -85,7 +78,22 @@ class HostileServer:
                 caller, _ = self._listener.accept()
                 threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
 
-    def _serve(self, caller: socket.socket) -> None:
+
+class HostileServer(Listener):
+    """Says a hostile text to each caller."""
+
+    def __init__(self, attack: Attack, text: str = HOSTILE, *, encrypts: bool = False) -> None:
+        self.encrypts = encrypts
+        self._attack = attack
+        self._text = text.encode("utf-8")
+        super().__init__(self._greet)
+
+    @property
+    def options(self) -> list[str]:
+        mode = "required" if self.encrypts else "disabled"
+        return ["--host=127.0.0.1", f"--port={self.port}", "--user=u", f"--ssl-mode={mode}"]
+
+    def _greet(self, caller: socket.socket) -> None:
         with caller, contextlib.suppress(OSError):
             if self._attack is Attack.GREETING:
                 caller.sendall(_packet(0, b"\xff" + struct.pack("<H", 1130) + self._text))
@@ -153,29 +161,18 @@ STAND_IN = "h" * len(HOSTILE.encode())
 """What a server says for the proxy to replace: servers escape control characters in messages of their own."""
 
 
-class HostileProxy:
-    """Listens on loopback, and leads to a server's socket. It takes TLS off, and puts it on again."""
+class HostileProxy(Listener):
+    """Leads to a server's socket. It takes TLS off, and puts it on again."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__(self._lead)
 
     def through(self, target: Target) -> Target:
         """The same login, by way of the proxy."""
-        port = int(self._listener.getsockname()[1])
-        return msgspec.structs.replace(target, host="127.0.0.1", port=port, socket="")
+        return msgspec.structs.replace(target, host="127.0.0.1", port=self.port, socket="")
 
-    def close(self) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                caller, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
-
-    def _serve(self, caller: socket.socket) -> None:
+    def _lead(self, caller: socket.socket) -> None:
         server = socket.socket(socket.AF_UNIX)
         with contextlib.suppress(OSError):
             server.connect(self._target.socket)
@@ -185,11 +182,11 @@ class HostileProxy:
             if len(said) == SSL_REQUEST_BYTES:
                 caller = tls_of_server().wrap_socket(caller, server_side=True)
                 server = tls_of_anybody().wrap_socket(server)
-            self._talk(caller, server)
+            self._pass_on(caller, server)
         for end in (caller, server):
             end.close()
 
-    def _talk(self, caller: socket.socket, server: socket.socket) -> None:
+    def _pass_on(self, caller: socket.socket, server: socket.socket) -> None:
         """Passes on what either says, until one of them ends."""
         ways = {caller: server, server: caller}
         while True:

@@ -84,7 +84,7 @@ def test_errors_of_a_server(command: tuple[str, ...], attack: Attack, is_encrypt
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_errors_of_a_load(any_tables: PrivateServer, way: str) -> None:
-    """What a server says to a connection that the engine has: the message of a trigger."""
+    """What a server says to the engine: the message of a trigger, which ends the run."""
     async with sbtest.connected(any_tables.target) as admin:
         await admin.execute(
             "CREATE TRIGGER speaks BEFORE UPDATE ON sbtest1 FOR EACH ROW "
@@ -94,7 +94,7 @@ async def test_errors_of_a_load(any_tables: PrivateServer, way: str) -> None:
             with hostile_proxy(any_tables.target) as proxy:
                 target = proxy.through(any_tables.target)
                 mode = "required" if encrypts(way) else "disabled"
-                words = ("run", *LOAD, f"--engine={engine_of(way)}", f"--ssl-mode={mode}")
+                words = ("run", *LOAD, "--time=20", f"--engine={engine_of(way)}", f"--ssl-mode={mode}")
                 shown = await asyncio.to_thread(on_terminal, *words, *reach(target), env=login(target))
         finally:
             await admin.execute("DROP TRIGGER speaks")
