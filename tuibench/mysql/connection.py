@@ -348,6 +348,39 @@ class Connection:
             transport.abort()
 
 
+class OwnConnections:
+    """A session's connections to its server beside those of the load; `within` contains them, too.
+
+    `statements` is the number of statements sent, also over those that have ended, for the reconciliation;
+    `ids` are the server's ids of those that are open.
+    """
+
+    def __init__(self, within: "OwnConnections | None" = None) -> None:
+        self._within = within
+        self._open: set[Connection] = set()
+        self._ended_statements = 0
+
+    @property
+    def statements(self) -> int:
+        return self._ended_statements + sum(each.statements for each in self._open)
+
+    @property
+    def ids(self) -> set[int]:
+        return {each.thread_id for each in self._open}
+
+    def add(self, connection: Connection) -> None:
+        self._open.add(connection)
+        if self._within is not None:
+            self._within.add(connection)
+
+    def discard(self, connection: Connection) -> None:
+        """It has ended: it sends no more statements."""
+        self._open.discard(connection)
+        self._ended_statements += connection.statements
+        if self._within is not None:
+            self._within.discard(connection)
+
+
 def _single_statement(request: bytes | CaptureResponse, answers: list[Any]) -> TransactionLoop:
     """A single statement as a script."""
     answers.append((yield request))

@@ -26,7 +26,7 @@ from tuibench.model.server import (
     ServerSession,
     Target,
 )
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
 from tuibench.observe.statements import normalize_sql
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
@@ -246,9 +246,22 @@ class ActivitySampler:
     Sampling never raises for server errors; data without a privilege is reported as a gap.
     """
 
-    def __init__(self, target: Target, clock: Clock, flavour: Flavour, *, log_in: Connect = log_in) -> None:
+    def __init__(
+        self,
+        target: Target,
+        clock: Clock,
+        flavour: Flavour,
+        own: OwnConnections | None = None,
+        *,
+        log_in: Connect = log_in,
+    ) -> None:
         self._connection = MonitoringConnection(
-            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, log_in=log_in
+            target,
+            clock,
+            timeout_seconds=TIMEOUT_SECONDS,
+            give_up_seconds=GIVE_UP_SECONDS,
+            log_in=log_in,
+            own=own,
         )
         self._flavour = flavour
         self._sources = list(SOURCES[flavour])
@@ -256,11 +269,6 @@ class ActivitySampler:
         self._looks = 0
         self._deadlock: Deadlock | None = None
         self._deadlock_gap = ""
-
-    @property
-    def statements(self) -> int:
-        """The number of statements sent, for the reconciliation."""
-        return self._connection.statements
 
     async def look(self, own_ids: Set[int]) -> Activity | None:
         """The server's current sessions; None without a response within the timeout."""

@@ -20,7 +20,7 @@ from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.metrics.series import StatementSums
 from tuibench.model.server import Flavour, Target
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
@@ -115,20 +115,24 @@ class StatementReading(msgspec.Struct, frozen=True, kw_only=True):
 class StatementSampler:
     """Reads statement statistics, one reading at a time, over a connection opened at the first one."""
 
-    def __init__(self, target: Target, clock: Clock, flavour: Flavour, *, log_in: Connect = log_in) -> None:
+    def __init__(
+        self,
+        target: Target,
+        clock: Clock,
+        flavour: Flavour,
+        own: OwnConnections | None = None,
+        *,
+        log_in: Connect = log_in,
+    ) -> None:
         self._connection = MonitoringConnection(
-            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, log_in=log_in
+            target,
+            clock,
+            timeout_seconds=TIMEOUT_SECONDS,
+            give_up_seconds=GIVE_UP_SECONDS,
+            log_in=log_in,
+            own=own,
         )
         self._flavour = flavour
-
-    @property
-    def statements(self) -> int:
-        """The number of statements sent, for the reconciliation."""
-        return self._connection.statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        return self._connection.connection_ids
 
     async def read(self, wanted: Sequence[str] = ()) -> StatementReading | None:
         """The current statistics; None without a response. `wanted` selects the histograms to read."""

@@ -36,7 +36,7 @@ from tuibench.model.counters import (
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import Tick
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.mysql.info import (
     Manner,
@@ -65,9 +65,9 @@ RESTART_SLACK_SECONDS = 2.0
 class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
     """Result of SHOW GLOBAL STATUS at `at_ns` of the monotonic clock.
 
-    `connection` is the number of the connection used, `identity` names the server instance.
-    `own_statements` and `transactions` are our own totals at that moment. For a session without load `own`
-    is all that the session has sent, and `times` are the server's statement times; None with a load.
+    `connection` is the number of the connection used, `identity` names the server instance. `own` is what
+    the session had sent at that moment beside its load, `transactions` those of the load. `times` are the
+    server's statement times for a session without load, None with one.
     """
 
     at_ns: int
@@ -76,7 +76,6 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
     status: dict[str, int]
     max_connections: int
     table_open_cache: int
-    own_statements: int
     transactions: int | None
     unavailable: dict[str, str] = {}
     own: OwnStatements = OwnStatements()
@@ -88,7 +87,7 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
 
     `tick` is the server's part of a tick, None for a gap; then `last_error` is the reason. `counters` are the
     cumulative counters, `uptime_seconds` is None if the server does not report it. `restarted` and
-    `counters_reset` are True once, in the first sample after it. `own_statements` is the sampler's total that
+    `counters_reset` are True once, in the first sample after it. `own_statements` is the session's total that
     the counters include, for the reconciliation. `traffic` is that of the server's clients since the previous
     sample, None if a load is measured instead, if there are no rates, and if the server does not count its
     statements.
@@ -117,7 +116,7 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
         uptime_seconds=after.status.get(Counter.UPTIME),
         restarted=restarted,
         counters_reset=reset,
-        own_statements=after.own_statements,
+        own_statements=after.own.statements,
         traffic=traffic,
     )
 
@@ -237,7 +236,7 @@ async def log_in(target: Target) -> Connection:
 
 
 class MonitoringConnection:
-    """A connection that reconnects by itself.
+    """A connection that reconnects by itself, one of `own`.
 
     `last_error` is the reason why the last job failed, and is empty after a success. `logins` counts
     the connections made so far.
@@ -251,30 +250,20 @@ class MonitoringConnection:
         timeout_seconds: float,
         give_up_seconds: float,
         log_in: Connect = log_in,
+        own: OwnConnections | None = None,
     ) -> None:
         self._target = target
         self._clock = clock
         self._timeout_seconds = timeout_seconds
         self._give_up_ns = int(give_up_seconds * NS_PER_SECOND)
         self._log_in = log_in
+        self._own = own or OwnConnections()
         self._connection: Connection | None = None
-        self._closed_statements = 0
         self._job: Job[Any] | None = None
         self._task: asyncio.Task[Any] | None = None
         self._since_ns = 0
         self.logins = 0
         self.last_error = ""
-
-    @property
-    def statements(self) -> int:
-        """The number of statements sent over all connections of this object."""
-        current = self._connection.statements if self._connection else 0
-        return self._closed_statements + current
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The server's id of the connection, if it is open."""
-        return {self._connection.thread_id} if self._connection else set()
 
     async def run(self, job: Job[T]) -> T | None:
         """The job's result; None if it failed or timed out (see `last_error`).
@@ -304,19 +293,22 @@ class MonitoringConnection:
                 return result
 
     async def close(self) -> None:
-        """Quit, which the server counts as one more statement; discard the job in flight."""
+        """Quit, and discard the job in flight."""
         if self._task:
             self._cancel()
             self._drop()
         if self._connection:
-            self._closed_statements += self._connection.statements + 1
             connection, self._connection = self._connection, None
-            await connection.close()
+            try:
+                await connection.close()
+            finally:
+                self._own.discard(connection)
 
     async def _perform(self, job: Job[T]) -> T | None:
         try:
             if self._connection is None:
                 self._connection = await self._log_in(self._target)
+                self._own.add(self._connection)
                 self.logins += 1
             result = await job(self._connection)
         except ConnectionLostError as error:
@@ -337,8 +329,8 @@ class MonitoringConnection:
     def _drop(self) -> None:
         """Discard a connection that is no longer usable."""
         if self._connection:
-            self._closed_statements += self._connection.statements
             self._connection.abort()
+            self._own.discard(self._connection)
             self._connection = None
 
 
@@ -431,7 +423,8 @@ class StatusSampler:
     """Reads status and variables. Its methods never raise for server errors, and never wait for long.
 
     `interval_seconds` is the tick. Nothing is sent before the first call. `with_traffic` also measures the
-    server's own traffic, for a session without load.
+    server's own traffic, for a session without load. `own` are all connections of the session beside its
+    load, this one included; `readers` those among them that send SELECT statements alone.
     """
 
     def __init__(
@@ -442,8 +435,12 @@ class StatusSampler:
         interval_seconds: float = 1.0,
         log_in: Connect = log_in,
         with_traffic: bool = False,
+        own: OwnConnections | None = None,
+        readers: OwnConnections | None = None,
     ) -> None:
         self._clock = clock
+        self._own = own or OwnConnections()
+        self._readers = readers or OwnConnections()
         self._timer = QueryTimer()
         self._times = StatementTimesReader(self._timer) if with_traffic else None
         self._connection = MonitoringConnection(
@@ -452,6 +449,7 @@ class StatusSampler:
             timeout_seconds=min(TIMEOUT_SHARE * interval_seconds, MAX_TIMEOUT_SECONDS),
             give_up_seconds=GIVE_UP_SECONDS,
             log_in=log_in,
+            own=self._own,
         )
         self._variables: dict[str, str] = {}
         self._variables_of = 0
@@ -463,36 +461,22 @@ class StatusSampler:
         self._last: StatusReading | None = None
 
     @property
-    def own_statements(self) -> int:
-        """The number of statements sent over all connections of this sampler."""
-        return self._connection.statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The server's id of the sampler's connection, if it has one."""
-        return self._connection.connection_ids
-
-    @property
     def last_error(self) -> str:
         """Why the last call got no response; empty if it got one."""
         return self._connection.last_error
 
-    async def sample(
-        self, transactions_total: int | None = None, other_statements: int = 0, other_selects: int = 0
-    ) -> ServerObservation:
+    async def sample(self, transactions_total: int | None = None) -> ServerObservation:
         """The current status, with rates since the last reading, however long ago.
 
         `transactions_total` is the number of transactions that the load has committed so far; without it
-        there is no figure per transaction. `other_statements` are those that the session sent over other
-        connections, `other_selects` the SELECTs among them.
+        there is no figure per transaction.
         """
         reading = await self._connection.run(self._read)
         if reading is None:
             return ServerObservation(
-                tick=None, last_error=self.last_error, own_statements=self.own_statements
+                tick=None, last_error=self.last_error, own_statements=self._own.statements
             )
-        own = OwnStatements(reading.own_statements + other_statements, reading.own.selects + other_selects)
-        reading = msgspec.structs.replace(reading, transactions=transactions_total, own=own)
+        reading = msgspec.structs.replace(reading, transactions=transactions_total)
         before, self._last = self._last, reading
         return observation_between(before, reading)
 
@@ -528,9 +512,8 @@ class StatusSampler:
             unavailable=dict(self._innodb.unavailable),
             max_connections=_whole_number(self._variables.get(ServerVariable.MAX_CONNECTIONS, "")),
             table_open_cache=_whole_number(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, "")),
-            own_statements=self.own_statements,
             transactions=None,
-            own=OwnStatements(self.own_statements, self._timer.selects),
+            own=OwnStatements(self._own.statements, self._timer.selects + self._readers.statements),
             times=times,
         )
 

@@ -23,7 +23,7 @@ from tuibench.metrics.figures import FIGURES
 from tuibench.model.event import DURING, ENDED, EventKind
 from tuibench.model.message import SessionMessage, SessionSpec
 from tuibench.model.tick import Sample, Tick, total_tick
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection, OwnConnections, connect
 from tuibench.mysql.info import Manner, connect_with_defaults, shortened
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask, cancel_all
@@ -89,8 +89,10 @@ class Interventions:
         log: EventLog,
         start_task: StartTask,
         clock: Clock,
+        own: OwnConnections,
     ) -> None:
         self._spec = spec
+        self._own = own
         self._guard = guard
         self._lifecycle = lifecycle
         self._log = log
@@ -98,18 +100,8 @@ class Interventions:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[Connection] = set()
-        self._ended_statements = 0
         self._recent: deque[Tick] = deque()
         self._courses: list[_Course] = []
-
-    @property
-    def statements(self) -> int:
-        """Statements sent, for the reconciliation."""
-        return self._ended_statements + sum(each.statements for each in self._connections)
-
-    @property
-    def connection_ids(self) -> set[int]:
-        return {each.thread_id for each in self._connections}
 
     def check_allowed(self) -> None:
         """Raises ProductionError if the plan has an intervention, and the server needs a confirmation."""
@@ -149,10 +141,11 @@ class Interventions:
         for connection in self._connections:
             with contextlib.suppress(TuibenchError):
                 killer = await connect(self._spec.target, use_database=False, timeout_seconds=END_SECONDS)
+                self._own.add(killer)
                 with contextlib.suppress(TuibenchError):
                     await killer.execute(f"KILL QUERY {connection.thread_id}")
                 await killer.close()
-                self._ended_statements += killer.statements
+                self._own.discard(killer)
         if self._connections:
             await asyncio.wait(self._tasks, timeout=END_SECONDS)
         await cancel_all(tuple(self._tasks))
@@ -191,12 +184,13 @@ class Interventions:
         """What came of a statement, and its rows."""
         connection = await connect_with_defaults(self._spec.target, manner=Manner.IS_TIMED)
         self._connections.add(connection)
+        self._own.add(connection)
         try:
             count, rows = await connection.run(sql)
         finally:
             self._connections.discard(connection)
             await connection.close()
-            self._ended_statements += connection.statements
+            self._own.discard(connection)
         lines = ["\t".join(map(str, row.values())) for row in rows[:MOST_ROWS]]
         if not rows:
             return f"{pluralize(count, 'row')} affected", ""

@@ -66,12 +66,10 @@ def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:
         raise UsageError("the run is ending; nothing can be changed any more")
 
 
-async def drain_and_reset(
-    load: LoadController, sampler: Sampler, own_statements: int, drain_seconds: float
-) -> None:
+async def drain_and_reset(load: LoadController, sampler: Sampler, drain_seconds: float) -> None:
     """Hold the load until no transaction is in flight, read both sides, and leave it held."""
     await load.drain(drain_seconds)
-    await sampler.reset_stats(own_statements, load.accounting.transactions_total)
+    await sampler.reset_stats(load.accounting.transactions_total)
     await load.reset_stats()
 
 
@@ -131,7 +129,7 @@ class MeasuringLoop:
         """The measured part: from the server's first reading until the time is up or all work is done."""
         watcher, plan = self._watcher, self._plan
         self.limit = ClientLimit()
-        await watcher.sampler.begin(watcher.own_statements)
+        await watcher.sampler.begin()
         zero_ns = await self._load.begin()
         watcher.log.start(zero_ns)
         if self._lifecycle.over.is_set():
@@ -163,8 +161,7 @@ class MeasuringLoop:
         async with self._load.tick_lock:
             check_reset_possible(self._plan, is_over=self._lifecycle.over.is_set())
             try:
-                own = watcher.own_statements
-                await drain_and_reset(self._load, watcher.sampler, own, self._drain_seconds)
+                await drain_and_reset(self._load, watcher.sampler, self._drain_seconds)
                 self.limit = ClientLimit()
                 self._watched = WatchTotals()
                 watcher.total = Tick()
@@ -463,7 +460,7 @@ class LoadRun(SessionRun):
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions
         sampler, watched = self.watcher.sampler, self.measuring.watched_alone
-        self._readings = await sampler.end(self.watcher.own_statements, questions)
+        self._readings = await sampler.end(questions)
         await self._run_of_script(script.DONE)
         if watched is not None:
             watched.add_last(sampler.last_observations)

@@ -24,7 +24,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import Pause, ReplicaChoice, Resume
 from tuibench.model.server import Endpoint, Target
 from tuibench.model.tick import ReplicaSample
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 from tuibench.session.laboratory import Submit
@@ -234,12 +234,14 @@ class Replicas:
     `news` are the texts of the events of the last reading.
     """
 
-    def __init__(self, choice: ReplicaChoice, target: Target, clock: Clock) -> None:
+    def __init__(
+        self, choice: ReplicaChoice, target: Target, clock: Clock, own: OwnConnections | None = None
+    ) -> None:
         self._choice = choice
         self._target = target
         self._clock = clock
         self._source = MonitoringConnection(
-            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS
+            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, own=own
         )
         self._readers = {each.where: ReplicaReader(each, clock) for each in choice.targets}
         self._silent: dict[str, str] = {}
@@ -252,16 +254,6 @@ class Replicas:
     @property
     def is_wanted(self) -> bool:
         return self._choice.is_wanted
-
-    @property
-    def statements(self) -> int:
-        """All statements sent to the source, for the reconciliation."""
-        return self._source.statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The source's id of this connection, if there is one."""
-        return self._source.connection_ids
 
     async def connect(self) -> None:
         """The first reading. Raises RunError where a replica that was named cannot be read."""

@@ -53,6 +53,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import TuneResult
+from tuibench.mysql.connection import OwnConnections
 from tuibench.observe.host_facts import read_environment
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
@@ -105,6 +106,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.spec = spec
         self.clock = clock or SystemClock()
         self.viewer_pids: set[int] = set()
+        self._own = OwnConnections()
         self.fleet: Fleet | None = None
         self.extend_status: Callable[[Status], Status] = lambda status: status
         self.on_tick: Callable[[Sample, TickObservation], None] = lambda sample, observed: None
@@ -140,7 +142,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             guard = ProductionGuard(self.server, signs, self.clock)
             if self.spec.yes_this_server:
                 guard.confirm()
-            self.settings = await Settings.open(self.spec, self.server, guard, self.clock, self.emit)
+            self.settings = await Settings.open(
+                self.spec, self.server, guard, self.clock, self.emit, self._own
+            )
             self._steps = [self._stop, self.restore, self.tasks.close, self.settings.close]
             stack.push_async_callback(self._close_all)
             self._assemble()
@@ -166,10 +170,11 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
             accounted=self._accounted(),
+            own=self._own,
         )
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor(
-            ActivitySampler(self.spec.target, self.clock, self.server.flavour),
+            ActivitySampler(self.spec.target, self.clock, self.server.flavour, self._own),
             self._own_connections,
             self.bus.publish,
             self.clock,
@@ -178,14 +183,14 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.tasks.start,
         )
         self.statement_monitor = StatementMonitor(
-            StatementSampler(self.spec.target, self.clock, self.server.flavour),
+            StatementSampler(self.spec.target, self.clock, self.server.flavour, self._own),
             self.bus.publish,
             self.clock,
             self.tasks.start,
         )
         self.bus.event_listeners.append(self.statement_monitor.on_event)
         self.interventions = Interventions(
-            self.spec, self.settings.guard, self.lifecycle, self.log, self.tasks.start, self.clock
+            self.spec, self.settings.guard, self.lifecycle, self.log, self.tasks.start, self.clock, self._own
         )
         self.bus.listeners.append(self.interventions.on_message)
         self.interventions.check_allowed()
@@ -241,8 +246,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
         """Samples server and host, and reports what was noticed."""
-        own = self.own_statements
-        observed = await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
+        observed = await self.sampler.observe(tick, transactions_total, self.settings.ours)
         self.lag.add(observed.replicas)
         if observed.server is not None:
             self.is_traffic_uncounted = Counter.QUESTIONS not in observed.server.levels
@@ -282,12 +286,6 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     def emit(self, kind: EventKind, text: str) -> None:
         self.log.emit(kind, text)
 
-    @property
-    def own_statements(self) -> int:
-        """Statements of settings and activity monitor; sampling counts its own."""
-        ours = self.settings.statements + self.activity_monitor.statements + self.interventions.statements
-        return ours + self.sampler.replica_statements + self.statement_monitor.statements
-
     async def restore(self) -> None:
         """Restores the settings, once: a server that is away has been waited for.
 
@@ -326,7 +324,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
 
     async def watch(self) -> None:
         """Samples until the time of the plan is up or the session is over. The record must be open."""
-        await self.sampler.begin(self.own_statements)
+        await self.sampler.begin()
         start_ns = self.clock.now_ns()
         self.log.start(start_ns)
         self.emit(EventKind.START, f"watching {self.server.where}")
@@ -374,13 +372,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     async def _own_connections(self) -> set[int]:
         """The server's ids of all connections of this session."""
         load = await self.fleet.connection_ids() if self.fleet is not None else set()
-        return (
-            load
-            | self.sampler.connection_ids
-            | self.settings.connection_ids
-            | self.statement_monitor.connection_ids
-            | self.interventions.connection_ids
-        )
+        return load | self._own.ids
 
     async def _expect_kill(self, connection_id: int) -> None:
         if self.fleet is not None:
@@ -743,7 +735,7 @@ class WatchRun(SessionRun):
     async def _read_last(self) -> None:
         """Counts what the last tick has not seen: a short rest, or a tick without an answer."""
         sampler = self.watcher.sampler
-        self._readings = await sampler.end(self.watcher.own_statements, 0)
+        self._readings = await sampler.end(0)
         self.totals.add_last(sampler.last_observations)
 
     async def _write_summary(self) -> None:

@@ -35,6 +35,7 @@ from tuibench.model.tick import (
     prefixed,
     unseen_sums,
 )
+from tuibench.mysql.connection import OwnConnections
 from tuibench.observe.host import HostSampler, find_server_process
 from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
@@ -256,20 +257,37 @@ class Sampler:
         host_metrics: str = "",
         replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008 (it is frozen)
         accounted: OwnIds | None = None,
+        own: OwnConnections,
     ) -> "Sampler":
         """Eyes on a server, its host and this one. Nothing is sent yet.
 
         `author_of` names the author of a setting's value, as the beginning of a sentence. `accounted` are the
         connections whose time is accounted for; `with_traffic` all of the server's clients but these.
         """
-        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
+        readers = OwnConnections(within=own)
+        sampler = StatusSampler(
+            target,
+            clock,
+            interval_seconds=interval_seconds,
+            with_traffic=with_traffic,
+            own=own,
+            readers=readers,
+        )
         hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
         account = None
         if accounted is not None and not target.further:
             account = TimeSampler(
-                target, server, clock, accounted, lambda: hosts.server_pid, is_traffic=with_traffic
+                target,
+                server,
+                clock,
+                accounted,
+                lambda: hosts.server_pid,
+                is_traffic=with_traffic,
+                connections=readers,
             )
-        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of, interval_seconds, account)
+        return cls(
+            sampler, hosts, Replicas(replicas, target, clock, own), author_of, interval_seconds, account
+        )
 
     async def log_in(self) -> None:
         """Open the connections: a load that starts first may use up all connections of the server."""
@@ -279,31 +297,26 @@ class Sampler:
         if self._account is not None:
             await self._account.log_in()
 
-    async def begin(self, steering_statements: int) -> None:
+    async def begin(self) -> None:
         """The reading that everything later is compared with, before the start of the load; the account of
         time begins after it.
         """
         self._variables = await self._sampler.variables()
         self._hosts.begin()
         await self._hosts.finish()
-        own = self._own(steering_statements)
-        self._first = _reading(await self._sampler.sample(0, own, self._account_statements), own)
+        self._first = _reading(await self._sampler.sample(0))
         if self._account is not None and self._account_task is None:
             self._account_task = asyncio.create_task(self._account.run(), name="account of time")
 
-    async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
+    async def reset_stats(self, transactions_total: int) -> None:
         """Repeats the first reading, while the load is idle. The next observation contains its result."""
         async with self._account.lock if self._account is not None else nullcontext():
             observation = await self._sample(transactions_total)
-            self._first = _reading(observation, self._own(steering_statements))
+            self._first = _reading(observation)
         self._pending, self._counters_restarted = observation, False
 
     async def observe(
-        self,
-        tick: int,
-        transactions_total: int | None,
-        ours: Mapping[str, str],
-        steering_statements: int = 0,
+        self, tick: int, transactions_total: int | None, ours: Mapping[str, str]
     ) -> TickObservation:
         """Samples server and host. `ours` are the values of the settings that this session changed.
 
@@ -312,8 +325,7 @@ class Sampler:
         changes = self.own_changes()
         self._hosts.begin()
         self._replicas.begin()
-        own = self._own(steering_statements)
-        observation = self._with_pending(await self._sample(transactions_total, own))
+        observation = self._with_pending(await self._sample(transactions_total))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
@@ -337,7 +349,7 @@ class Sampler:
             time=self._account.collect() if self._account is not None else None,
         )
 
-    async def end(self, steering_statements: int, questions: int) -> tuple[Reading, Reading]:
+    async def end(self, questions: int) -> tuple[Reading, Reading]:
         """The first and the last reading; the load must have ended, after this many `questions`.
 
         There is no first one to compare with if the counters were reset in between.
@@ -346,24 +358,17 @@ class Sampler:
         is one that has all the load's questions, and after which nothing but our own reading was counted.
         """
         await self._end_account()
-        own = self._own(steering_statements)
         before, last = None, None
         for _ in range(LAST_LOOK_ATTEMPTS):
-            observation = await self._sample(steering_statements=own)
+            observation = await self._sample()
             self.last_observations.append(observation)
-            before, last = last, _reading(observation, own)
+            before, last = last, _reading(observation)
             if before is None or last is None or _others(before) != _others(last):
                 continue
             first = None if self._counters_restarted else self._first
             if first is None or _others(last) - _others(first) >= questions:
                 break
         return None if self._counters_restarted else self._first, last
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The server's ids of the sampler's connections."""
-        accounts = self._account.connection_ids if self._account is not None else set()
-        return self._sampler.connection_ids | self._replicas.connection_ids | accounts
 
     @property
     def server_pid(self) -> int | None:
@@ -385,11 +390,6 @@ class Sampler:
         if self._account is not None:
             self._account.detail.transactions = transactions
 
-    @property
-    def replica_statements(self) -> int:
-        """Statements sent to the server for its replicas' sake."""
-        return self._replicas.statements
-
     async def close(self) -> None:
         await self._end_account()
         if self._account is not None:
@@ -397,15 +397,6 @@ class Sampler:
         await self._hosts.close()
         await self._replicas.close()
         await self._sampler.close()
-
-    def _own(self, steering_statements: int) -> int:
-        """The session's statements besides those of the status."""
-        return steering_statements + self._account_statements
-
-    @property
-    def _account_statements(self) -> int:
-        """Those of the account of the time, all of them SELECTs."""
-        return self._account.statements if self._account is not None else 0
 
     async def _end_account(self) -> None:
         """The last query is waited for, so that its statement has been counted."""
@@ -418,12 +409,8 @@ class Sampler:
         if not task.cancelled():
             task.result()
 
-    async def _sample(
-        self, transactions_total: int | None = None, steering_statements: int = 0
-    ) -> ServerObservation:
-        observation = await self._sampler.sample(
-            transactions_total, steering_statements, self._account_statements
-        )
+    async def _sample(self, transactions_total: int | None = None) -> ServerObservation:
+        observation = await self._sampler.sample(transactions_total)
         self._counters_restarted |= observation.restarted or observation.counters_reset
         return observation
 
@@ -490,12 +477,8 @@ def _others(reading: ServerObservation) -> int:
     return reading.counters.get(Counter.QUESTIONS, own) - own
 
 
-def _reading(observation: ServerObservation, steering_statements: int) -> Reading:
-    if observation.tick is None:
-        return None
-    return msgspec.structs.replace(
-        observation, own_statements=observation.own_statements + steering_statements
-    )
+def _reading(observation: ServerObservation) -> Reading:
+    return None if observation.tick is None else observation
 
 
 LEASE_SECONDS = 5.0
@@ -537,11 +520,6 @@ class ActivityMonitor:
         self._lease_ns = int(max(LEASE_SECONDS, LEASE_TICKS * interval_seconds) * NS_PER_SECOND)
         self._until_ns: int | None = None
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def statements(self) -> int:
-        """All statements sent, for the reconciliation."""
-        return self._sampler.statements
 
     @property
     def is_wanted(self) -> bool:
@@ -639,15 +617,6 @@ class StatementMonitor:
         self._is_closed = False
         self._read_at_ns: int | None = None
         self._pending: str = ""
-
-    @property
-    def statements(self) -> int:
-        """All statements sent, for the reconciliation."""
-        return self._sampler.statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        return self._sampler.connection_ids
 
     def renew(self) -> None:
         """Process a viewer's request. Returns at once; the report is published."""

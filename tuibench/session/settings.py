@@ -23,6 +23,7 @@ from tuibench.model.message import (
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState
+from tuibench.mysql.connection import OwnConnections
 from tuibench.tuning import catalogue
 from tuibench.tuning.changer import (
     ConsentRecord,
@@ -107,7 +108,13 @@ class Settings:
 
     @classmethod
     async def open(
-        cls, spec: SessionSpec, server: ServerInfo, guard: ProductionGuard, clock: Clock, emit: Emit
+        cls,
+        spec: SessionSpec,
+        server: ServerInfo,
+        guard: ProductionGuard,
+        clock: Clock,
+        emit: Emit,
+        own: OwnConnections,
     ) -> "Settings":
         """Read the settings of the server, and which of them this login can change."""
         journal = session_journal(spec.session, spec.target, server, clock)
@@ -121,6 +128,7 @@ class Settings:
             guard=guardian.ensure_alive,
             presets=catalogue.all_presets(),
             workload=workload,
+            own=own,
         )
         try:
             await manager.open()
@@ -136,16 +144,6 @@ class Settings:
     @property
     def presets(self) -> tuple[PresetState, ...]:
         return self._manager.presets
-
-    @property
-    def statements(self) -> int:
-        """Statements sent, for the reconciliation."""
-        return self._manager.own_statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The server's id of the connection for settings, if there is one."""
-        return self._manager.connection_ids
 
     @property
     def guardian_pid(self) -> int:

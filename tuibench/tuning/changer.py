@@ -26,6 +26,7 @@ from tuibench.errors import ConnectionLostError, DeniedError, RunError, SQLError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState
+from tuibench.mysql.connection import OwnConnections
 from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.tuning import catalogue, ownership, restore
 from tuibench.tuning.catalogue import BUILTIN_PRESETS, SETTINGS, find_preset, presets_for_server
@@ -344,10 +345,11 @@ class SettingsManager:
         guard: Guard | None = None,
         presets: tuple[PresetState, ...] = BUILTIN_PRESETS,
         workload: WorkloadSettings | None = None,
+        own: OwnConnections | None = None,
     ) -> None:
         self.journal = journal
         self.presets = presets_for_server(presets, server)
-        self.control = AdminConnection(connect)
+        self.control = AdminConnection(connect, own)
         self.server = server
         self._clock = clock or SystemClock()
         self._guard = guard
@@ -358,16 +360,6 @@ class SettingsManager:
         self._unavailable: dict[str, str] = {}
         self.refusal: SQLError | None = None
         self._known: tuple[SettingState, ...] | None = None
-
-    @property
-    def own_statements(self) -> int:
-        """Statements sent by this tuner, for the reconciliation."""
-        return self.control.statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The server's id of the control connection, if there is one."""
-        return self.control.connection_ids
 
     @property
     def is_busy(self) -> bool:

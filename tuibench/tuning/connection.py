@@ -16,7 +16,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.server import Target
 from tuibench.model.settings import ServerVariable
 from tuibench.mysql import info
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.mysql.info import Manner, connect_with_defaults, shortened
 from tuibench.mysql.rows import Row
@@ -90,22 +90,12 @@ def admin_connector(target: Target) -> Connect:
 
 
 class AdminConnection:
-    """A separate connection, opened when needed."""
+    """A separate connection, opened when needed, and then one of `own`."""
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: Connect, own: OwnConnections | None = None) -> None:
         self._connect = connect
+        self._own = own or OwnConnections()
         self._connection: Connection | None = None
-        self._counted_before = 0
-
-    @property
-    def statements(self) -> int:
-        """The number of statements sent, over all connections."""
-        return self._counted_before + (self._connection.statements if self._connection else 0)
-
-    @property
-    def connection_ids(self) -> set[int]:
-        """The server's id of the connection, if there is one."""
-        return {self._connection.thread_id} if self._connection else set()
 
     async def values(self, names: Iterable[str]) -> dict[str, str]:
         """The global values of those settings that the server has."""
@@ -198,6 +188,7 @@ class AdminConnection:
             self._connection = await self._connect()
         except SQLError as error:
             raise ServerUnavailableError(error.message, error.hint) from error
+        self._own.add(self._connection)
         return self._connection
 
     def _drop(self) -> None:
@@ -208,5 +199,5 @@ class AdminConnection:
     def _forget(self) -> Connection | None:
         connection, self._connection = self._connection, None
         if connection:
-            self._counted_before += connection.statements
+            self._own.discard(connection)
         return connection

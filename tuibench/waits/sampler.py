@@ -45,7 +45,7 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import STATEMENT, Tick
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import SOURCES, among
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
@@ -236,10 +236,17 @@ class TimeSampler:
         is_traffic: bool = False,
         log_in: Connect = log_in,
         proc: str = "/proc",
+        connections: OwnConnections | None = None,
     ) -> None:
         self.lock = asyncio.Lock()
+        self._connections = connections or OwnConnections()
         self._connection = MonitoringConnection(
-            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, log_in=log_in
+            target,
+            clock,
+            timeout_seconds=TIMEOUT_SECONDS,
+            give_up_seconds=GIVE_UP_SECONDS,
+            log_in=log_in,
+            own=self._connections,
         )
         self._flavour = server.flavour
         self._clock = clock
@@ -269,15 +276,6 @@ class TimeSampler:
         self._flight_us = 0.0
         self._begun_ns = 0
         self._reset()
-
-    @property
-    def statements(self) -> int:
-        """All statements sent, for the reconciliation."""
-        return self._connection.statements
-
-    @property
-    def connection_ids(self) -> set[int]:
-        return self._connection.connection_ids
 
     async def log_in(self) -> None:
         """A load that starts first may use up all connections of the server."""
@@ -315,7 +313,7 @@ class TimeSampler:
         if not self._sources:
             return own
         async with self.lock:
-            rows = await self._connection.run(partial(self._read_clients, own=own | self.connection_ids))
+            rows = await self._connection.run(partial(self._read_clients, own=own | self._connections.ids))
         return self._ids if rows is None else frozenset(int(row[0]) for row in rows)
 
     async def _read_clients(self, connection: Connection, own: Set[int]) -> Sequence[Row]:

@@ -17,7 +17,7 @@ from tests.paths import ROOT
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.model.server import Flavour, Target
-from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.connection import Connection, OwnConnections, connect
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import journal_path
 from tuibench.tuning.restore import RestoreOutcome, leftovers, restore_leftover
@@ -94,13 +94,13 @@ async def test_a_foreign_change_stays(server: Server, admin: AdminConnection) ->
 async def test_statements_are_counted_as_the_server_counts_them(
     server: Server, admin: AdminConnection
 ) -> None:
-    tuner = await opened(server.target)
+    own = OwnConnections()
+    tuner = await opened(server.target, own=own)
     observer = await connect(server.target)
-    before, ours = await questions(observer), tuner.own_statements
+    before, ours = await questions(observer), own.statements
     await tuner.apply("unsafe")
     await tuner.restore()
-    ours = tuner.own_statements - ours
-    assert await questions(observer) - before == ours + 1
+    assert await questions(observer) - before == own.statements - ours + 1
     await observer.close()
     await tuner.close()
 

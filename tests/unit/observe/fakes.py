@@ -127,6 +127,7 @@ class FakeConnection(Connection):
         return await self._server.answer(sql)
 
     async def close(self) -> None:
+        self.statements += 1
         self.end = "closed"
 
     def abort(self) -> None:

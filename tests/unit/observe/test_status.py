@@ -15,7 +15,8 @@ from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES, Counter
 from tuibench.model.tick import Tick
-from tuibench.observe.statement_times import StatementTimes
+from tuibench.mysql.connection import OwnConnections
+from tuibench.observe.statement_times import OwnStatements, StatementTimes
 from tuibench.observe.status import (
     ALIASES,
     BINLOG_SQL,
@@ -44,13 +45,14 @@ class Bench:
     server: FakeServer
     clock: FakeClock
     sampler: StatusSampler
+    own: OwnConnections
 
 
 @pytest.fixture
 def bench() -> Bench:
-    server, clock = FakeServer(), FakeClock()
-    sampler = StatusSampler(TARGET, clock, interval_seconds=0.01, log_in=server.log_in)
-    return Bench(server, clock, sampler)
+    server, clock, own = FakeServer(), FakeClock(), OwnConnections()
+    sampler = StatusSampler(TARGET, clock, interval_seconds=0.01, log_in=server.log_in, own=own)
+    return Bench(server, clock, sampler, own)
 
 
 def pass_time(bench: Bench, seconds: int, **counters: int) -> None:
@@ -213,15 +215,15 @@ async def test_a_new_connection_reads_the_variables_again(bench: Bench) -> None:
 
 
 async def test_own_statements_count_over_all_connections(bench: Bench) -> None:
-    assert bench.sampler.own_statements == 0
+    assert bench.own.statements == 0
     first = await bench.sampler.sample()
-    assert first.own_statements == bench.sampler.own_statements == 3
+    assert first.own_statements == bench.own.statements == 3
     await bench.sampler.variables()
     bench.server.connections[0].is_broken = True
     await bench.sampler.sample()
     assert (await bench.sampler.sample()).own_statements == 7
     await bench.sampler.close()
-    assert bench.sampler.own_statements == 8
+    assert bench.own.statements == 8
     assert bench.server.connections[1].end == "closed"
 
 
@@ -298,8 +300,8 @@ BASE = StatusReading(
     status=STATUS,
     max_connections=151,
     table_open_cache=2000,
-    own_statements=2,
     transactions=None,
+    own=OwnStatements(2),
 )
 
 

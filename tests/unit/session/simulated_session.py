@@ -83,12 +83,11 @@ class PlayedSampler:
     """Sees neither server nor host."""
 
     time_report = None
-    connection_ids: frozenset[int] = frozenset()
 
     async def log_in(self) -> None:
         return
 
-    async def begin(self, _: int) -> None:
+    async def begin(self) -> None:
         return
 
     async def reset_stats(self, *_: int) -> None:
@@ -106,8 +105,6 @@ class PlayedSampler:
     async def end(self, *_: int) -> tuple[None, None]:
         return None, None
 
-    replica_statements = 0
-
     async def close(self) -> None:
         return
 
@@ -115,11 +112,9 @@ class PlayedSampler:
 class PlayedSettings:
     """A server without settings."""
 
-    statements = 0
     guardian_pid = 0
     states = presets = ()
     ours: Mapping[str, str] = MappingProxyType({})
-    connection_ids: frozenset[int] = frozenset()
 
     not_restored: tuple[str, ...] = ()
 

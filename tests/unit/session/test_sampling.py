@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.tui.support.script import host_part
-from tests.unit.observe.fakes import TARGET, FakeServer
+from tests.unit.observe.fakes import TARGET, FakeConnection, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
@@ -18,6 +18,7 @@ from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, StatementReport
 from tuibench.model.tick import CLIENT as THIS
 from tuibench.model.tick import HOST, Histogram, Tick
+from tuibench.mysql.connection import OwnConnections
 from tuibench.mysql.rows import Row
 from tuibench.observe.host import HostSampler
 from tuibench.observe.remote_host import NamedSample, RemoteHost
@@ -54,12 +55,15 @@ class CountingServer(FakeServer):
 
 
 class Watched:
-    """An observer of a scripted server, a second a tick."""
+    """An observer of a scripted server, a second a tick; `steering` is another connection of its session."""
 
     def __init__(self, interval_seconds: float = 1.0) -> None:
         self.server = CountingServer()
         self.clock = FakeClock()
-        status = StatusSampler(TARGET, self.clock, log_in=self.server.log_in)
+        self.steering = FakeConnection(self.server, TARGET)
+        own = OwnConnections()
+        own.add(self.steering)
+        status = StatusSampler(TARGET, self.clock, log_in=self.server.log_in, own=own)
         replicas = Replicas(ReplicaChoice(), TARGET, self.clock)
         self.sampler = Sampler(
             status, Hosts(None, None, is_local=True), replicas, interval_seconds=interval_seconds
@@ -85,12 +89,12 @@ async def test_it_has_its_connection_before_the_load_takes_them_all(watched: Wat
     await watched.sampler.log_in()
     assert len(watched.server.connections) == 1
     watched.server.refusal = SQLError(1040, "Too many connections")
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     assert await watched.look() == []
 
 
 async def test_a_quiet_tick_has_figures_and_no_events(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.clock.advance(1)
     watched.server.grow(1, Questions=200)
     look = await watched.sampler.observe(1, 0, {})
@@ -100,9 +104,11 @@ async def test_a_quiet_tick_has_figures_and_no_events(watched: Watched) -> None:
 
 
 async def test_the_first_and_the_last_reading_enclose_the_run(watched: Watched) -> None:
-    await watched.sampler.begin(3)
+    watched.steering.statements = 3
+    await watched.sampler.begin()
     await watched.look(Questions=100)
-    first, last = await watched.sampler.end(5, 0)
+    watched.steering.statements = 5
+    first, last = await watched.sampler.end(0)
     assert first is not None
     assert last is not None
     assert (first.own_statements, last.own_statements) == (2 + 3, len(watched.server.received) + 5)
@@ -111,7 +117,7 @@ async def test_the_first_and_the_last_reading_enclose_the_run(watched: Watched) 
 
 
 async def test_variables_are_read_every_ten_ticks_and_foreign_changes_are_reported(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.variables |= {"max_connections": "500"}
     told = [await watched.look() for _ in range(VARIABLES_EVERY_TICKS)]
     assert told[:-1] == [[]] * (VARIABLES_EVERY_TICKS - 1)
@@ -119,14 +125,14 @@ async def test_variables_are_read_every_ten_ticks_and_foreign_changes_are_report
 
 
 async def test_own_changes_are_not_reported(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.variables |= {"max_connections": "500"}
     told = [await watched.look({"max_connections": "500"}) for _ in range(VARIABLES_EVERY_TICKS)]
     assert told == [[]] * VARIABLES_EVERY_TICKS
 
 
 async def test_a_server_that_does_not_answer_is_reported_once_and_leaves_a_gap(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.failure = SQLError(1290, "not now")
     assert [kind for kind, _ in await watched.look()] == [EventKind.WARNING]
     assert await watched.look() == []
@@ -138,37 +144,40 @@ async def test_a_server_that_does_not_answer_is_reported_once_and_leaves_a_gap(w
 
 async def test_with_short_intervals_a_warning_follows_only_after_half_a_second_without_readings() -> None:
     watched = Watched(interval_seconds=0.1)
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.failure = SQLError(1290, "not now")
     events = [await watched.look() for _ in range(7)]
     assert [len(told) for told in events] == [0, 0, 0, 0, 1, 0, 0]
 
 
 async def test_a_restart_is_reported_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.restart()
     told = [*await watched.look(), *await watched.look()]
     assert EventKind.RESTART in [kind for kind, _ in told]
-    first, _ = await watched.sampler.end(0, 0)
+    first, _ = await watched.sampler.end(0)
     assert first is None
 
 
 async def test_a_flush_is_reported_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.status |= {"Uptime_since_flush_status": 0, "Questions": 0}
     (event,) = await watched.look()
     assert event == (EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)")
-    first, _ = await watched.sampler.end(0, 0)
+    first, _ = await watched.sampler.end(0)
     assert first is None
 
 
 async def test_another_first_reading_forgets_what_was_before(watched: Watched) -> None:
-    await watched.sampler.begin(3)
+    watched.steering.statements = 3
+    await watched.sampler.begin()
     await watched.look(Questions=100)
-    await watched.sampler.reset_stats(5, 1_000)
+    watched.steering.statements = 5
+    await watched.sampler.reset_stats(1_000)
     asked = len(watched.server.received)
     watched.server.grow(1, Questions=7)
-    first, last = await watched.sampler.end(9, 0)
+    watched.steering.statements = 9
+    first, last = await watched.sampler.end(0)
     assert first is not None
     assert last is not None
     assert (first.own_statements, last.own_statements) == (asked + 5, len(watched.server.received) + 9)
@@ -177,30 +186,30 @@ async def test_another_first_reading_forgets_what_was_before(watched: Watched) -
 
 
 async def test_events_of_another_first_reading_are_reported_with_the_next_one(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.restart()
     await watched.look()
-    await watched.sampler.reset_stats(0, 0)
+    await watched.sampler.reset_stats(0)
     told = [await watched.look(), await watched.look()]
     assert [[kind for kind, _ in look] for look in told] == [[EventKind.RESTART], []]
-    first, _ = await watched.sampler.end(0, 0)
+    first, _ = await watched.sampler.end(0)
     assert first is not None
 
 
 async def test_the_last_reading_waits_for_goodbyes_that_are_still_on_their_way(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     before = len(watched.server.received)
     watched.server.goodbyes = iter([40, 25, 3])
-    _, last = await watched.sampler.end(0, 0)
+    _, last = await watched.sampler.end(0)
     assert last is not None
     assert last.counters["Questions"] == watched.server.status["Questions"]
     assert len(watched.server.received) - before == 4
 
 
 async def test_the_last_reading_has_all_that_the_load_has_asked(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     watched.server.goodbyes = iter([20, 0, 0, 0, 1])
-    first, last = await watched.sampler.end(0, 21)
+    first, last = await watched.sampler.end(21)
     assert first is not None
     assert last is not None
     asked = last.own_statements - first.own_statements
@@ -208,17 +217,17 @@ async def test_the_last_reading_has_all_that_the_load_has_asked(watched: Watched
 
 
 async def test_missing_questions_are_not_waited_for(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     before = len(watched.server.received)
-    await watched.sampler.end(0, 1)
+    await watched.sampler.end(1)
     assert len(watched.server.received) - before == LAST_LOOK_ATTEMPTS
 
 
 async def test_a_server_with_other_clients_is_not_waited_for_in_vain(watched: Watched) -> None:
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     before = len(watched.server.received)
     watched.server.goodbyes = iter([1] * 1000)
-    _, last = await watched.sampler.end(0, 0)
+    _, last = await watched.sampler.end(0)
     assert last is not None
     assert len(watched.server.received) - before == LAST_LOOK_ATTEMPTS
 
@@ -227,7 +236,7 @@ async def test_what_the_status_lacks_is_reported_once(watched: Watched) -> None:
     for name in ("Uptime", "Uptime_since_flush_status", "Slow_queries"):
         del watched.server.status[name]
     watched.server.grow = lambda seconds, **counters: None  # type: ignore[method-assign]
-    await watched.sampler.begin(0)
+    await watched.sampler.begin()
     assert await watched.look() == [
         (EventKind.WARNING, "the server's status lacks Uptime, Slow_queries: these figures are –")
     ]
@@ -240,8 +249,8 @@ async def test_without_a_count_of_statements_the_last_reading_is_taken(watched: 
         return [row for row in rows if row[0] != "Questions"]
 
     watched.server.answer = answer  # type: ignore[method-assign]
-    await watched.sampler.begin(0)
-    first, last = await watched.sampler.end(0, 100)
+    await watched.sampler.begin()
+    first, last = await watched.sampler.end(100)
     assert first is not None
     assert last is not None
     assert "Questions" not in last.counters
@@ -252,9 +261,6 @@ async def test_without_a_count_of_statements_the_last_reading_is_taken(watched: 
 
 class PlayedSampler:
     """A server with one statement, which was called so often and takes so long."""
-
-    statements = 3
-    connection_ids: frozenset[int] = frozenset({9})
 
     def __init__(self) -> None:
         self.calls, self.us_each, self.time_us, self.reads = 0, 100, 0, 0
@@ -383,7 +389,6 @@ class FakeSampler:
 
     def __init__(self) -> None:
         self.done: list[str] = []
-        self.statements = 7
         self.gate = asyncio.Event()
         self.gate.set()
         self.refusal: SQLError | None = None

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.tuning.fakes import DURABLE, INFO, FakeClock, FakeConnection, FakeServer, journal_in
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import Flavour, Target
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
 from tuibench.tuning import journal
 from tuibench.tuning import journal as durable_file
@@ -136,14 +136,14 @@ async def test_setting_the_value_that_is_there_asks_nothing_of_the_server(tmp_pa
 
 
 async def test_statements_are_counted_over_reconnects(tmp_path: Path) -> None:
-    server = FakeServer()
-    tuner = await opened(server, tmp_path)
+    server, own = FakeServer(), OwnConnections()
+    tuner = await opened(server, tmp_path, own=own)
     server.breaks = 1
     await tuner.states()
     await tuner.change("sync_binlog", "0")
     await tuner.restore()
     await tuner.close()
-    assert tuner.own_statements == len(server.sent)
+    assert own.statements == len(server.sent)
 
 
 async def test_a_refusal_is_reported_and_settled_in_the_journal(tmp_path: Path) -> None:
@@ -549,20 +549,20 @@ class Silent(FakeConnection):
         self.aborted = True
 
 
-def falling_silent(silent: Silent, server: FakeServer) -> AdminConnection:
+def falling_silent(silent: Silent, server: FakeServer, own: OwnConnections | None = None) -> AdminConnection:
     """Its first connection is silent, the next one is not."""
     connections = iter([silent, FakeConnection(server)])
 
     async def connect() -> Connection:
         return cast("Connection", next(connections))
 
-    return AdminConnection(connect)
+    return AdminConnection(connect, own)
 
 
 async def test_a_statement_cut_short_costs_the_connection_and_stays_counted() -> None:
-    server = FakeServer()
+    server, own = FakeServer(), OwnConnections()
     silent = Silent(server)
-    control = falling_silent(silent, server)
+    control = falling_silent(silent, server, own)
     asking = asyncio.create_task(control.values(["sync_binlog"]))
     await silent.asked.wait()
     asking.cancel()
@@ -570,7 +570,7 @@ async def test_a_statement_cut_short_costs_the_connection_and_stays_counted() ->
         await asking
     assert silent.aborted
     assert await control.values(["sync_binlog"]) == {"sync_binlog": "1"}
-    assert control.statements == 2
+    assert own.statements == 2
 
 
 async def test_a_silent_server_counts_as_away() -> None:
