@@ -52,13 +52,16 @@ def decimal(value: float | None, digits: int = 2) -> str:
     return DASH if value is None else f"{value:,.{digits}f}"
 
 
-def si(value: float | None) -> str:
-    """A number in at most five characters with its prefix: 3 k, 12.5 M."""
+def si(value: float | None, *, in_column: bool = False) -> str:
+    """A number in at most six characters with its prefix: 3 k, 12.5 M. Those of a column keep their zeros:
+    4.90 M.
+    """
     if value is None:
         return DASH
     for factor, prefix in _SI:
         if abs(value) >= _ROUND_UP_SHARE * factor:
-            return f"{value / factor:.3g} {prefix}"
+            digits = f"{value / factor:#.3g}".removesuffix(".") if in_column else f"{value / factor:.3g}"
+            return f"{digits} {prefix}"
     return f"{value:.3g}"
 
 

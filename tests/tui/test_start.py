@@ -14,6 +14,7 @@ from tests.tui.support import start
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import FakeController
 from tuibench.errors import ServerUnavailableError
+from tuibench.model.findings import Severity
 from tuibench.start.screen import (
     EnterAction,
     OptionSuggester,
@@ -103,6 +104,19 @@ async def test_a_server_that_is_not_ours_is_looked_at_first() -> None:
         assert [name for name, _ in controller.asked] == ["examine", "launch"]
     _, answers = controller.asked[-1]
     assert (answers.server, answers.place, answers.user, answers.database) == ("files:", "db1", "app", "shop")
+
+
+async def test_a_long_remedy_continues_below_its_first_word() -> None:
+    remedy = "create the tables with: " + " ".join(f"--option-{number}=value" for number in range(8))
+    found = "two findings " * 8
+    outlook = ServerCheck((start.finding(Severity.NEXT, found, remedy),))
+    async with form(FakeController(outlook), SMALL) as it:
+        await it.press("down", "enter")
+        lines = it.text.splitlines()
+    first = next(number for number, line in enumerate(lines) if "create the tables" in line)
+    indent = lines[first].index("create")
+    assert [line.index(line.split()[0]) for line in lines[first + 1 : first + 3]] == [indent, indent]
+    assert lines[first - 1].index("findings") == indent - 2
 
 
 async def test_missing_tables_are_made_and_looked_at_before_the_start() -> None:

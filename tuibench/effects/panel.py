@@ -26,7 +26,14 @@ from tuibench.metrics.inference import (
     trend_text,
     verdict_text,
 )
-from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectProgress, Verdict
+from tuibench.model.effect import (
+    AbTestResult,
+    Comparison,
+    Effect,
+    EffectProgress,
+    Verdict,
+    comparison_of,
+)
 from tuibench.model.event import Event, EventKind
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, TimeGrid
@@ -99,14 +106,19 @@ def progress_text(view: View, progress: EffectProgress) -> str:
 
 def _not_measured_lines(event: Event, view: View, width: int, height: int) -> list[TextLine]:
     """The change, and why its effect was not measured."""
-    changes = (each for each in view.events if each.marker == event.marker and each is not event)
-    change = next(changes, event).text
+    change = change_of(event, view)
     lines = [
         _effect_title((event.marker or 0,), change, width),
         *_sentence(f"not measured: {event.not_measured}", "warn", width),
         *_sentence(_ab_test_hint(change, view), "muted", width),
     ]
     return [pad_line(line, width) for line in lines[:height]]
+
+
+def change_of(event: Event, view: View) -> str:
+    """The change whose effect the event is about."""
+    changes = (each for each in view.events if each.marker == event.marker and each is not event)
+    return next(changes, event).text
 
 
 def _sentence(text: str, role: str, width: int) -> list[TextLine]:
@@ -398,9 +410,9 @@ SIGNED_MEASURES = frozenset({"qps", "headline"})
 """Rates that get the means of the chart's points if the effect does not compare them."""
 
 
-def compared_in(measure: Measure, effect: Effect) -> Comparison | None:
+def compared_in(measure: Measure, compared: Effect | AbTestResult) -> Comparison | None:
     """The comparison of the figure that a chart shows."""
-    return effect.comparison(FIGURES[measure.name].key) if measure.name in FIGURES else None
+    return comparison_of(FIGURES[measure.name].key, compared.comparisons) if measure.name in FIGURES else None
 
 
 def effect_windows(view: View, effect: Effect) -> tuple[range, range]:

@@ -12,6 +12,7 @@ The app exits with the launched session, or None if the operator left.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -23,6 +24,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.suggester import Suggester
 from textual.widgets import Input, OptionList, Static
@@ -197,6 +199,37 @@ class OptionSuggester(Suggester):
         return None if found is None else f"{start} {found}".lstrip()
 
 
+GLYPH = re.compile(r"(?:  → |  > |\S )?")
+"""What a line of findings begins with: the glyph of its severity, or the arrow before a remedy."""
+
+
+def hanging_lines(words: Content, width: int) -> list[Content]:
+    """The lines in `width` cells; what does not fit on one continues below its first word."""
+    lines = []
+    for line in words.split("\n", allow_blank=True):
+        found = GLYPH.match(line.plain)
+        indent = found.end() if found is not None and found.end() < width else 0
+        first, *rest = line[indent:].wrap(width - indent)
+        lines += [line[:indent] + first, *(part.pad_left(indent) for part in rest)]
+    return lines
+
+
+class HangingText(Static):
+    """A text of findings, as wide as there is room."""
+
+    words = Content("")
+
+    def say(self, words: Content) -> None:
+        self.words = words
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(hanging_lines(self.words, max(width, 1)))
+
+    def render(self) -> Content:
+        return Content("\n").join(hanging_lines(self.words, max(self.content_size.width, 1)))
+
+
 class StartForm(Vertical):
     """Input widgets of the start form; selections and edits are reported by the widgets' own messages."""
 
@@ -219,7 +252,7 @@ class StartForm(Vertical):
         yield from self._fields("load", LOAD)
         yield from self._fields("data", DATA)
         with VerticalScroll(id="result-pane", can_focus=False):
-            yield Static(id="result", markup=False)
+            yield HangingText(id="result", markup=False)
         yield Static(id="keys")
 
     def begin(self, server: int, profile: int) -> None:
@@ -243,7 +276,7 @@ class StartForm(Vertical):
 
     def show_result(self, words: Content) -> None:
         """Set the text below the fields."""
-        self.query_one("#result", Static).update(self._plain_content(words))
+        self.query_one("#result", HangingText).say(self._plain_content(words))
 
     def show_keys(self, keys: str) -> None:
         """Set the key hints, as markup."""

@@ -42,7 +42,7 @@ def per_second_text(value: float | None) -> str:
 
 def count_text(value: float | None) -> str:
     """A count in at most eight cells."""
-    return count(value) if value is None or value < 999_999.5 else si(value)
+    return count(value) if value is None or value < 999_999.5 else si(value, in_column=True)
 
 
 def bytes_per_second(value: float | None) -> str:
@@ -307,10 +307,10 @@ class Figure(NamedTuple):
         return self.unit in (FigureUnit.BYTES, FigureUnit.BYTES_PER_SECOND)
 
     def axis(self, value: float | None) -> str:
-        """The value in the six cells of an axis label: 14.3 MiB/s becomes 14.3 M."""
-        text = self.write(value).removesuffix("/s").replace("iB", "")
-        if len(text) > AXIS_CELLS:
-            text = text.replace(" ", "")
+        """The value in the six cells of an axis label: 150 MiB/s becomes 150MiB, 14.3 MiB/s 14.3Mi."""
+        text = self.write(value).removesuffix("/s")
+        for left_out in (" ", "B" if self.is_bytes else ""):
+            text = text if len(text) <= AXIS_CELLS else text.replace(left_out, "")
         return text if len(text) <= AXIS_CELLS else si(value)
 
 

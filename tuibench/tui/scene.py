@@ -470,7 +470,8 @@ class ScenePlayer:
         if step.reveal == CRASH:
             if not (text := self._crash_text(view)):
                 return "The crash has not ended yet.", "unknown"
-            lost, separator, more = text.partition(" · ")
+            # The scene has named the setting and the kill, and a small screen has no room for them twice.
+            lost, separator, more = text.partition(f" ({CRASHED}")[0].partition(" · ")
             return f"{lost}. {step.then} {separator.strip()} {more}".strip(), "reveal"
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None

@@ -93,7 +93,9 @@ def _ending(result: TuneResult) -> list[TextLine]:
     if result.is_complete or result.is_over:
         kept = winner_lines(result)
         text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " no value is known to be better"
-        lines.append((TextSpan(text, "ok" if kept else "muted"),))
+        is_risky = any(result.result_of(number).candidate.at_risk for number in result.winner)
+        risk = TextSpan(" ▲ with a risk" if kept and is_risky else "", "risk")
+        lines.append((TextSpan(text, "ok" if kept else "muted"), risk))
     return [(), *lines] if lines else []
 
 

@@ -281,7 +281,7 @@ def test_the_axis_of_a_figure_in_bytes_is_labelled_with_a_round_number() -> None
     figure = figure_of(REDO)
     assert figure is not None
     assert figure.is_bytes
-    assert figure.axis(chart_scale([14.3 * MIB], may_rise=False, is_bytes=True).top) == "15 M"
+    assert figure.axis(chart_scale([14.3 * MIB], may_rise=False, is_bytes=True).top) == "15 MiB"
 
 
 # The columns of a chart: two a tick while a run is young.

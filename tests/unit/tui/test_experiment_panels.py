@@ -10,6 +10,7 @@ from tests.tui.support.probed import OVER, UNDER_WAY
 from tests.unit.tui.views import role_of, text
 from tuibench.effects.panel import MeanLine, effect_card, signature_of
 from tuibench.model.effect import (
+    AbTestResult,
     Comparison,
     Effect,
     EffectProgress,
@@ -184,6 +185,26 @@ def test_the_big_numbers_say_that_the_effect_is_measured() -> None:
     shown = text(big_numbers(with_progress(), 120, 36))
     assert "effect: measuring, 10 s to go" in shown
     assert "No change yet" not in shown
+
+
+def with_ab_test(result: AbTestResult) -> View:
+    view = initial_view(script.hello(60))
+    return next_view(view, replace(view.status, ab=result))
+
+
+def test_the_big_numbers_are_those_of_the_ab_test() -> None:
+    shown = text(big_numbers(with_ab_test(script.AB_TEST), 120, 36))
+    assert " A/B  sync_binlog 1 → 0   4 of at most 60 cycles" in shown
+    assert "+55 % (49..61 %)" in shown
+    assert "No change yet" not in shown
+    begun = replace(script.AB_TEST, comparisons=(), pairs=(), sentence="0 of at most 60 cycles")
+    assert "0 of at most 60 cycles" in text(big_numbers(with_ab_test(begun), 120, 36))
+
+
+def test_the_big_numbers_say_why_an_effect_was_not_measured() -> None:
+    shown = text(big_numbers(next_view(initial_view(script.hello(LENGTH)), NOT_MEASURED), 120, 36))
+    assert " 3  preset unsafe" in shown
+    assert "effect: not measured, the load was not steady for 3 s before it" in shown
 
 
 def test_an_effect_that_was_not_measured_has_its_reason_on_the_card_and_in_the_row() -> None:

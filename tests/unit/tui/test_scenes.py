@@ -7,10 +7,13 @@ import pytest
 
 from tests.tables import for_each
 from tests.tui.support import script
+from tests.unit.crash.crash_examples import crash
 from tuibench.cli.demo import SceneOptions
+from tuibench.crash.text import crash_sentence
 from tuibench.errors import UsageError
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
+from tuibench.model.findings import CommitFates
 from tuibench.model.message import (
     ApplyPreset,
     CrashServer,
@@ -20,6 +23,7 @@ from tuibench.model.message import (
     StartProbe,
 )
 from tuibench.model.probe import ProbeState
+from tuibench.tui.panels.bars import caption_height, caption_lines
 from tuibench.tui.scene import (
     REVEALED,
     PinEffects,
@@ -34,6 +38,7 @@ from tuibench.tui.scene import (
     load_scene,
     verdict_on,
 )
+from tuibench.tui.text import plain_text
 from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
 
@@ -305,10 +310,12 @@ def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> N
 
 
 def test_a_crash_is_waited_for_and_revealed_whether_it_ended_or_failed() -> None:
-    """The comment follows the loss: on a small screen the rest of the sentence has no room."""
-    back = f" · back after 2 s ({CRASHED}; flush_log=0)"
-    for lost, more in (("lost: 147 acknowledged commits", back), (f"{CRASH_FAILED}no disk", "")):
-        text = lost + more
+    back, kill = " · back after 2 s", f" ({CRASHED}; flush_log=0)"
+    for lost, more, rest in (
+        ("lost: 147 acknowledged commits (0.9 s)", back, kill),
+        (f"{CRASH_FAILED}no disk (28)", "", ""),
+    ):
+        text = lost + more + rest
         stage = Stage("set = { crash = true }", 'wait = "crash"', 'reveal = "crash"\nthen = "So."')
         assert stage.after(0) == [CrashServer()]
         stage.tell(Event(at=0.0, elapsed_seconds=61.0, kind=EventKind.INTERVENTION, text="kill -9 of it"))
@@ -317,6 +324,24 @@ def test_a_crash_is_waited_for_and_revealed_whether_it_ended_or_failed() -> None
         stage.tell(Event(at=0.0, elapsed_seconds=64.0, kind=EventKind.WARNING, text=text))
         stage.after(1)
         assert stage.text == f"{lost}. So.{more}"
+
+
+def test_what_a_crash_has_shown_fits_on_the_smallest_screen() -> None:
+    fates = CommitFates(
+        acknowledged=99_000, lost=12_345, lost_seconds=0.94, unknown=24, unknown_committed=13, unexplained=0
+    )
+    found = crash("innodb_flush_log_at_trx_commit=0", 1, 1200.0, fates, recovered_seconds=12.5)
+    steps = SceneOptions(scene="crash").load(is_possible=True).steps
+    for then in (step.then for step in steps if step.reveal == "crash"):
+        stage = Stage("set = { crash = true }", 'wait = "crash"', f'reveal = "crash"\nthen = "{then}"')
+        stage.after(0)
+        stage.tell(Event(at=0.0, elapsed_seconds=64.0, kind=EventKind.WARNING, text=crash_sentence(found)))
+        stage.after(1)
+        view = msgspec.structs.replace(stage.view, caption=stage.player.caption)
+        shown = " ".join(
+            plain_text(line).strip() for line in caption_lines(view, 78, caption_height(view, 78))
+        )
+        assert shown.endswith("90 % of TPS 12.5 s"), shown
 
 
 def test_the_screen_of_a_probe_opens_once_there_is_a_probe() -> None:

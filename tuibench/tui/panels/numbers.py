@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 from tuibench.effects.panel import (
     before_after_text,
+    change_of,
     compared_in,
     difference_role,
     difference_span,
     progress_text,
 )
+from tuibench.effects.text import trial_note
 from tuibench.metrics.figures import core_shares, figure_named, read
 from tuibench.metrics.inference import brief_change, least_text, movement_reason
-from tuibench.model.effect import Comparison
+from tuibench.model.effect import AbTestResult, Comparison, Effect
 from tuibench.model.tick import HOST, Tick
 from tuibench.tui import text as big_font
 from tuibench.tui import text as drawing
@@ -153,19 +155,45 @@ def _durability_settings(view: View, *, short: bool = False) -> TextLine:
 
 
 def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """Effect of the shown change: differences in big letters, levels and intervals below."""
-    effect = view.effect
-    measures = big_measures(view)
-    column = width // len(measures)
-    if (progress := view.effect_progress) is not None:
+    """What the card of Live says, of the columns' figures: differences in big letters, levels and intervals
+    below.
+    """
+    test, progress, effect = view.shown_ab_test, view.effect_progress, view.effect
+    if test is not None:
+        note = trial_note(test)
+        head = _test_line(test, note if test.comparisons else "", width)
+        if test.comparisons:
+            return [head, *_compared_lines(view, test, width, height, ascii_only=ascii_only)]
+        return _in_the_room_of_an_effect([head, (TextSpan(note, "muted"),)], view, width, height)
+    if progress is not None:
         measuring = TextSpan(f"effect: {progress_text(view, progress)}", "muted")
         rows = [_change_line(progress.markers[-1], progress.change, width), (measuring,)]
-        later = len(big_font.big_letters("0", _scale(column, height))) + 3
-        return rows + [(TextSpan(""),)] * (later - len(rows))
+        return _in_the_room_of_an_effect(rows, view, width, height)
+    if (missing := view.effect_not_measured) is not None:
+        words = TextSpan(f"effect: not measured, {missing.not_measured}", "warn")
+        return [_change_line(missing.marker or 0, change_of(missing, view), width), (words,)]
     if effect is None:
         return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
-    found = [compared_in(measure, effect) for measure in measures]
     reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
+    return [
+        _change_line(effect.markers[-1], effect.change, width, reason),
+        *_compared_lines(view, effect, width, height, ascii_only=ascii_only),
+    ]
+
+
+def _in_the_room_of_an_effect(rows: list[TextLine], view: View, width: int, height: int) -> list[TextLine]:
+    """These lines, as high as the effect that follows: what is above and below it does not jump."""
+    later = len(big_font.big_letters("0", _scale(width // len(big_measures(view)), height))) + 3
+    return rows + [(TextSpan(""),)] * (later - len(rows))
+
+
+def _compared_lines(
+    view: View, compared: Effect | AbTestResult, width: int, height: int, *, ascii_only: bool
+) -> list[TextLine]:
+    """The difference of each column's figure in big letters, and below it the levels and the interval."""
+    measures = big_measures(view)
+    column = width // len(measures)
+    found = [compared_in(measure, compared) for measure in measures]
     room = max(3, height - 3)
     words = [_difference_text(one) for one in found]
     scale = min(
@@ -177,11 +205,16 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         for word, one in zip(words, found, strict=True)
     ]
     return [
-        _change_line(effect.markers[-1], effect.change, width, reason),
         *_blocks_side_by_side(blocks, column),
         _side_by_side([_before_after(one) for one in found], column),
         _side_by_side([_difference(one, column) for one in found], column),
     ]
+
+
+def _test_line(test: AbTestResult, note: str, width: int) -> TextLine:
+    """The values of an A/B test, and how much of it is done."""
+    head = (TextSpan(" A/B ", "badge"), TextSpan(f" {test.subject} {test.a} → {test.b}", "strong"))
+    return fit_line((*head, TextSpan(f"   {note}" if note else "", "muted")), width)
 
 
 def _difference(one: Comparison | None, width: int) -> TextLine:

@@ -14,6 +14,7 @@ from tuibench.tui.figures import (
     REPLICA,
     FigureRow,
     ServerTable,
+    count_text,
     figure_key,
     lag_text,
     rate_text,
@@ -25,7 +26,7 @@ from tuibench.units import DASH, binary_size, count, percent, si, small_number
 
 _NAME_WIDTH = 12
 _VERDICT_WIDTH = 13
-_COST_WIDTH = 33
+_COST_WIDTH = 40
 _WIDE_ENOUGH = 110
 
 
@@ -77,11 +78,11 @@ def _setting_line(view: View, setting: SettingState | None, width: int) -> TextL
 
 
 def _cost_span(view: View, setting: SettingState) -> TextLine:
-    """Current cost of a commit, followed by its cost with the original value, or by the bytes written."""
+    """Mean cost of a transaction with the current value; then that with the original, or the bytes written."""
     now, price = view.cost(setting.name, setting.value), _COMMIT_PRICES.get(setting.cost)
     if now is None or price is None or price.often(now) is None:
         return ()
-    text = f"{small_number(price.often(now))} {price.often_name}"
+    text = f"mean {small_number(price.often(now))} {price.often_name}"
     before = view.cost(setting.name, setting.original) if setting.changed else None
     if before is not None and price.often(before) is not None:
         text += f" (at {setting.original}: {small_number(price.often(before))})"
@@ -150,7 +151,7 @@ class ServerTile(NamedTuple):
     def beside(self, tick: Tick) -> str:
         if self.total:
             total = tick.levels.get(self.total)
-            return count(total) if total is None or total < 1_000_000_000 else si(total)
+            return count_text(total)
         if self.limit:
             limit = tick.levels.get(self.limit)
             return f"of {count(limit)}" if limit else ""

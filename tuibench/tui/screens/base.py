@@ -4,7 +4,7 @@ There are three layouts by size: -full, -compact (designed for 80×24) and -smal
 the terminal is too small. A new screen is a subclass with a `body`.
 """
 
-from functools import partial
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -31,6 +31,7 @@ from tuibench.tui.panels.bars import (
     verdicts,
 )
 from tuibench.tui.panels.lists import figures_text
+from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel, Requested
 
@@ -92,8 +93,15 @@ class MainScreen(Screen[None]):
             yield self.panel(caption_lines, id="caption")
             yield self.panel(message_line, id="note")
             if self.KEYS:
-                yield self.panel(partial(screen_keys, self.KEYS), id="keys")
+                yield self.panel(self._own_keys, id="keys")
             yield self.panel(footer, id="footer")
+
+    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
+        """The screen's own keys, with what they do now."""
+        return self.KEYS
+
+    def _own_keys(self, view: View, width: int, height: int) -> list[TextLine]:
+        return screen_keys(self.keys_now(view), view, width, height)
 
     def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
         """A panel in the terminal's character set."""

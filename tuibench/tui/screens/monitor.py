@@ -8,6 +8,7 @@ the cursor and the zoom of the first screen. Both screens share the figures sele
 a selection, each shows its own if there is room.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -236,6 +237,11 @@ class SaturationScreen(MainScreen):
         ("P", "end the probe, or start one"),
     )
 
+    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
+        if view.is_probing:
+            return (*self.KEYS[:-1], ("P", "end the probe"))
+        return (*self.KEYS[1:-1], ("P", "another probe"))
+
     def body(self) -> ComposeResult:
         yield self.panel(panel_panel.probe_status, id="probe")
         yield self.panel(panel_panel.probe_answer, id="answer")
@@ -272,6 +278,12 @@ class TuneScreen(MainScreen):
     """Running screening of settings, or the last one."""
 
     KEYS = (("U", "end the screening, or start one"),)
+
+    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
+        if view.tune is not None and view.tune.is_over:
+            is_winner = bool(winner_lines(view.tune))
+            return (*(("y", "copy the lines for my.cnf"),) * is_winner, ("U", "another screening"))
+        return (("U", "end the screening"),)
 
     def body(self) -> ComposeResult:
         yield self.panel(tune_panel, id="tune")
