@@ -9,11 +9,11 @@ from textual.widgets import Input, Static
 
 from tuibench import sanitize
 from tuibench.errors import UsageError
-from tuibench.metrics.inference import ab_order
 from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.event import EventKind
 from tuibench.model.message import StartAbTest
 from tuibench.model.schedule import format_duration, parse_ab, parse_duration, parse_tolerance
+from tuibench.model.settings import ab_order
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens.dialogs import CHOOSE, OfferDialog, Parser, ParseValidator, offer_label
 from tuibench.tui.view import View

@@ -17,15 +17,7 @@ from typing import NamedTuple
 from tuibench.effects.text import trial_note
 from tuibench.metrics.costs import change_parts
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
-from tuibench.metrics.inference import (
-    ab_order,
-    brief_change,
-    control_text,
-    least_text,
-    movement_reason,
-    trend_text,
-    verdict_text,
-)
+from tuibench.metrics.inference import control_text, least_text, movement_reason, trend_text, verdict_text
 from tuibench.model.effect import (
     AbTestResult,
     Comparison,
@@ -35,6 +27,7 @@ from tuibench.model.effect import (
     comparison_of,
 )
 from tuibench.model.event import Event, EventKind
+from tuibench.model.settings import ab_order, brief_change
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, TimeGrid
 from tuibench.tui.panels.load import Measure

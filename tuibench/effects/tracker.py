@@ -28,7 +28,6 @@ from tuibench.metrics.control import COMMIT
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
-from tuibench.metrics.inference import changed_settings
 from tuibench.metrics.steadiness import steadiness
 from tuibench.model.effect import (
     CommitCost,
@@ -40,6 +39,7 @@ from tuibench.model.effect import (
 )
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadiness
+from tuibench.model.settings import changed_settings
 from tuibench.model.tick import STATEMENT, TRANSACTION, Sample, SlowTransaction, Tick, slowest_of
 from tuibench.session.laboratory import (
     HOST_STARVED,

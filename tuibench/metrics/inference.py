@@ -59,7 +59,6 @@ needed at the level that varies.
 
 import math
 import random
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -73,8 +72,6 @@ from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure
 from tuibench.metrics.series import Ranks, count_up_to
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.findings import Mean, Resource
-from tuibench.model.schedule import TOGETHER
-from tuibench.model.settings import PresetState
 from tuibench.model.summary import ComparisonVerdict, Contrast
 from tuibench.model.sweep import CellResult, SweepPlan, SweepPoint
 from tuibench.model.tick import Histogram, Tick, total_tick
@@ -584,9 +581,6 @@ class _FigureResampler(NamedTuple):
 TREND_POINTS, TREND_SHARE = 2.0, 0.1
 """The least deviation of a difference from that of its levels that is explained: points, share of it."""
 
-FEWEST_NAME_LETTERS = 12
-"""Letters of a shortened name from which it is still recognised."""
-
 ALTERNATION = "an A/B test (--ab) alternates the values and decides"
 
 
@@ -686,76 +680,6 @@ def movement_reason(one: Comparison) -> str:
         return ""
     text = movement_text(one.movement)
     return f"{figure_named(one.figure).brief} {text.removeprefix('it ')}" if text.startswith("it ") else text
-
-
-_CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
-_PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<steps>\S+ \S+ → \S+(?:, \S+ \S+ → \S+)*)")
-_STEP = re.compile(r"(?P<label>\S+) (?P<before>\S+) → [^\s,]+")
-
-
-def preset_change(preset: str, steps: Iterable[tuple[str, str, str]]) -> str:
-    """A preset with the values that it changed: `preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0`.
-
-    A step is the label of a setting with its values before and after.
-    """
-    changed = [f"{label} {before or '?'} → {after}" for label, before, after in steps if before != after]
-    return f"preset {preset}: {', '.join(changed) or 'no value changed'}"
-
-
-def brief_change(change: str, width: int) -> str:
-    """A change for narrow places: a preset without its values, a setting with its name shortened."""
-    if len(change) <= width:
-        return change
-    if found := _PRESET_CHANGE.fullmatch(change):
-        return f"preset {found['name']}"
-    if found := _CHANGE.fullmatch(change):
-        values = f" {found['before']} → {found['after']}"
-        room = width - len(values)
-        if room >= FEWEST_NAME_LETTERS:
-            name = found["subject"]
-            return f"{name if len(name) <= room else name[: room - 1] + '…'}{values}"
-    return change
-
-
-def ab_order(change: str, presets: Iterable[PresetState]) -> str:
-    """The A/B test of a change, as `SETTING=V1,V2`; empty for a change without two values.
-
-    That of a preset whose values before were no preset is of the settings that it has changed.
-    """
-    if found := _PRESET_CHANGE.fullmatch(change):
-        return _preset_order(found["name"], found["steps"], tuple(presets))
-    found = _CHANGE.fullmatch(change)
-    if found is None or found["before"] == found["after"] or "," in found["before"] + found["after"]:
-        return ""
-    return f"{found['subject']}={found['before']},{found['after']}"
-
-
-def changed_settings(change: str, presets: Iterable[PresetState]) -> tuple[str, ...]:
-    """The settings of a change of one setting, or of those that a preset has changed; empty for another."""
-    if found := _PRESET_CHANGE.fullmatch(change):
-        target = next((each for each in presets if each.name == found["name"]), None)
-        labels = {step["label"] for step in _STEP.finditer(found["steps"])}
-        return tuple(name for name in target.values if target.label(name) in labels) if target else ()
-    found = _CHANGE.fullmatch(change)
-    return (found["subject"],) if found else ()
-
-
-def _preset_order(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:
-    """Against the preset whose values the settings had before, or of the settings that it changed; empty for
-    an unknown preset or value.
-    """
-    target = next((each for each in presets if each.name == preset), None)
-    if target is None:
-        return ""
-    old = {step["label"]: step["before"] for step in _STEP.finditer(steps)}
-    values = {name: old.get(target.label(name), value) for name, value in target.values.items()}
-    if before := next((each.name for each in presets if each.values == values), ""):
-        return f"preset={before},{preset}" if before != preset else ""
-    changed = [name for name in values if target.label(name) in old]
-    if not changed or "?" in old.values():
-        return ""
-    a, b = (TOGETHER.join(side[name] for name in changed) for side in (values, target.values))
-    return f"{TOGETHER.join(changed)}={a},{b}"
 
 
 def movement_text(movement: LevelMovement) -> str:

@@ -7,7 +7,6 @@ values are replaced by `?`.
 """
 
 import shlex
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
@@ -248,13 +247,6 @@ def error_text(code: str) -> str:
     """An error code with its plain name: "1213 deadlock"; the code alone without one."""
     name = ERROR_NAMES.get(int(code))
     return f"{code} {name.text}" if name else code
-
-
-def error_rate_label(codes: Iterable[str]) -> str:
-    """The label of the rate of these errors: their name if all are the same."""
-    different = {int(code) for code in codes}
-    name = ERROR_NAMES.get(different.pop()) if len(different) == 1 else None
-    return name.rate if name else "errors/s"
 
 
 IDLE_COMMANDS = frozenset({"Sleep", "Daemon"})

@@ -349,14 +349,13 @@ class Connection:
 
 
 class OwnConnections:
-    """A session's connections to its server beside those of the load; `within` contains them, too.
+    """A session's connections to its server beside those of the load.
 
     `statements` is the number of statements sent, also over those that have ended, for the reconciliation;
     `ids` are the server's ids of those that are open.
     """
 
-    def __init__(self, within: "OwnConnections | None" = None) -> None:
-        self._within = within
+    def __init__(self) -> None:
         self._open: set[Connection] = set()
         self._ended_statements = 0
 
@@ -370,15 +369,11 @@ class OwnConnections:
 
     def add(self, connection: Connection) -> None:
         self._open.add(connection)
-        if self._within is not None:
-            self._within.add(connection)
 
     def discard(self, connection: Connection) -> None:
         """It has ended: it sends no more statements."""
         self._open.discard(connection)
         self._ended_statements += connection.statements
-        if self._within is not None:
-            self._within.discard(connection)
 
 
 def _single_statement(request: bytes | CaptureResponse, answers: list[Any]) -> TransactionLoop:

@@ -11,7 +11,7 @@ The connection for it is open only while a viewer shows the sessions.
 import asyncio
 import re
 from collections.abc import Iterable, Sequence, Set
-from functools import partial
+from functools import lru_cache, partial
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
@@ -149,16 +149,16 @@ GROUP BY COMMAND, STATE ORDER BY 3 DESC LIMIT {most}
 
 def others_sql(source: str, own_ids: Iterable[int]) -> str:
     return _OTHERS.format(
-        source=source, ours=among(own_ids), most=MOST_SESSIONS, characters=STATEMENT_CHARACTERS
+        source=source, ours=among(frozenset(own_ids)), most=MOST_SESSIONS, characters=STATEMENT_CHARACTERS
     )
 
 
 def count_sql(source: str, own_ids: Iterable[int]) -> str:
-    return _COUNT.format(source=source, ours=among(own_ids))
+    return _COUNT.format(source=source, ours=among(frozenset(own_ids)))
 
 
 def own_sql(source: str, own_ids: Iterable[int]) -> str:
-    return _OWN.format(source=source, ours=among(own_ids), most=MOST_STATES)
+    return _OWN.format(source=source, ours=among(frozenset(own_ids)), most=MOST_STATES)
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
@@ -172,7 +172,8 @@ def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def among(ids: Iterable[int], name: str = "ID") -> str:
+@lru_cache(maxsize=4)
+def among(ids: frozenset[int], name: str = "ID") -> str:
     """The condition that a column is one of some numbers, by ranges."""
     return " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
 

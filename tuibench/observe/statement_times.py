@@ -106,26 +106,14 @@ def _histogram(buckets: Mapping[int, int], total_us: float) -> Histogram:
     return Histogram(counts, sum(buckets.values()), round(sum_us), min(buckets), max(buckets))
 
 
-class TimedQueries(NamedTuple):
-    """A connection with timed statements."""
-
-    connection: Queries
-    timer: "QueryTimer"
-
-    async def query(self, sql: str) -> Sequence[Row]:
-        return await self.timer.measure(self.connection, sql)
-
-
 class QueryTimer:
-    """Measures the session's own statements. `selects` counts its SELECT statements."""
+    """Measures the session's own statements, for a reader of the server's statement times that takes them.
+    `selects` counts its SELECT statements.
+    """
 
     def __init__(self) -> None:
         self.selects = 0
         self._durations_us: list[int] = []
-
-    def on(self, connection: Queries) -> TimedQueries:
-        """The connection, timed."""
-        return TimedQueries(connection, self)
 
     async def measure(self, connection: Queries, sql: str) -> Sequence[Row]:
         """Send one statement and record its duration."""
@@ -133,13 +121,28 @@ class QueryTimer:
         try:
             return await connection.query(sql)
         finally:
-            self.selects += sql.startswith("SELECT")
+            self.selects += sql.lstrip().startswith("SELECT")
             self._durations_us.append((time.perf_counter_ns() - since_ns) // 1000)
 
     def take(self) -> tuple[int, ...]:
         """The durations since the last call."""
         taken, self._durations_us = self._durations_us, []
         return tuple(taken)
+
+
+class _TimedQueries(NamedTuple):
+    """A connection with timed statements."""
+
+    connection: Queries
+    timer: QueryTimer
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        return await self.timer.measure(self.connection, sql)
+
+
+def timed(connection: Queries, timer: QueryTimer | None) -> Queries:
+    """The connection, whose statements `timer` measures, if there is one."""
+    return connection if timer is None else _TimedQueries(connection, timer)
 
 
 class TimesSource(Protocol):

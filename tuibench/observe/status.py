@@ -51,6 +51,7 @@ from tuibench.observe.statement_times import (
     QueryTimer,
     StatementTimes,
     StatementTimesReader,
+    timed,
     times_between,
     traffic_in,
 )
@@ -422,9 +423,9 @@ GIVE_UP_SECONDS = 15.0
 class StatusSampler:
     """Reads status and variables. Its methods never raise for server errors, and never wait for long.
 
-    `interval_seconds` is the tick. Nothing is sent before the first call. `with_traffic` also measures the
-    server's own traffic, for a session without load. `own` are all connections of the session beside its
-    load, this one included; `readers` those among them that send SELECT statements alone.
+    `interval_seconds` is the tick. Nothing is sent before the first call. With a `timer` of the session's own
+    statements the traffic of the server's clients is measured, too, for a session without load. `own` are all
+    connections of the session beside its load, this one included.
     """
 
     def __init__(
@@ -434,15 +435,13 @@ class StatusSampler:
         *,
         interval_seconds: float = 1.0,
         log_in: Connect = log_in,
-        with_traffic: bool = False,
+        timer: QueryTimer | None = None,
         own: OwnConnections | None = None,
-        readers: OwnConnections | None = None,
     ) -> None:
         self._clock = clock
         self._own = own or OwnConnections()
-        self._readers = readers or OwnConnections()
-        self._timer = QueryTimer()
-        self._times = StatementTimesReader(self._timer) if with_traffic else None
+        self._timer = timer
+        self._times = StatementTimesReader(timer) if timer is not None else None
         self._connection = MonitoringConnection(
             target,
             clock,
@@ -453,6 +452,7 @@ class StatusSampler:
         )
         self._variables: dict[str, str] = {}
         self._variables_of = 0
+        self._identity = ""
         self._binlog = OptionalFigures(
             BINLOG_SQL, Counter.PERFORMANCE_BINLOG_SYNCS, Counter.PERFORMANCE_BINLOG_BYTES
         )
@@ -494,38 +494,41 @@ class StatusSampler:
     async def _read(self, connection: Connection) -> StatusReading:
         if self._variables_of != self._connection.logins:
             await self._read_variables(connection)
-        timed = self._timer.on(connection)
-        innodb = await self._innodb.read(timed, self._variables)
-        binlog = await self._binlog.read(timed) if BINLOG_REQUIRES.items() <= self._variables.items() else {}
-        group = await self._group.read(timed) if self._variables.get(ServerVariable.GROUP_NAME) else {}
-        times = await self._times.read(timed, self._variables) if self._times is not None else None
+        queries = timed(connection, self._timer)
+        innodb = await self._innodb.read(queries, self._variables)
+        binlog = (
+            await self._binlog.read(queries) if BINLOG_REQUIRES.items() <= self._variables.items() else {}
+        )
+        group = await self._group.read(queries) if self._variables.get(ServerVariable.GROUP_NAME) else {}
+        times = await self._times.read(queries, self._variables) if self._times is not None else None
         sent_ns = self._clock.now_ns()
-        status = kept_status(await timed.query(STATUS_SQL))
+        status = kept_status(await queries.query(STATUS_SQL))
         received_ns = self._clock.now_ns()
         if not status:
             raise RunError(NO_STATUS)
         return StatusReading(
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._connection.logins,
-            identity=instance_identity(self._variables),
+            identity=self._identity,
             status=status | binlog | innodb | group,
             unavailable=dict(self._innodb.unavailable),
             max_connections=_whole_number(self._variables.get(ServerVariable.MAX_CONNECTIONS, "")),
             table_open_cache=_whole_number(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, "")),
             transactions=None,
-            own=OwnStatements(self._own.statements, self._timer.selects + self._readers.statements),
+            own=OwnStatements(self._own.statements, self._timer.selects if self._timer is not None else 0),
             times=times,
         )
 
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
         """All of them; empty for a server that does not support the statement."""
         try:
-            variables: dict[str, str] = dict(await self._timer.on(connection).query(VARIABLES_SQL))
+            variables: dict[str, str] = dict(await timed(connection, self._timer).query(VARIABLES_SQL))
         except SQLError as error:
             if error.code not in UNSUPPORTED_CODES:
                 raise
             variables = {}
         self._variables, self._variables_of = variables, self._connection.logins
+        self._identity = instance_identity(variables)
         return dict(variables)
 
 

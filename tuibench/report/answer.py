@@ -11,10 +11,10 @@ from tuibench import sanitize
 from tuibench.crash.text import crash_sentence, crashes_table
 from tuibench.document import Table
 from tuibench.effects.text import changes_text, comparison_table
-from tuibench.metrics.inference import brief_change
 from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded
+from tuibench.model.settings import brief_change
 from tuibench.model.summary import Summary
 from tuibench.probe.text import probe_lines
 from tuibench.tune.text import tune_sentence

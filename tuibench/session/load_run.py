@@ -83,7 +83,7 @@ class MeasuringLoop:
         engine: Chosen,
         plan_runner: PlanRunner,
         effect_tracker: EffectTracker,
-        lag_guard: LagGuard,
+        lag_guard: LagGuard | None,
     ) -> None:
         self.limit = ClientLimit()
         self._watcher = watcher
@@ -231,7 +231,7 @@ class MeasuringLoop:
     async def _report(self, sample: Sample, measured: LoadTick, observed: TickObservation) -> None:
         """Emits what the operator needs to know of this tick."""
         await self._watcher.report(observed)
-        if self._lifecycle.state is not RunState.WARMING:
+        if self._lag_guard is not None and self._lifecycle.state is not RunState.WARMING:
             self._lag_guard.tick(observed.replicas)
         for kind, text in self._load.alarms.check(measured.tick):
             self._watcher.emit(kind, text)
@@ -390,13 +390,10 @@ class LoadRun(SessionRun):
         watcher.settings.control_load(self.load.fleet.set_session)
         self.plan_runner = PlanRunner(plan.schedule, self.load, lifecycle, watcher.log, watcher.clock)
         self.effect_tracker = self._make_effect_tracker(self.load)
+        most_lag = plan.max_lag_seconds
+        guard = LagGuard(most_lag, self.submit, watcher.emit, watcher.tasks.start) if most_lag else None
         self.measuring = MeasuringLoop(
-            watcher,
-            self.load,
-            self.engine,
-            self.plan_runner,
-            self.effect_tracker,
-            LagGuard(self.spec.plan.max_lag_seconds, self.submit, watcher.emit, watcher.tasks.start),
+            watcher, self.load, self.engine, self.plan_runner, self.effect_tracker, guard
         )
         self._commands = LoadCommands(
             self.load,

@@ -251,10 +251,6 @@ class Replicas:
         self._last: tuple[ReplicaSample, ...] = ()
         self.news: tuple[str, ...] = ()
 
-    @property
-    def is_wanted(self) -> bool:
-        return self._choice.is_wanted
-
     async def connect(self) -> None:
         """The first reading. Raises RunError where a replica that was named cannot be read."""
         self.begin()
@@ -270,7 +266,7 @@ class Replicas:
 
     def begin(self) -> None:
         """Start a reading, unless one is in progress."""
-        if self.is_wanted and self._task is None:
+        if self._task is None:
             self._task = asyncio.create_task(self._read(), name="replicas")
 
     async def finish(self, timeout_seconds: float = FINISH_SECONDS) -> tuple[ReplicaSample, ...]:
@@ -384,15 +380,14 @@ class LagGuard:
     """Executes the decisions with an operator's commands."""
 
     def __init__(self, limit_seconds: float, submit: Submit, emit: Emit, start_task: StartTask) -> None:
-        self._limit = LagLimit(limit_seconds) if limit_seconds else None
+        self._limit = LagLimit(limit_seconds)
         self._submit = submit
         self._emit = emit
         self._start_task = start_task
 
     def tick(self, replicas: Sequence[ReplicaSample]) -> None:
         """Process one sample of the measurement."""
-        decision = self._limit.check(replicas) if self._limit is not None else None
-        if decision is not None:
+        if (decision := self._limit.check(replicas)) is not None:
             self._start_task(self._carry_out(*decision), "max lag")
 
     async def _carry_out(self, command: Pause | Resume, reason: str) -> None:

@@ -31,7 +31,6 @@ from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
-from tuibench.metrics.inference import ab_order
 from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult
 from tuibench.model.event import EventKind
@@ -50,6 +49,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.schedule import parse_ab
 from tuibench.model.server import ServerInfo
+from tuibench.model.settings import ab_order
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import TuneResult
@@ -172,6 +172,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             accounted=self._accounted(),
             own=self._own,
         )
+        self.sampler.own_values = lambda: self.settings.ours
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor(
             ActivitySampler(self.spec.target, self.clock, self.server.flavour, self._own),
@@ -246,7 +247,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
         """Samples server and host, and reports what was noticed."""
-        observed = await self.sampler.observe(tick, transactions_total, self.settings.ours)
+        observed = await self.sampler.observe(tick, transactions_total)
         self.lag.add(observed.replicas)
         if observed.server is not None:
             self.is_traffic_uncounted = Counter.QUESTIONS not in observed.server.levels

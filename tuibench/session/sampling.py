@@ -39,6 +39,7 @@ from tuibench.mysql.connection import OwnConnections
 from tuibench.observe.host import HostSampler, find_server_process
 from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
+from tuibench.observe.statement_times import QueryTimer
 from tuibench.observe.statements import StatementReading, StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
 from tuibench.session.lifecycle import StartTask
@@ -213,19 +214,20 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
 class Sampler:
     """Samples server and host, and keeps the first and the last reading for the reconciliation.
 
-    `own_changes` are the number of settings that this session has changed, and whether a change is in
-    progress.
+    `own_values` are the values of the settings that this session has changed; `own_changes` their number, and
+    whether a change is in progress. `replicas` is None if none are wanted.
     """
 
     def __init__(
         self,
         sampler: StatusSampler,
         hosts: Hosts,
-        replicas: Replicas,
+        replicas: Replicas | None = None,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
         interval_seconds: float = 1.0,
         account: TimeSampler | None = None,
     ) -> None:
+        self.own_values: Callable[[], Mapping[str, str]] = dict
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
         self._account = account
         self._account_task: asyncio.Task[None] | None = None
@@ -264,36 +266,23 @@ class Sampler:
         `author_of` names the author of a setting's value, as the beginning of a sentence. `accounted` are the
         connections whose time is accounted for; `with_traffic` all of the server's clients but these.
         """
-        readers = OwnConnections(within=own)
-        sampler = StatusSampler(
-            target,
-            clock,
-            interval_seconds=interval_seconds,
-            with_traffic=with_traffic,
-            own=own,
-            readers=readers,
-        )
+        timer = QueryTimer() if with_traffic else None
+        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, timer=timer, own=own)
         hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
         account = None
         if accounted is not None and not target.further:
             account = TimeSampler(
-                target,
-                server,
-                clock,
-                accounted,
-                lambda: hosts.server_pid,
-                is_traffic=with_traffic,
-                connections=readers,
+                target, server, clock, accounted, lambda: hosts.server_pid, timer=timer, own=own
             )
-        return cls(
-            sampler, hosts, Replicas(replicas, target, clock, own), author_of, interval_seconds, account
-        )
+        wanted = Replicas(replicas, target, clock, own) if replicas.is_wanted else None
+        return cls(sampler, hosts, wanted, author_of, interval_seconds, account)
 
     async def log_in(self) -> None:
         """Open the connections: a load that starts first may use up all connections of the server."""
         await self._sampler.variables()
         await self._hosts.connect()
-        await self._replicas.connect()
+        if self._replicas is not None:
+            await self._replicas.connect()
         if self._account is not None:
             await self._account.log_in()
 
@@ -315,16 +304,11 @@ class Sampler:
             self._first = _reading(observation)
         self._pending, self._counters_restarted = observation, False
 
-    async def observe(
-        self, tick: int, transactions_total: int | None, ours: Mapping[str, str]
-    ) -> TickObservation:
-        """Samples server and host. `ours` are the values of the settings that this session changed.
-
-        `transactions_total` is None without a load.
-        """
-        changes = self.own_changes()
+    async def observe(self, tick: int, transactions_total: int | None) -> TickObservation:
+        """Samples server and host. `transactions_total` is None without a load."""
         self._hosts.begin()
-        self._replicas.begin()
+        if self._replicas is not None:
+            self._replicas.begin()
         observation = self._with_pending(await self._sample(transactions_total))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
@@ -335,9 +319,11 @@ class Sampler:
             if info is not None:
                 self._hosts.follow(info)
         elif tick % VARIABLES_EVERY_TICKS == 0:
-            foreign = await self._foreign_changes(ours, changes)
-        hosts, replicas = await self._hosts.finish(), await self._replicas.finish()
-        lost = [(EventKind.WARNING, text) for text in (self._hosts.news, *self._replicas.news) if text]
+            foreign = await self._foreign_changes()
+        hosts = await self._hosts.finish()
+        replicas = await self._replicas.finish() if self._replicas is not None else ()
+        of_replicas = self._replicas.news if self._replicas is not None else ()
+        lost = [(EventKind.WARNING, text) for text in (self._hosts.news, *of_replicas) if text]
         return TickObservation(
             server=observation.tick,
             hosts=hosts,
@@ -395,7 +381,8 @@ class Sampler:
         if self._account is not None:
             await self._account.close()
         await self._hosts.close()
-        await self._replicas.close()
+        if self._replicas is not None:
+            await self._replicas.close()
         await self._sampler.close()
 
     async def _end_account(self) -> None:
@@ -439,10 +426,9 @@ class Sampler:
             events.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
         return events
 
-    async def _foreign_changes(
-        self, ours: Mapping[str, str], changes: tuple[int, bool]
-    ) -> list[tuple[EventKind, str]]:
+    async def _foreign_changes(self) -> list[tuple[EventKind, str]]:
         """Changes by others. What is read while we change a setting is compared the next time."""
+        changes = self.own_changes()
         before, after = self._variables, await self._sampler.variables()
         if after is None or changes[1] or self.own_changes() != changes:
             return []
@@ -453,7 +439,7 @@ class Sampler:
                 f"{self._author_of(change.name, change.after)} "
                 f"{change.name} {change.before} → {change.after}",
             )
-            for change in variable_changes(before or after, after, ours)
+            for change in variable_changes(before or after, after, self.own_values())
         ]
 
 

@@ -10,7 +10,6 @@ from typing import assert_never
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, TuibenchError
-from tuibench.metrics.inference import preset_change
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,
@@ -22,7 +21,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import PresetState, ServerVariable, SettingState
+from tuibench.model.settings import PresetState, ServerVariable, SettingState, preset_change
 from tuibench.mysql.connection import OwnConnections
 from tuibench.tuning import catalogue
 from tuibench.tuning.changer import (

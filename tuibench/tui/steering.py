@@ -23,7 +23,6 @@ from textual.message import Message as TextualMessage
 
 from tuibench.ab.analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
 from tuibench.errors import RunError
-from tuibench.metrics.inference import ab_order
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,
@@ -45,6 +44,7 @@ from tuibench.model.message import (
     TrustServer,
 )
 from tuibench.model.schedule import MAX_THREADS, parse_ab
+from tuibench.model.settings import ab_order
 from tuibench.tui import view
 from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans
 from tuibench.tui.figures import figure_of

@@ -14,6 +14,7 @@ from tuibench.model.server import Flavour, TimePart, TimeReport
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import lock_waits, waits_sql
+from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.statements import normalize_sql
 from tuibench.observe.status import MonitoringConnection
 from tuibench.waits.classes import WaitClass
@@ -58,7 +59,8 @@ Counts = dict[tuple[WaitClass, str, str], float]
 class Detail:
     """Counts while `is_read`; `transactions` are those of the load, by statement in its normal form."""
 
-    def __init__(self, flavour: Flavour) -> None:
+    def __init__(self, flavour: Flavour, timer: QueryTimer | None = None) -> None:
+        self._timer = timer
         self.transactions: Mapping[str, Sequence[str]] = {}
         self._flavour = flavour
         self._until_ns: int | None = None
@@ -152,7 +154,7 @@ class Detail:
 
     async def _query(self, connection: Connection, sql: str) -> Sequence[Row]:
         try:
-            return await connection.query(sql)
+            return await timed(connection, self._timer).query(sql)
         except ConnectionLostError:
             raise
         except SQLError as error:

@@ -48,6 +48,7 @@ from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import SOURCES, among
+from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 from tuibench.waits.classes import (
     BINARY_LOG_EVENT,
@@ -218,8 +219,8 @@ class Baseline(NamedTuple):
 
 
 class TimeSampler:
-    """Samples the connections whose ids `own_ids` returns, or with `is_traffic` those of all other clients;
-    `server_pid` is None on another host.
+    """Samples the connections whose ids `own_ids` returns, or with a `timer` of the session's own statements
+    those of all other clients; `server_pid` is None on another host.
 
     `pause_seconds` is the time between samples at present. `lock` is held while a query is under way, so that
     a reader of the server's counters can wait for its end.
@@ -233,32 +234,33 @@ class TimeSampler:
         own_ids: Callable[[], Awaitable[Set[int]]],
         server_pid: Callable[[], int | None],
         *,
-        is_traffic: bool = False,
+        timer: QueryTimer | None = None,
         log_in: Connect = log_in,
         proc: str = "/proc",
-        connections: OwnConnections | None = None,
+        own: OwnConnections | None = None,
     ) -> None:
         self.lock = asyncio.Lock()
-        self._connections = connections or OwnConnections()
+        self._timer = timer
+        self._own_connections = own or OwnConnections()
         self._connection = MonitoringConnection(
             target,
             clock,
             timeout_seconds=TIMEOUT_SECONDS,
             give_up_seconds=GIVE_UP_SECONDS,
             log_in=log_in,
-            own=self._connections,
+            own=self._own_connections,
         )
         self._flavour = server.flavour
         self._clock = clock
         self._own_ids = own_ids
-        self._sources = list(SOURCES[server.flavour]) if is_traffic else []
-        self.detail = Detail(server.flavour)
+        self._sources = list(SOURCES[server.flavour]) if timer is not None else []
+        self.detail = Detail(server.flavour, timer)
         self._server_pid = server_pid
         self._proc = proc
         self._jitter = random.Random(1961)
         self._lists = [_MARIADB_LIST] if server.flavour is Flavour.MARIADB else [_THREADS, _MYSQL_LIST]
         self._has_checked_waits = server.flavour is Flavour.MARIADB
-        self._ids: Set[int] = frozenset()
+        self._ids: frozenset[int] = frozenset()
         self._threads: Threads | None = None
         self._known: dict[int, Baseline] = {}
         self._own: tuple[int, int] | None = None
@@ -307,19 +309,22 @@ class TimeSampler:
             async with self.lock:
                 await self._take_files(self._begun_ns)
 
-    async def _accounted(self) -> Set[int]:
+    async def _accounted(self) -> frozenset[int]:
         """The connections whose time is accounted for."""
-        own = await self._own_ids()
+        own = frozenset(await self._own_ids())
         if not self._sources:
             return own
         async with self.lock:
-            rows = await self._connection.run(partial(self._read_clients, own=own | self._connections.ids))
+            rows = await self._connection.run(
+                partial(self._read_clients, own=own | self._own_connections.ids)
+            )
         return self._ids if rows is None else frozenset(int(row[0]) for row in rows)
 
-    async def _read_clients(self, connection: Connection, own: Set[int]) -> Sequence[Row]:
+    async def _read_clients(self, connection: Connection, own: frozenset[int]) -> Sequence[Row]:
+        queries = timed(connection, self._timer)
         while True:
             try:
-                return await connection.query(_CLIENTS.format(source=self._sources[0], ours=among(own)))
+                return await queries.query(_CLIENTS.format(source=self._sources[0], ours=among(own)))
             except ConnectionLostError:
                 raise
             except SQLError:
@@ -540,18 +545,19 @@ class TimeSampler:
         """
         own = connection.thread_id
         is_known = self._threads is None or (self._own is not None and self._own[0] == own)
-        ids = self._ids if is_known else {*self._ids, own}
+        ids = self._ids if is_known else self._ids | {own}
+        queries = timed(connection, self._timer)
         while True:
             name = "t.PROCESSLIST_ID" if self._lists[0] in (_THREADS, _THREADS_WITH_WAITS) else "ID"
             try:
                 if not self._has_checked_waits:
                     self._has_checked_waits = True
-                    if int((await connection.query(WAITS_ENABLED))[0][0]):
+                    if int((await queries.query(WAITS_ENABLED))[0][0]):
                         self._lists.insert(0, _THREADS_WITH_WAITS)
                         continue
                 columns = "t.PROCESSLIST_INFO" if name.startswith("t.") else "INFO"
                 info = f", LEFT({columns}, {DETAIL_CHARACTERS})" if self.detail.is_read else ""
-                rows = await connection.query(self._lists[0].format(ours=among(ids, name), info=info))
+                rows = await queries.query(self._lists[0].format(ours=among(ids, name), info=info))
                 if rows or len(self._lists) == 1:
                     return rows
             except ConnectionLostError:
@@ -563,7 +569,7 @@ class TimeSampler:
 
     async def _read_files(self, connection: Connection) -> Sequence[Row]:
         try:
-            return await connection.query(FILE_TIMES_SQL)
+            return await timed(connection, self._timer).query(FILE_TIMES_SQL)
         except ConnectionLostError:
             raise
         except SQLError:
@@ -576,7 +582,7 @@ class TimeSampler:
 
     async def _read_innodb_metric(self, connection: Connection, name: str) -> Sequence[Row]:
         try:
-            return await connection.query(METRIC_SQL.format(name=name))
+            return await timed(connection, self._timer).query(METRIC_SQL.format(name=name))
         except ConnectionLostError:
             raise
         except SQLError:
@@ -585,7 +591,7 @@ class TimeSampler:
 
     async def _read_innodb(self, connection: Connection) -> Sequence[Row]:
         try:
-            return await connection.query(INNODB_SQL)
+            return await timed(connection, self._timer).query(INNODB_SQL)
         except ConnectionLostError:
             raise
         except SQLError:

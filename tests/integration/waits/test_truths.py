@@ -36,6 +36,7 @@ from tuibench.model.message import ApplyPreset, SessionSpec
 from tuibench.model.server import Flavour, Target, TimeReport
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.mysql.connection import Connection
+from tuibench.observe.statement_times import QueryTimer
 from tuibench.session.load_run import LoadRun
 from tuibench.waits.changes import because_text, time_changes
 from tuibench.waits.classes import BINARY_LOG_EVENT, REDO_EVENT, STATES, WaitClass
@@ -403,7 +404,7 @@ async def test_who_waits_is_told_of_the_load_and_of_all_traffic(truths: Truths) 
             return set()
 
         everyone = TimeSampler(
-            spec.target, watcher.server, watcher.clock, nobody, lambda: truths.server.pid, is_traffic=True
+            spec.target, watcher.server, watcher.clock, nobody, lambda: truths.server.pid, timer=QueryTimer()
         )
 
         def take(message: object) -> None:

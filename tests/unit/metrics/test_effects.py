@@ -18,19 +18,16 @@ from tuibench.metrics.effect_detection import compare_windows, window_figures
 from tuibench.metrics.figures import FIGURES, Figure, Ratio
 from tuibench.metrics.inference import (
     RatioSeries,
-    ab_order,
     autocorrelation,
     block_length,
     bootstrap_interval,
-    brief_change,
     movement_reason,
-    preset_change,
     resample,
 )
 from tuibench.metrics.series import Ranks
 from tuibench.model.counters import Counter
 from tuibench.model.effect import Comparison, MovementKind, Verdict
-from tuibench.model.settings import PresetState
+from tuibench.model.settings import PresetState, ab_order, brief_change, preset_change
 from tuibench.model.tick import RESPONSE, Tick, merge_histograms, total_tick
 
 # Intervals that hold the truth as often as they say, and steps that are found, with the right sign.

@@ -18,7 +18,7 @@ from tuibench.metrics.costs import CostLedger
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.counters import CUMULATIVE_NAMES, SAMPLED_NAMES, Counter, Unit, first_known
 from tuibench.model.message import Status
-from tuibench.model.server import ERROR_NAMES, IGNORED_ERRORS, Flavour, error_rate_label, error_text
+from tuibench.model.server import ERROR_NAMES, IGNORED_ERRORS, Flavour, error_text
 from tuibench.model.settings import (
     COMMIT_ROLES,
     CostFigure,
@@ -221,20 +221,6 @@ def test_the_errors_that_are_retried_by_default_are_those_of_sysbench() -> None:
 def test_a_code_is_followed_by_its_name() -> None:
     assert error_text("1213") == "1213 deadlock"
     assert error_text("1062") == "1062"
-
-
-@pytest.mark.parametrize(
-    ("codes", "label"),
-    [
-        (["1213"], "deadlocks/s"),
-        (["1020"], "conflicts/s"),
-        (["1213", "1205"], "errors/s"),
-        (["1062"], "errors/s"),
-        ([], "errors/s"),
-    ],
-)
-def test_a_rate_of_one_kind_has_its_name(codes: list[str], label: str) -> None:
-    assert error_rate_label(codes) == label
 
 
 # What an operator types to start a screening.

@@ -25,6 +25,7 @@ from tuibench.observe.statement_times import (
     TimedInterval,
     choose_source,
     refusal_reason,
+    timed,
     times_between,
     traffic_in,
 )
@@ -132,7 +133,7 @@ async def test_a_source_that_refuses_is_not_asked_again(code: int, words: str) -
     reader = StatementTimesReader(timer)
     variables = {"version": "8.0.36", **SCHEMA}
     for _ in range(2):
-        found = await reader.read(timer.on(connection), variables)
+        found = await reader.read(timed(connection, timer), variables)
         assert not found.is_known
         assert words in found.note == refusal_reason(server.failure)
     assert len(server.received) == 1
@@ -140,10 +141,12 @@ async def test_a_source_that_refuses_is_not_asked_again(code: int, words: str) -
 
 async def test_own_statements_are_timed_and_counted() -> None:
     server, timer = FakeServer(), QueryTimer()
-    timed = timer.on(await server.log_in(TARGET))
-    await timed.query("SHOW GLOBAL STATUS")
-    await timed.query("SHOW GLOBAL VARIABLES")
-    assert (timer.selects, len(timer.take()), timer.take()) == (0, 2, ())
+    connection = await server.log_in(TARGET)
+    await timed(connection, timer).query("SHOW GLOBAL STATUS")
+    await timed(connection, timer).query("\nSELECT 1")
+    assert (timer.selects, len(timer.take()), timer.take()) == (1, 2, ())
+    await timed(connection, None).query("SELECT 1")
+    assert (timer.selects, timer.take()) == (1, ())
 
 
 # Statement digests: what grew meanwhile, and what MariaDB keeps no digests of.

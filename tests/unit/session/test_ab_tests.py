@@ -23,12 +23,11 @@ from tuibench.ab.experiment import (
     resolve_subject,
 )
 from tuibench.errors import RunError, TuibenchError, UsageError
-from tuibench.metrics.inference import ab_order, preset_change
 from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.schedule import parse_ab, settings_of
 from tuibench.model.server import Flavour
-from tuibench.model.settings import PresetState, SettingState
+from tuibench.model.settings import PresetState, SettingState, ab_order, preset_change
 from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
 from tuibench.tuning.catalogue import BUILTIN_PRESETS, SETTINGS, presets_for_server, setting_state
 

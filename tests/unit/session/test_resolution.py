@@ -14,12 +14,11 @@ from tests.fakes import FakeClock
 from tests.ticks import server_tick
 from tuibench.ab.experiment import LOOKS, Resolution, ordered_resolution
 from tuibench.effects.tracker import EffectTracker
-from tuibench.metrics.inference import ab_order
 from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import EventKind
 from tuibench.model.message import ChangeSetting, Command, Mark, SetThreads
 from tuibench.model.schedule import parse_ab
-from tuibench.model.settings import SettingState
+from tuibench.model.settings import SettingState, ab_order
 from tuibench.model.tick import Tick
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession

@@ -14,7 +14,6 @@ from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
 from tuibench.metrics.series import StatementSums
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, StatementReport
 from tuibench.model.tick import CLIENT as THIS
 from tuibench.model.tick import HOST, Histogram, Tick
@@ -25,7 +24,6 @@ from tuibench.observe.remote_host import NamedSample, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import DIGEST, StatementReading, StatementSampler
 from tuibench.observe.status import StatusSampler
-from tuibench.session.replicas import Replicas
 from tuibench.session.sampling import (
     LAST_LOOK_ATTEMPTS,
     LEASE_SECONDS,
@@ -64,10 +62,7 @@ class Watched:
         own = OwnConnections()
         own.add(self.steering)
         status = StatusSampler(TARGET, self.clock, log_in=self.server.log_in, own=own)
-        replicas = Replicas(ReplicaChoice(), TARGET, self.clock)
-        self.sampler = Sampler(
-            status, Hosts(None, None, is_local=True), replicas, interval_seconds=interval_seconds
-        )
+        self.sampler = Sampler(status, Hosts(None, None, is_local=True), interval_seconds=interval_seconds)
         self.tick = 0
 
     async def look(self, ours: dict[str, str] | None = None, **counters: int) -> list[tuple[EventKind, str]]:
@@ -75,7 +70,8 @@ class Watched:
         self.tick += 1
         self.clock.advance(1)
         self.server.grow(1, **counters)
-        look = await self.sampler.observe(self.tick, 0, ours or {})
+        self.sampler.own_values = lambda: ours or {}
+        look = await self.sampler.observe(self.tick, 0)
         assert look.hosts == Tick()
         return list(look.events)
 
@@ -97,7 +93,7 @@ async def test_a_quiet_tick_has_figures_and_no_events(watched: Watched) -> None:
     await watched.sampler.begin()
     watched.clock.advance(1)
     watched.server.grow(1, Questions=200)
-    look = await watched.sampler.observe(1, 0, {})
+    look = await watched.sampler.observe(1, 0)
     assert (look.events, look.settings_changed) == ((), False)
     assert look.server is not None
     assert read("questions", look.server) == pytest.approx(200, rel=0.01)

@@ -24,6 +24,7 @@ from tuibench.tui.panels.load import (
     big_figure,
     big_latency,
     big_rate,
+    error_rate_label,
     latency_table,
     latency_table_height,
     measures_of,
@@ -486,3 +487,17 @@ def test_rates_keep_three_digits(value: float | None, written: tuple[str, str]) 
 )
 def test_latencies_keep_three_digits(value: float | None, written: tuple[str, str]) -> None:
     assert big_latency(value) == written
+
+
+@pytest.mark.parametrize(
+    ("codes", "label"),
+    [
+        (["1213"], "deadlocks/s"),
+        (["1020"], "conflicts/s"),
+        (["1213", "1205"], "errors/s"),
+        (["1062"], "errors/s"),
+        ([], "errors/s"),
+    ],
+)
+def test_a_rate_of_one_kind_has_its_name(codes: list[str], label: str) -> None:
+    assert error_rate_label(codes) == label

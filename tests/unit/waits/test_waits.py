@@ -14,8 +14,9 @@ from tuibench.errors import DeniedError, SQLError
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.server import Flavour, Target
 from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
-from tuibench.mysql.connection import Connection
+from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
+from tuibench.observe.statement_times import QueryTimer
 from tuibench.waits.changes import because_text, time_changes
 from tuibench.waits.classes import (
     BINARY_LOG_EVENT,
@@ -146,12 +147,29 @@ class Machine:
             opened.unlink(missing_ok=True)
             opened.symlink_to(f"/var/lib/{file}")
 
-    def sampler(self, flavour: Flavour = MARIADB) -> TimeSampler:
+    def sampler(
+        self,
+        flavour: Flavour = MARIADB,
+        timer: QueryTimer | None = None,
+        own: OwnConnections | None = None,
+    ) -> TimeSampler:
+        """Of all connections, or with a `timer` of those of the clients."""
+
         async def ids() -> set[int]:
             return {int(row[0]) for row in self.rows}
 
         info, proc = replace(SERVER, flavour=flavour), str(self.proc)
-        return TimeSampler(Target(), info, self.clock, ids, lambda: self.pid, log_in=self.log_in, proc=proc)
+        return TimeSampler(
+            Target(),
+            info,
+            self.clock,
+            ids,
+            lambda: self.pid,
+            timer=timer,
+            log_in=self.log_in,
+            proc=proc,
+            own=own,
+        )
 
 
 class Listed(Connection):
@@ -198,6 +216,21 @@ async def sampled(machine: Machine, sampler: TimeSampler, seconds: float) -> Tic
     machine.clock.advance(seconds)
     await sampler.sample()
     return sampler.collect()
+
+
+@pytest.mark.parametrize("flavour", Flavour)
+async def test_its_own_statements_are_measured_where_those_of_the_clients_are(
+    machine: Machine, flavour: Flavour
+) -> None:
+    """They are not those of the server's clients, whose times are read together with them."""
+    timer, own = QueryTimer(), OwnConnections()
+    machine.pid = None
+    machine.rows = [(11, "Execute", "Updating", 3.0, 101, "UPDATE t SET c = 1")]
+    machine.files = [(BINARY_LOG_EVENT, 0, 1), (REDO_EVENT, 0, 1), (DATA_EVENT, 0, 0)]
+    sampler = machine.sampler(flavour, timer, own)
+    sampler.watch_detail()
+    await sampled(machine, sampler, 1.5)
+    assert timer.selects == len(timer.take()) == len(machine.sent) == own.statements > 3
 
 
 async def test_the_kernel_divides_what_runs_and_the_list_what_is_blocked(machine: Machine) -> None:

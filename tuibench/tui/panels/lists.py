@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from tuibench.effects.panel import before_after_text, difference_role, effect_lines
 from tuibench.metrics.figures import figure_named
-from tuibench.metrics.inference import brief_change, least_text, verdict_text
+from tuibench.metrics.inference import least_text, verdict_text
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind, one_entry_an_experiment
+from tuibench.model.settings import brief_change
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import NEAR_ZERO, ChartPoint, baseline
 from tuibench.tui.figures import figure_number

@@ -4,7 +4,7 @@ Rows of the latency table keep their order from sample to sample. COMMIT is the 
 always visible.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from tuibench import units
@@ -13,7 +13,7 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import COMMIT
 from tuibench.metrics.series import slow_parts
 from tuibench.model.findings import Headline, OperationCost, Resource, ResourceUse
-from tuibench.model.server import error_rate_label
+from tuibench.model.server import ERROR_NAMES
 from tuibench.model.tick import (
     ERROR,
     LOGIN,
@@ -119,6 +119,13 @@ def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
         *_extra_details(load),
         MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
     )
+
+
+def error_rate_label(codes: Iterable[str]) -> str:
+    """The label of the rate of these errors: their name if all are the same."""
+    different = {int(code) for code in codes}
+    name = ERROR_NAMES.get(different.pop()) if len(different) == 1 else None
+    return name.rate if name else "errors/s"
 
 
 def _is_traffic(tick: Tick) -> bool:

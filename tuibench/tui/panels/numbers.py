@@ -16,8 +16,9 @@ from tuibench.effects.panel import (
 )
 from tuibench.effects.text import trial_note
 from tuibench.metrics.figures import core_shares, figure_named, read
-from tuibench.metrics.inference import brief_change, least_text, movement_reason
+from tuibench.metrics.inference import least_text, movement_reason
 from tuibench.model.effect import AbTestResult, Comparison, Effect
+from tuibench.model.settings import brief_change
 from tuibench.model.tick import HOST, Tick
 from tuibench.tui import text as big_font
 from tuibench.tui import text as drawing

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tuibench.metrics.inference import brief_change
 from tuibench.model.server import (
     Activity,
     DeadlockParty,
@@ -17,7 +16,7 @@ from tuibench.model.server import (
     StatementReport,
     StatementRow,
 )
-from tuibench.model.settings import SettingState, SettingTopic, consequence
+from tuibench.model.settings import SettingState, SettingTopic, brief_change, consequence
 from tuibench.tui.panels.lists import Selection, first_visible
 from tuibench.tui.text import TextLine, TextSpan, fit_line, line_width, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
