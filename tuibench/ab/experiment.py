@@ -344,7 +344,7 @@ class AbTest(Experiment):
         return False
 
 
-LOOKS = (4, 5, 7, 10)
+LOOKS = (4, 6, 9, 12, 16)
 """Cycles after which a doubtful effect may be decided."""
 
 LOOK_SECONDS, LOOK_SLOTS = 2.0, 2

@@ -392,9 +392,9 @@ def test_counts_that_may_be_chance_are_not_compared() -> None:
 def test_the_sentence_of_an_open_interval_has_one_edge() -> None:
     said = [simulated.counted(random.Random(3), 1.0, due, size=0.3) for due in (0.0, 0.0009, 0.01)]
     assert [verdict_text(one) for one in said if one is not None] == [
-        "to 0 (÷1,160 or more)",
-        "÷695 (÷144 or more)",
-        "÷86 (÷25 or more)",
+        "to 0 (÷1,340 or more)",
+        "÷647 (÷164 or more)",
+        "÷92 (÷32 or more)",
     ]
 
 
