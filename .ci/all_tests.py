@@ -2,8 +2,8 @@
 
 The tests on real servers mostly wait: beside them run the unit and screen tests at a lower priority. What
 runs beside others is printed when it ends. The tests are compiled before, once for all test processes. Where
-Python may not keep its bytecode beside the sources, it is kept in a temporary folder for all test processes
-and the programs they start.
+Python may not keep its bytecode beside the sources, it is kept in .venv for all test processes and the
+programs they start, until the next time.
 Usage: python .ci/all_tests.py all|unit ADVICE [PYTEST-ARGUMENTS...]
 ADVICE says what to do about a failed test.
 """
@@ -27,8 +27,11 @@ SERVERS = (
 )  # fmt: skip
 """Modules in the order of tests/integration/conftest.py; each worker has its own servers."""
 MOST_SERVER_WORKERS = 6
+NO_SNAPSHOTS = ("-p", "no:syrupy", "-p", "no:textual-snapshot")
+"""Plugins for pictures, which unit tests have none of."""
 TYPES = ("make", "--no-print-directory", "types")
 LAST_LINES = 3
+BYTECODE = Path(".venv/bytecode")
 UNUSED_FOLDERS = frozenset({"test", "tests", "idlelib", "ensurepip", "lib2to3", "mypy", "pip"})
 """Folders of Python and of packages that no test imports."""
 
@@ -37,12 +40,19 @@ def main() -> int:
     what, advice, *arguments = sys.argv[1:]
     cores = os.cpu_count() or 2
     unit: Sequence[str] = ("-n", str(cores), *UNIT)
-    with shared_bytecode(), ExitStack() as stack:
+    share_bytecode()
+    with ExitStack() as stack:
         others = [stack.enter_context(in_background(TYPES))]
         try:
             if what == "unit":
                 compile_tests("tests/unit")
-                command = [*step("unit tests", advice), *unit, "not whole and not long", *arguments]
+                command = [
+                    *step("unit tests", advice),
+                    *unit,
+                    "not whole and not long",
+                    *NO_SNAPSHOTS,
+                    *arguments,
+                ]
             else:
                 compile_tests("tests")
                 unit = (*step("unit and screen tests", advice), *unit, "not whole", "tests/tui", *arguments)
@@ -84,23 +94,22 @@ def in_background(command: Sequence[str]) -> "Iterator[subprocess.Popen[bytes]]"
             printer.join()
 
 
-@contextlib.contextmanager
-def shared_bytecode() -> Iterator[None]:
-    """Lets the processes that are started meanwhile share their bytecode."""
+def share_bytecode() -> None:
+    """Lets the processes that are started from here share their bytecode, and those of the next time."""
     if not sys.dont_write_bytecode:
-        yield
         return
-    with tempfile.TemporaryDirectory(prefix="tb-") as folder:
-        link_bytecode(Path(folder))
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ["PYTHONPYCACHEPREFIX"] = folder
-        yield
+    folder = BYTECODE.resolve()
+    if not folder.exists():
+        link_bytecode(folder)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
 
 
 def link_bytecode(folder: Path) -> None:
     """Makes the bytecode that is there beside the sources of Python and the packages known to the processes.
 
-    With PYTHONPYCACHEPREFIX, Python looks for bytecode in that folder only.
+    With PYTHONPYCACHEPREFIX, Python looks for bytecode in that folder only. It compares the source with what
+    the bytecode says of it, and replaces a link whose source has changed.
     """
     ending = f".{sys.implementation.cache_tag}.pyc"
     for base in {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}:

@@ -46,11 +46,15 @@ FEWER_COLLECTIONS = 10_000
 """New objects until the garbage of the youngest is looked for; Python's own number is 700."""
 
 
+def pytest_collectstart() -> None:
+    """What is made now is there for the whole time: thousands of tests, a quarter of a million objects."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What is there for the whole time is no garbage: thousands of tests, a quarter of a million objects."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(FEWER_COLLECTIONS)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

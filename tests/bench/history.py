@@ -17,7 +17,7 @@ import psutil
 
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, Viewer, viewer
-from tests.tui.support.probed import OVER
+from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tuibench.model.tick import Sample
 from tuibench.tui.screens.tabs import SCREEN_TABS
@@ -88,7 +88,7 @@ async def hear_ms(it: Viewer, second: int) -> float:
 
 async def measure(samples: int) -> Costs:
     """Live through so many samples, then look at all of them."""
-    hello = msgspec.structs.replace(script.hello(len(STORY)), probe=OVER)
+    hello = msgspec.structs.replace(script.hello(len(STORY)), probe=probed().over)
     begin, end = len(STORY) + 1, len(STORY) + 1 + samples
     async with viewer(hello, LARGE) as it:
         await show_all(it)

@@ -17,10 +17,16 @@ LONG = (
     "workload/test_tpcc",
 )  # fmt: skip
 """Modules of random inputs, simulations and processes that take most of the processor time of all."""
+CHOSEN = frozenset(HERE / f"{name}.py" for name in LONG)
+NOT_LONG = "not long"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Does not import what the markers of the command line leave out anyway."""
+    return True if NOT_LONG in config.option.markexpr and collection_path in CHOSEN else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    chosen = {HERE / f"{name}.py" for name in LONG}
     for item in items:
-        if item.path in chosen:
+        if item.path in CHOSEN:
             item.add_marker(pytest.mark.long)

@@ -13,7 +13,7 @@ from textual.widgets import Input, OptionList
 
 from tests.tui.pictures.screenshots import CALM, CATALOGUE, SCREENS, Scene
 from tests.tui.support import catalogue, script
-from tests.tui.support.probed import UNDER_WAY
+from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tuibench.ab.dialog import AbTestDialog
 from tuibench.model.message import (
@@ -279,7 +279,7 @@ EVENTS = [event.text for event in reversed(script.EVENTS)]
 OURS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 FLUSH_VALUES = list(next(state for state in catalogue.STATES if state.name == OURS[0]).choices)
 FLUSH_NOW = FLUSH_VALUES.index("0")
-PROBED = msgspec.structs.replace(CALM, probe=UNDER_WAY)
+PROBED = msgspec.structs.replace(CALM, probe=probed().under_way)
 
 
 class Keys(NamedTuple):

@@ -20,7 +20,7 @@ from tests.tui.support import catalogue, screened, script
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.fake import FakeClient
 from tests.tui.support.instant import instant
-from tests.tui.support.probed import OVER, UNDER_WAY
+from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tests.tui.support.start import MISSING, READY, FakeController
 from tests.tui.support.statements import REPORT as STATEMENTS
@@ -94,7 +94,7 @@ SCREENS: Mapping[str, Scene | Form] = {
     "settings": Scene(CATALOGUE, ("5",)),
     "sessions": Scene(CALM, ("6",), (ACTIVITY,)),
     "events": Scene(keys=("7",)),
-    "saturation": Scene(msgspec.structs.replace(CALM, probe=OVER), ("8",)),
+    "saturation": Scene(msgspec.structs.replace(CALM, probe=probed().over), ("8",)),
     "big": Scene(keys=("b",)),
     "tune": Scene(msgspec.structs.replace(CALM, tune=screened.progress()), ("9",)),
     "time": Scene(keys=("0",)),
@@ -131,13 +131,15 @@ DETAILS = (
     Picture("durability-80x24", SMALL, Scene(CALM, ("d", "down", "down"))),
     Picture("threads-120x36", LARGE, Scene(CALM, ("t", "0"))),
     Picture("event-chosen-80x24", SMALL, Scene(keys=("7", "down"))),
-    Picture("probe-under-way-80x24", SMALL, Scene(msgspec.structs.replace(CALM, probe=UNDER_WAY), ("8",))),
+    Picture(
+        "probe-under-way-80x24", SMALL, Scene(msgspec.structs.replace(CALM, probe=probed().under_way), ("8",))
+    ),
     Picture("host-cluster-120x36", LARGE, Scene(FAR_HOSTS, ("4",))),
     Picture("host-cluster-80x24", SMALL, Scene(FAR_HOSTS, ("4",))),
     Picture("settings-found-80x24", SMALL, Scene(CATALOGUE, ("5", "slash", *"risk"))),
     Picture("change-120x36", LARGE, Scene(CATALOGUE, ("5", "down", "enter", "up"))),
     Picture("production-120x36", LARGE, Scene(script.hello(60, PRODUCTION), ("d", "down", "down", "enter"))),
-    Picture("client-limited-80x24", SMALL, Scene(msgspec.structs.replace(WARNED, probe=UNDER_WAY))),
+    Picture("client-limited-80x24", SMALL, Scene(msgspec.structs.replace(WARNED, probe=probed().under_way))),
     Picture("client-limited-120x36", LARGE, Scene(WARNED)),
     Picture("coach-80x24", SMALL, Scene(script.hello(31, events=())), DisplayOptions(coach=True)),
     Picture("host-afar-120x36", LARGE, Scene(script.afar(CALM), ("4",))),

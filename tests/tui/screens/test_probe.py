@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
-from tests.tui.support.probed import OVER, UNDER_WAY
+from tests.tui.support.probed import probed
 from tuibench.model.message import Command, NextStep, StartProbe, StopExperiment
 from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
@@ -40,36 +40,38 @@ async def test_the_key_asks_and_starts_one() -> None:
 
 
 async def test_the_screen_of_the_probe_opens_when_it_has_begun() -> None:
+    under_way = probed().under_way
     async with viewer(hello(None)) as it:
         await it.press("P", "enter")
         assert not isinstance(it.app.screen, SaturationScreen)
-        await it.hear(UNDER_WAY)
+        await it.hear(under_way)
         assert isinstance(it.app.screen, SaturationScreen)
         await it.press("1")
-        await it.hear(UNDER_WAY)
+        await it.hear(under_way)
         assert not isinstance(it.app.screen, SaturationScreen)
 
 
 async def test_a_probe_of_another_viewer_opens_no_screen() -> None:
     async with viewer(hello(None)) as it:
         await it.press("P", "escape")
-        await it.hear(UNDER_WAY)
+        await it.hear(probed().under_way)
         assert not isinstance(it.app.screen, SaturationScreen)
 
 
 async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_again() -> None:
+    over = probed().over
     async with viewer(hello(None)) as it:
         await it.press("8", "escape")
         assert not isinstance(it.app.screen, SaturationScreen)
-        await it.hear(UNDER_WAY)
+        await it.hear(probed().under_way)
         await it.press("8", "P", "j")
         assert isinstance(it.app.screen, SaturationScreen)
         assert it.client.submitted == [StopExperiment("probe"), NextStep()]
         assert "32 threads (up)" in it.shown("probe")
         assert "waiting for a throughput known to ±3.0 %: now ±4.1 %" in it.shown("probe")
         assert it.shown("found").split()[0] == "16"
-        await it.hear(OVER)
-        assert OVER.result is not None
+        await it.hear(over)
+        assert over.result is not None
         assert "done: the objective is met · p95<40ms" in it.shown("probe")
         assert it.shown("answer").startswith("p95<40ms: met up to 45 threads")
         assert it.shown("found").startswith("Saturated at ")
@@ -80,21 +82,22 @@ async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_ag
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 async def test_it_fits_the_terminal(size: tuple[int, int]) -> None:
-    async with viewer(hello(OVER), size) as it:
+    async with viewer(hello(probed().over), size) as it:
         await it.press("8")
         assert "knee" in it.shown("bend")
         assert it.shown("bend-axis").split()[:2] == ["threads", "1"]
 
 
 async def test_the_whole_answer_has_the_room_of_the_charts() -> None:
-    async with viewer(hello(OVER), LARGE) as it:
+    over = probed().over
+    async with viewer(hello(over), LARGE) as it:
         await it.press("8")
         with_charts = it.shown("found")
         await it.press("enter")
-        assert OVER.result is not None
+        assert over.result is not None
         assert all(
             milliseconds(step.p95_ms, in_column=True) in it.shown("found")
-            for step in OVER.result.steps
+            for step in over.result.steps
             if step.p95_ms
         )
         assert "more line" not in it.shown("found")

@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from tests.tui.support import screened, script
 from tests.tui.support.driving import LARGE, SMALL, viewer
-from tests.tui.support.probed import OVER
+from tests.tui.support.probed import probed
 from tuibench.model.message import Pause, SetThreads
 from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.help import HelpScreen
@@ -17,7 +17,7 @@ from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME
 from tuibench.tui.widgets import Chart
 
 SAMPLES = script.samples(63)[-3:]
-ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER, tune=screened.progress())
+ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=probed().over, tune=screened.progress())
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE, pytest.param((200, 60), marks=pytest.mark.whole)])

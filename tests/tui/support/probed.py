@@ -1,5 +1,8 @@
 """A probe for the screens: a made-up server by the law, as the session would tell of it."""
 
+import functools
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
 from tests.unit.session.simulated_probe import Curve, Noise, probe
@@ -20,31 +23,44 @@ FIT = UslFit(
     highest_fitted=128.0,
     curve=tuple((2 ** (place / 5), LAW.tps(2 ** (place / 5))) for place in range(36)),
 )
-_PLAN = probe(ProbeOrder(seconds=82.0), LAW, 3, Noise(0.015))
-_GONE = _PLAN.progress._replace(order=ORDER)
-STEPS = tuple(
-    replace(step, missed=(f"p95<40ms: {milliseconds(step.p95_ms)}",) if (step.p95_ms or 0.0) > 40 else ())
-    for step in _PLAN.steps
-)
-UNDER_WAY = ProbeState(
-    order=ORDER,
-    steps=STEPS[:5],
-    ceiling=1024.0,
-    purpose=StepPurpose.UP,
-    level=32.0,
-    step_seconds=3.5,
-    elapsed_seconds=24.5,
-    tps=2051.0,
-    half_width=0.041,
-    p95_ms=28.1,
-    waiting="a throughput known to ±3.0 %: now ±4.1 %",
-)
-_FOUND = result_of(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
-OVER = ProbeState(
-    order=ORDER,
-    steps=STEPS,
-    ceiling=1024.0,
-    elapsed_seconds=_FOUND.seconds,
-    fit=FIT,
-    result=replace(_FOUND, lines=probe_lines(_FOUND)),
-)
+
+
+class Probed(NamedTuple):
+    """The probe while it measures, and when it is over."""
+
+    under_way: ProbeState
+    over: ProbeState
+
+
+@functools.cache
+def probed() -> Probed:
+    """It takes half a second: not for those that only import it."""
+    plan = probe(ProbeOrder(seconds=82.0), LAW, 3, Noise(0.015))
+    steps = tuple(
+        replace(step, missed=(f"p95<40ms: {milliseconds(step.p95_ms)}",) if (step.p95_ms or 0.0) > 40 else ())
+        for step in plan.steps
+    )
+    under_way = ProbeState(
+        order=ORDER,
+        steps=steps[:5],
+        ceiling=1024.0,
+        purpose=StepPurpose.UP,
+        level=32.0,
+        step_seconds=3.5,
+        elapsed_seconds=24.5,
+        tps=2051.0,
+        half_width=0.041,
+        p95_ms=28.1,
+        waiting="a throughput known to ±3.0 %: now ±4.1 %",
+    )
+    gone = plan.progress._replace(order=ORDER, steps=steps)
+    found = result_of(gone, ProbeEnd.KNEE, "", FIT, ())
+    over = ProbeState(
+        order=ORDER,
+        steps=steps,
+        ceiling=1024.0,
+        elapsed_seconds=found.seconds,
+        fit=FIT,
+        result=replace(found, lines=probe_lines(found)),
+    )
+    return Probed(under_way, over)

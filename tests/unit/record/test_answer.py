@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import EVENT, summary
-from tests.tui.support.probed import OVER
+from tests.tui.support.probed import probed
 from tests.unit.crash.crash_examples import KNOWN
 from tuibench.document import text_lines
 from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
@@ -91,8 +91,9 @@ def test_sentence_and_table_are_of_the_same_experiment() -> None:
     table = answer_table(crashed)
     assert table is not None
     assert table.header[0] == "setting"
-    assert OVER.result is not None
-    for run in (replace(crashed, probe=OVER.result), replace(crashed, failure="the server went away")):
+    over = probed().over
+    assert over.result is not None
+    for run in (replace(crashed, probe=over.result), replace(crashed, failure="the server went away")):
         assert answer_sentence(run).startswith(("p95<40ms: met", "The run failed"))
         assert answer_table(run) is None
 

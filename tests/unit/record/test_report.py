@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.examples import load_part, summary
 from tests.ticks import changed
-from tests.tui.support.probed import OVER
+from tests.tui.support.probed import probed
 from tests.tui.support.script import COSTS, EFFECT
 from tests.tui.support.statements import REPORT
 from tests.unit.record.steady import steady
@@ -435,9 +435,10 @@ def test_the_page_has_a_bar_for_each_candidate() -> None:
 
 
 def test_the_summary_of_a_run_tells_its_probes_answer() -> None:
-    assert OVER.result is not None
-    told = addenda(summary(probe=OVER.result))
-    assert OVER.result.lines[0] in told
+    over = probed().over
+    assert over.result is not None
+    told = addenda(summary(probe=over.result))
+    assert over.result.lines[0] in told
     assert told.endswith("\n")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ticks import changed
 from tests.tui.support import script
-from tests.tui.support.probed import UNDER_WAY
+from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text, without
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, Status
@@ -217,8 +217,9 @@ def test_a_paused_run_says_how_to_resume() -> None:
 
 
 def test_a_probe_says_step_level_and_time_left() -> None:
-    view = msgspec.structs.replace(view_of(), probe=UNDER_WAY)
-    assert line(view).startswith(f"◆ probe: step {len(UNDER_WAY.steps) + 1} at ")
+    under_way = probed().under_way
+    view = msgspec.structs.replace(view_of(), probe=under_way)
+    assert line(view).startswith(f"◆ probe: step {len(under_way.steps) + 1} at ")
     assert line(view).endswith(" left")
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.ticks import changed
 from tests.tui.support import script
-from tests.tui.support.probed import OVER, UNDER_WAY
+from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text
 from tuibench.effects.panel import MeanLine, effect_card, signature_of
 from tuibench.model.effect import (
@@ -434,52 +434,57 @@ def rows(figure: plots.ProbeFigure, probe: ProbeState, width: int = 90, height: 
 
 
 def test_every_step_is_a_dot_and_a_repeated_one_a_ring() -> None:
-    drawn = "".join(rows(plots.LATENCY, OVER)[1:])
-    measured = {step.level for step in OVER.steps}
-    again = {step.level for step in OVER.steps if step.purpose == "confirm"}
+    over = probed().over
+    drawn = "".join(rows(plots.LATENCY, over)[1:])
+    measured = {step.level for step in over.steps}
+    again = {step.level for step in over.steps if step.purpose == "confirm"}
     assert drawn.count("●") >= len(measured - again)
-    assert len(measured) <= drawn.count("●") + drawn.count("○") <= len(OVER.steps)
+    assert len(measured) <= drawn.count("●") + drawn.count("○") <= len(over.steps)
     assert drawn.count("○") >= len(again)
 
 
 def test_the_knee_runs_through_both_charts_at_the_same_column() -> None:
-    both = (*rows(plots.THROUGHPUT, OVER)[1:], *rows(plots.LATENCY, OVER)[1:])
+    over = probed().over
+    both = (*rows(plots.THROUGHPUT, over)[1:], *rows(plots.LATENCY, over)[1:])
     columns = {row.index("│") for row in both if "│" in row}
     assert len(columns) == 1
 
 
 def test_an_objective_lies_across_its_own_chart_only() -> None:
-    assert any("────" in row for row in rows(plots.LATENCY, OVER))
-    assert not any("────" in row for row in rows(plots.THROUGHPUT, OVER))
-    assert "─ p95<40ms" in rows(plots.LATENCY, OVER)[0]
+    over = probed().over
+    assert any("────" in row for row in rows(plots.LATENCY, over))
+    assert not any("────" in row for row in rows(plots.THROUGHPUT, over))
+    assert "─ p95<40ms" in rows(plots.LATENCY, over)[0]
 
 
 def test_the_curve_is_drawn_with_throughput_only() -> None:
-    assert "USL σ 0.050 κ 0.0005, peak at 44" in rows(plots.THROUGHPUT, OVER)[0]
-    assert "USL" not in rows(plots.LATENCY, OVER)[0]
+    over = probed().over
+    assert "USL σ 0.050 κ 0.0005, peak at 44" in rows(plots.THROUGHPUT, over)[0]
+    assert "USL" not in rows(plots.LATENCY, over)[0]
 
 
 def test_the_step_under_way_is_a_plus() -> None:
-    assert sum(row.count("+") for row in rows(plots.THROUGHPUT, UNDER_WAY)) == 1
-    assert not any("+" in row for row in rows(plots.THROUGHPUT, OVER)[1:])
+    assert sum(row.count("+") for row in rows(plots.THROUGHPUT, probed().under_way)) == 1
+    assert not any("+" in row for row in rows(plots.THROUGHPUT, probed().over)[1:])
 
 
 def test_where_the_client_was_the_limit_no_knee_is_drawn() -> None:
-    assert OVER.result is not None
-    blamed = replace(OVER, result=replace(OVER.result, knee=None, client_limited=True))
+    over = probed().over
+    assert over.result is not None
+    blamed = replace(over, result=replace(over.result, knee=None, client_limited=True))
     assert not any("│" in row for row in rows(plots.THROUGHPUT, blamed))
 
 
 def test_levels_are_written_below_where_there_is_room() -> None:
-    (line,) = plots.level_axis(seen(UNDER_WAY), 80, 1)
+    (line,) = plots.level_axis(seen(probed().under_way), 80, 1)
     assert plain_text(line).split() == ["threads", "1", "2", "4", "8", "16", "32"]
-    (line,) = plots.level_axis(seen(OVER), 30, 1)
+    (line,) = plots.level_axis(seen(probed().over), 30, 1)
     assert plain_text(line).split()[0:2] == ["threads", "1"]
 
 
 def test_before_anything_was_measured() -> None:
     assert "P starts one" in plain_text(panel.probe_status(seen(None), 80, 2)[0])
-    began = ProbeState(order=UNDER_WAY.order)
+    began = ProbeState(order=probed().under_way.order)
     assert rows(plots.THROUGHPUT, began)
     assert plain_text(panel.probe_result(seen(began), 80, 3)[0]).strip() == "No step has finished yet."
 
@@ -490,17 +495,18 @@ def braille_cells(rows: list[str]) -> int:
 
 def test_a_fine_line_runs_through_both_charts() -> None:
     for figure in (plots.THROUGHPUT, plots.LATENCY):
-        assert braille_cells(rows(figure, OVER)[1:]) > 30
+        assert braille_cells(rows(figure, probed().over)[1:]) > 30
 
 
 def test_a_step_that_is_known_badly_has_a_long_bar() -> None:
-    steps = tuple(replace(step, half_width=0.5) for step in OVER.steps if step.level == 16)
-    drawn = rows(plots.THROUGHPUT, replace(OVER, fit=None, steps=steps[:1]), height=16)[1:]
+    over = probed().over
+    steps = tuple(replace(step, half_width=0.5) for step in over.steps if step.level == 16)
+    drawn = rows(plots.THROUGHPUT, replace(over, fit=None, steps=steps[:1]), height=16)[1:]
     assert braille_cells(drawn) >= 4
 
 
 def test_an_objective_that_some_level_keeps_is_found() -> None:
-    view = seen(OVER)
+    view = seen(probed().over)
     assert "the objective is met" in plain_text(panel.probe_status(view, 120, 1)[0])
     answer = panel.probe_answer(view, 100, 2)
     assert plain_text(answer[0]).startswith("p95<40ms: met up to 45 threads")
@@ -508,24 +514,26 @@ def test_an_objective_that_some_level_keeps_is_found() -> None:
 
 
 def test_with_low_confidence_there_is_no_saturation_point() -> None:
-    assert OVER.result is not None
-    assert OVER.result.knee is not None
-    found = replace(OVER.result, confidence="low", objective=None, knee_low=1.0, knee_high=256.0)
-    unsure = replace(OVER, result=replace(found, lines=probe_lines(found)))
+    over = probed().over
+    assert over.result is not None
+    assert over.result.knee is not None
+    found = replace(over.result, confidence="low", objective=None, knee_low=1.0, knee_high=256.0)
+    unsure = replace(over, result=replace(found, lines=probe_lines(found)))
     answer = panel.probe_answer(seen(unsure), 120, 1)
     assert "Inconclusive: throughput stops growing somewhere from 1 to 256 threads" in plain_text(answer[0])
     assert answer[0][0].role == "warn"
-    assert f"knee {OVER.result.knee.level:g}?" in rows(plots.THROUGHPUT, unsure)[0]
+    assert f"knee {over.result.knee.level:g}?" in rows(plots.THROUGHPUT, unsure)[0]
 
 
 def test_the_formal_run_and_the_durability_are_on_the_screen_however_low_it_is() -> None:
-    assert OVER.result is not None
+    over = probed().over
+    assert over.result is not None
     found = replace(
-        OVER.result,
+        over.result,
         commands={"mysql": "SET GLOBAL sync_binlog = 0;", "tuibench": "tuibench run oltp_read_write"},
         durability={"sync_binlog": "0"},
     )
-    told = replace(OVER, result=replace(found, lines=probe_lines(found)))
+    told = replace(over, result=replace(found, lines=probe_lines(found)))
     text = "\n".join(plain_text(line) for line in panel.probe_result(seen(told), 80, 5))
     assert "SET GLOBAL sync_binlog = 0;" in text
     assert "tuibench run oltp_read_write" in text
@@ -533,15 +541,16 @@ def test_the_formal_run_and_the_durability_are_on_the_screen_however_low_it_is()
 
 
 def test_in_a_wide_terminal_the_steps_are_beside_the_result() -> None:
-    assert OVER.result is not None
-    assert OVER.result.knee is not None
+    over = probed().over
+    assert over.result is not None
+    assert over.result.knee is not None
     narrow, wide = (
-        "\n".join(plain_text(line) for line in panel.probe_result(seen(OVER), width, height))
-        for width, height in ((120, 16), (198, len(OVER.steps) + 1))
+        "\n".join(plain_text(line) for line in panel.probe_result(seen(over), width, height))
+        for width, height in ((120, 16), (198, len(over.steps) + 1))
     )
     assert "more lines: enter hides the charts" in narrow
-    assert wide.count(" TPS ±") == len(OVER.steps)
+    assert wide.count(" TPS ±") == len(over.steps)
     assert "…" not in wide
-    for sentence in (f"Saturated at {OVER.result.knee.level:g} threads", "Confidence: high"):
+    for sentence in (f"Saturated at {over.result.knee.level:g} threads", "Confidence: high"):
         assert sentence in narrow
         assert sentence in wide
