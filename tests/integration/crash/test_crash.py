@@ -83,7 +83,8 @@ async def test_without_a_flush_a_kill_loses_commits_that_the_binary_log_has(
     (crash,) = await crashes(start, binary, NEVER_FLUSHED, 1)
     check_consistent(crash)
     assert 0 < crash.commits.lost <= crash.commits.acknowledged
-    assert crash.commits.lost_seconds > 0
+    # A commit of each thread may be acknowledged after the kill.
+    assert crash.commits.lost_seconds > 0 or crash.commits.lost <= PLAN.threads
     assert crash.binlog is not None
     assert 0 <= crash.binlog.only_in_binlog - crash.commits.lost <= PLAN.threads
     assert crash.values["sync_binlog"] == "1"
