@@ -78,7 +78,7 @@ def _setting_line(view: View, setting: SettingState | None, width: int) -> TextL
 
 
 def _cost_span(view: View, setting: SettingState) -> TextLine:
-    """Mean cost of a transaction with the current value; then that with the original, or the bytes written."""
+    """Mean cost of a transaction with the current value; then with the original, or the bytes written."""
     now, price = view.cost(setting.name, setting.value), _COMMIT_PRICES.get(setting.cost)
     if now is None or price is None or price.often(now) is None:
         return ()
