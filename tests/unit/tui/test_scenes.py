@@ -331,8 +331,9 @@ def test_what_a_crash_has_shown_fits_on_the_smallest_screen() -> None:
         acknowledged=99_000, lost=12_345, lost_seconds=0.94, unknown=24, unknown_committed=13, unexplained=0
     )
     found = crash("innodb_flush_log_at_trx_commit=0", 1, 1200.0, fates, recovered_seconds=12.5)
-    steps = SceneOptions(scene="crash").load(is_possible=True).steps
-    for then in (step.then for step in steps if step.reveal == "crash"):
+    scene = SceneOptions(scene="crash").load(is_possible=True)
+    assert scene is not None
+    for then in (step.then for step in scene.steps if step.reveal == "crash"):
         stage = Stage("set = { crash = true }", 'wait = "crash"', f'reveal = "crash"\nthen = "{then}"')
         stage.after(0)
         stage.tell(Event(at=0.0, elapsed_seconds=64.0, kind=EventKind.WARNING, text=crash_sentence(found)))
