@@ -64,23 +64,20 @@ class AbTestDialog(OfferDialog[StartAbTest | None]):
             for field in _FIELDS:
                 with Horizontal(classes="field"):
                     yield Static(field.label, classes="label", markup=False)
-                    yield self._line(field)
+                    line = Input(
+                        sanitize.text(self._values[field.name]),
+                        placeholder="for example sync_binlog=1,0",
+                        validators=[ParseValidator(field.read)],
+                        validate_on=["changed", "submitted"],
+                        max_length=MAX_LENGTH,
+                        id=field.name,
+                    )
+                    line.cursor_blink = line.select_on_focus = False
+                    yield line
             yield Static("", id="ask-error", classes="error", markup=False)
             if self._offers:
                 dialog.set_class(True, "-offers")
                 yield self.offer_list(offer_label(self._offers))
-
-    def _line(self, field: _Field) -> Input:
-        line = Input(
-            sanitize.text(self._values[field.name]),
-            placeholder="for example sync_binlog=1,0",
-            validators=[ParseValidator(field.read)],
-            validate_on=["changed", "submitted"],
-            max_length=MAX_LENGTH,
-            id=field.name,
-        )
-        line.cursor_blink = line.select_on_focus = False
-        return line
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._values[event.input.id or ""] = event.value

@@ -260,7 +260,8 @@ class CrashRunner:
         Raises UsageError for a setting that the server does not have, before the first crash; RunError if
         the load commits nothing.
         """
-        info = await self._server_info()
+        async with _connected(self._server.target) as connection:
+            info = await server_info(connection)
         options = {variant.name: start_options(variant, info) for variant, _ in self._order}
         done: list[Crash] = []
         for variant, repeat in self._order:
@@ -277,10 +278,6 @@ class CrashRunner:
                 planned=self.planned,
                 crashes=tuple(done),
             )
-
-    async def _server_info(self) -> ServerInfo:
-        async with _connected(self._server.target) as connection:
-            return await server_info(connection)
 
     async def _crash(self, variant: SweepVariant, repeat: int, options: Sequence[str]) -> Crash:
         await self._server.restart(options)

@@ -155,13 +155,17 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
     elif effect.because and not reasons:
         # The last figure has a chart, too; what explains the first ones has none there.
         shown = shown[: max(1, height - 2)]
+    # Cost of an operation before and after, as far as it fits.
     lines = [
         _effect_title(effect.markers, effect.change, width),
         *map(_effect_row, shown),
         *reasons,
         *_reason_lines(effect, width, height - 1 - len(shown) - len(reasons)),
         _windows_line(effect),
-        *_cost_rows(effect),
+        *[
+            (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
+            for resource, text in change_parts(effect.cost_before, effect.cost_after)
+        ],
     ]
     return [pad_line(line, width) for line in lines[:height]]
 
@@ -264,14 +268,6 @@ def difference_role(one: Comparison | None) -> str:
     if one is None or not one.differs or better is None:
         return "muted"
     return "ok" if (one.delta > 0) is (better is Better.HIGHER) else "warn"
-
-
-def _cost_rows(effect: Effect) -> list[TextLine]:
-    """Cost of an operation before and after, as far as it fits."""
-    return [
-        (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
-        for resource, text in change_parts(effect.cost_before, effect.cost_after)
-    ]
 
 
 def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> list[TextLine]:

@@ -35,8 +35,9 @@ def conditions_of(sample: Sample) -> StallConditions:
     disk_write_ms = read("disk_write_ms", host)
     if server is None:
         return StallConditions(is_answered=False, disk_write_ms=disk_write_ms)
+    room, age = first_known(REDO_CAPACITY, server.levels), read("checkpoint_age", server)
     return StallConditions(
-        checkpoint_age_percent=_checkpoint_age_percent(server),
+        checkpoint_age_percent=100 * age / room if age is not None and room else None,
         dirty_bytes=_whole(server.levels.get(Counter.POOL_BYTES_DIRTY)),
         disk_write_ms=disk_write_ms,
         log_fsyncs_per_second=read("fsyncs_per_second", server),
@@ -67,11 +68,6 @@ def worst_of(several: Iterable[StallConditions]) -> StallConditions | None:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
-
-
-def _checkpoint_age_percent(server: Tick) -> float | None:
-    room, age = first_known(REDO_CAPACITY, server.levels), read("checkpoint_age", server)
-    return 100 * age / room if age is not None and room else None
 
 
 def _most(values: Iterable[Number | None]) -> Number | None:

@@ -245,11 +245,14 @@ class EffectTracker:
         if event.kind in BOUNDARIES:
             self._interrupt(OF_EVENTS.get(event.kind, ""))
         elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
+            # Changes by others are noticed late.
             self._emit_effect(
                 self._watch.change(
                     event.marker,
                     event.text,
-                    began_seconds=self._began(event),
+                    began_seconds=event.elapsed_seconds - self._notice_seconds
+                    if event.kind is EventKind.FOREIGN
+                    else min([event.elapsed_seconds, *self._begun]),
                     at_seconds=event.elapsed_seconds,
                     at_commit=self._is_at_commit(event),
                 )
@@ -257,7 +260,11 @@ class EffectTracker:
             if event.kind is EventKind.SETTING and not self.is_undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
-                why = f"{self._why} shortly before it" if self._why else self._too_short
+                why = (
+                    f"{self._why} shortly before it"
+                    if self._why
+                    else f"the load was not steady for {FEWEST_SLOTS * self._interval_seconds:g} s before it"
+                )
                 one = DoubtfulEffect(
                     event.marker, event.text, event.elapsed_seconds, event.elapsed_seconds, None, why
                 )
@@ -353,10 +360,6 @@ class EffectTracker:
                 self._session.log.emit_not_measured(marker, change, one.why)
         self._publish_progress()
 
-    @property
-    def _too_short(self) -> str:
-        return f"the load was not steady for {FEWEST_SLOTS * self._interval_seconds:g} s before it"
-
     def _publish_progress(self) -> None:
         """Publish the status if the change that is being measured is another one."""
         if self._published != self.effect_progress:
@@ -440,12 +443,6 @@ class EffectTracker:
             self._end_resolution(present)
         if present is None or present.is_by_hand:
             self._emit_effect(self._watch.boundary())
-
-    def _began(self, event: Event) -> float:
-        """The earliest time at which a change may have begun; changes by others are noticed late."""
-        if event.kind is EventKind.FOREIGN:
-            return event.elapsed_seconds - self._notice_seconds
-        return min([event.elapsed_seconds, *self._begun])
 
     def _emit_effect(self, effect: Effect | None) -> None:
         if effect is None:

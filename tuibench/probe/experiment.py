@@ -368,17 +368,19 @@ SWEEP_SECONDS, SWEEP_REPEATS = 60, 3
 
 def deciding_sweep(plan: RunPlan, target: Target, found: ProbeResult) -> dict[str, str]:
     """The sweep over the bracket, which decides what a probe has not."""
-    inside = sorted({step.level for step in found.steps if _is_inside(step.level, found)})
+    inside = sorted(
+        {
+            step.level
+            for step in found.steps
+            if (found.knee_low or 0.0) <= step.level <= (found.knee_high or 0.0)
+        }
+    )
     levels = ",".join(f"{level:g}" for level in inside)
     load = [f"--{found.order.by}={levels}", f"--repeat={SWEEP_REPEATS}", f"--time={SWEEP_SECONDS}"]
     line = command_line(
         plan, target, *load, f"--warmup-time={REPORT_SECONDS}", command="sweep", without=LEVEL_AND_TIME
     )
     return {SWEEP: line}
-
-
-def _is_inside(level: float, found: ProbeResult) -> bool:
-    return (found.knee_low or 0.0) <= level <= (found.knee_high or 0.0)
 
 
 LOAD = "load"

@@ -85,7 +85,13 @@ def probe_result(view: View, width: int, height: int, *, is_whole: bool = False)
         ]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
     if width >= _WITH_STEPS:
-        return _beside_steps(state.result, width, height, is_whole=is_whole)
+        # The result on the left, the steps that fit on the right.
+        left = _found_lines(state.result, width - _STEPS, height, is_whole=is_whole)
+        right = _step_lines(state.result)
+        if len(right) > height:
+            right = [*right[: height - 1], _rest(len(right) - height + 1, is_whole=is_whole)]
+        rows = zip_longest(left, right, fillvalue=())
+        return [pad_line((*pad_line(line, width - _STEPS), *beside), width) for line, beside in rows][:height]
     return _found_lines(state.result, width, height, _step_lines(state.result), is_whole=is_whole)
 
 
@@ -93,16 +99,6 @@ def _step_lines(result: ProbeResult) -> list[TextLine]:
     """The table of the steps, by level."""
     measured = [_measured_step_line(step) for step in steps_in_order(result.steps)]
     return [(TextSpan("STEPS by level", "title"),), *measured]
-
-
-def _beside_steps(result: ProbeResult, width: int, height: int, *, is_whole: bool) -> list[TextLine]:
-    """The result on the left, the steps that fit on the right."""
-    left = _found_lines(result, width - _STEPS, height, is_whole=is_whole)
-    right = _step_lines(result)
-    if len(right) > height:
-        right = [*right[: height - 1], _rest(len(right) - height + 1, is_whole=is_whole)]
-    rows = zip_longest(left, right, fillvalue=())
-    return [pad_line((*pad_line(line, width - _STEPS), *beside), width) for line, beside in rows][:height]
 
 
 def _rest(lines: int, *, is_whole: bool) -> TextLine:

@@ -33,7 +33,7 @@ from tuibench.metrics.measurement_warnings import collect_evidence, cpu_of_host,
 from tuibench.metrics.saturation import Saturation, Visit
 from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.thresholds import Threshold
-from tuibench.model.findings import Evidence, Mean
+from tuibench.model.findings import Mean
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.schedule import MAX_RATE, Quantity
 from tuibench.model.tick import RESPONSE, US_PER_MS, Sample, Tick, merge_histograms, total_tick
@@ -148,20 +148,22 @@ def _together(visits: Sequence[ProbeStep]) -> ProbeStep:
 def next_level(progress: ProbeProgress) -> NextLevel | None:
     """The next level; None if the probe is over."""
     if not progress.steps:
-        return start_level(progress)
+        if progress.order.by is Quantity.RATE and not progress.order.least:
+            return NextLevel(0.0, StepPurpose.SCALE)
+        return NextLevel(max(1.0, progress.order.least), StepPurpose.UP)
     if progress.left_seconds < SHORTEST_STEP_SECONDS:
         return None
     if end_of_climb(progress) is None:
-        return _higher(progress)
+        ups = progress.of(StepPurpose.UP)
+        if ups:
+            return NextLevel(min(_rounded(progress, ups[-1].level * 2), progress.ceiling), StepPurpose.UP)
+        scale = progress.of(StepPurpose.SCALE)[-1].tps
+        return NextLevel(
+            min(max(1.0, _rounded(progress, scale * FIRST_RATE_SHARE)), progress.ceiling), StepPurpose.UP
+        )
     if progress.order.by is Quantity.RATE:
         return _between(progress) or _confirmed_rate(progress)
     return _farther(progress) or _between(progress) or _decisive(progress)
-
-
-def start_level(progress: ProbeProgress) -> NextLevel:
-    if progress.order.by is Quantity.RATE and not progress.order.least:
-        return NextLevel(0.0, StepPurpose.SCALE)
-    return NextLevel(max(1.0, progress.order.least), StepPurpose.UP)
 
 
 def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
@@ -239,7 +241,10 @@ def bracket_of(progress: ProbeProgress) -> Bracket | None:
     if end is None:
         return None
     if progress.order.by is Quantity.RATE:
-        return _rate_bracket(progress)
+        steps = progress.measured
+        failed = min((step.level for step in steps if not keeps_up(step)), default=None)
+        kept = [step.level for step in steps if failed is None or step.level < failed]
+        return Bracket(kept[-1], kept[-1], failed) if failed is not None and kept else None
     visits = _visits(progress.visits)
     if not visits:
         return None
@@ -248,13 +253,6 @@ def bracket_of(progress: ProbeProgress) -> Bracket | None:
         len(visits) >= FEWEST_UP and _saturation(visits, progress.ceiling).is_below(top) >= LIKELY
     )
     return _bracket(visits, progress.ceiling) if is_flat else None
-
-
-def _rate_bracket(progress: ProbeProgress) -> Bracket | None:
-    steps = progress.measured
-    failed = min((step.level for step in steps if not keeps_up(step)), default=None)
-    kept = [step.level for step in steps if failed is None or step.level < failed]
-    return Bracket(kept[-1], kept[-1], failed) if failed is not None and kept else None
 
 
 def saturation_of(progress: ProbeProgress) -> Saturation | None:
@@ -336,7 +334,12 @@ def recommended_level(progress: ProbeProgress) -> float | None:
         best = best_within(progress)
         return best.level if best else None
     if progress.order.by is Quantity.RATE:
-        return _calm_rate(progress)
+        # The highest rate that leaves no backlog, clearly below the capacity, with a p95 near the lowest.
+        capacity = capacity_of(progress)
+        most = math.inf if capacity is None else capacity.mean * RATE_SHARES[0] * 1.01
+        kept = [step for step in progress.measured if step.level <= most and is_calm(step)]
+        least_ms = min((step.p95_ms for step in kept if step.p95_ms is not None), default=0.0)
+        return max((step.level for step in kept if (step.p95_ms or 0.0) <= CALM_P95 * least_ms), default=None)
     bracket = bracket_of(progress)
     if bracket is not None:
         return bracket.level
@@ -354,15 +357,6 @@ def best_within(progress: ProbeProgress) -> ProbeStep | None:
     most, _ = objective_edge(progress)
     kept = [step for step in progress.measured if not step.missed and most and step.level <= most.level]
     return most_step(kept) if kept else None
-
-
-def _calm_rate(progress: ProbeProgress) -> float | None:
-    """The highest rate that leaves no backlog, clearly below the capacity, with a p95 near the lowest."""
-    capacity = capacity_of(progress)
-    most = math.inf if capacity is None else capacity.mean * RATE_SHARES[0] * 1.01
-    kept = [step for step in progress.measured if step.level <= most and is_calm(step)]
-    least_ms = min((step.p95_ms for step in kept if step.p95_ms is not None), default=0.0)
-    return max((step.level for step in kept if (step.p95_ms or 0.0) <= CALM_P95 * least_ms), default=None)
 
 
 def objective_edge(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
@@ -391,16 +385,6 @@ def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
     doublings = math.log2(after.level / before.level)
     value = found.value + (taken if taken > TAKEN else 0.0)
     return Estimate(value / doublings, found.margin / doublings)
-
-
-def _higher(progress: ProbeProgress) -> NextLevel:
-    ups = progress.of(StepPurpose.UP)
-    if ups:
-        return NextLevel(min(_rounded(progress, ups[-1].level * 2), progress.ceiling), StepPurpose.UP)
-    scale = progress.of(StepPurpose.SCALE)[-1].tps
-    return NextLevel(
-        min(max(1.0, _rounded(progress, scale * FIRST_RATE_SHARE)), progress.ceiling), StepPurpose.UP
-    )
 
 
 def _between(progress: ProbeProgress) -> NextLevel | None:
@@ -604,6 +588,9 @@ class StepRun:
         measured = total_tick(sample.tick for _, sample in self._kept)
         seconds = math.fsum(slot.seconds for slot, _ in self._kept)
         known = self.known
+        # That of the samples; the threads are those of the step, also if the server refused some.
+        found = collect_evidence([sample for _, sample in self._kept], is_local=is_local)
+        threads = self.level if self._by is Quantity.THREADS else found.threads
         return ProbeStep(
             level=self.level,
             purpose=self.purpose,
@@ -621,14 +608,8 @@ class StepRun:
                 for objective in objectives
                 if not objective.holds(measured)
             ),
-            evidence=self._evidence(is_local=is_local),
+            evidence=replace(found, threads=threads, connections=self._connections or found.connections),
         )
-
-    def _evidence(self, *, is_local: bool) -> Evidence:
-        """That of the samples; the threads are those of the step, also if the server refused some."""
-        found = collect_evidence([sample for _, sample in self._kept], is_local=is_local)
-        threads = self.level if self._by is Quantity.THREADS else found.threads
-        return replace(found, threads=threads, connections=self._connections or found.connections)
 
     @property
     def is_connecting(self) -> bool:

@@ -119,9 +119,14 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
     if result.reason:
         yield f"The probe ended early: {result.reason}. Its results are from the time before."
     if result.client_limited:
-        yield _client_bottleneck(result, most)
+        yield (
+            f"Other programs take this host's CPU: the server did {most}, and may do more without them."
+            if result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS
+            else f"The load generator was the limit, not the server, which can do {most} or more."
+        )
     elif knee is None:
-        least = most_level(result)
+        # The level with the most throughput.
+        least = max(result.steps, key=lambda step: step.tps).level if result.steps else None
         yield f"Not saturated: {END_TEXTS[result.end]}. Most: {most} at {probe_level_text(order, least)}."
     elif result.is_inconclusive:
         yield (
@@ -147,22 +152,11 @@ def mean_text(mean: Mean) -> str:
     return f"{count(mean.mean)} TPS{between}"
 
 
-def most_level(result: ProbeResult) -> float | None:
-    """The level with the most throughput."""
-    return max(result.steps, key=lambda step: step.tps).level if result.steps else None
-
-
 def _durability(result: ProbeResult) -> Iterator[str]:
     """The durability settings during the probe."""
     if result.durability:
         values = ", ".join(f"{name}={value}" for name, value in result.durability.items())
         yield f"Measured with {values}."
-
-
-def _client_bottleneck(result: ProbeResult, most: str) -> str:
-    if result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS:
-        return f"Other programs take this host's CPU: the server did {most}, and may do more without them."
-    return f"The load generator was the limit, not the server, which can do {most} or more."
 
 
 def _objective(result: ProbeResult) -> Iterator[str]:

@@ -264,14 +264,11 @@ class StatementOptions:
         delimiter = ESCAPES.get(self.delimiter, self.delimiter)
         if not delimiter:
             raise UsageError("--delimiter is empty", "for example --delimiter=';'")
-        return split_user_statements(_read_file_or_text(name, text), delimiter)
-
-
-def _read_file_or_text(name: str, text: str) -> str:
-    try:
-        return files.read_text(Path(text)) if text and os.path.isfile(text) else text
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{name}: cannot read {text}: {error}") from error
+        try:
+            read = files.read_text(Path(text)) if text and os.path.isfile(text) else text
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{name}: cannot read {text}: {error}") from error
+        return split_user_statements(read, delimiter)
 
 
 def parse_concurrency(text: str) -> tuple[int, ...]:
@@ -281,12 +278,6 @@ def parse_concurrency(text: str) -> tuple[int, ...]:
     except ValueError as error:
         raise UsageError(f"--concurrency takes numbers separated by commas, not '{text}'") from error
     return tuple(check_range("--concurrency", clients, 1, MAX_THREADS) for clients in found)
-
-
-def parse_engines(text: str) -> tuple[StorageEngine, ...]:
-    """Parse `innodb,memory:max_rows=1000`."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return tuple(StorageEngine(name, options) for name, _, options in (part.partition(":") for part in parts))
 
 
 def _parse_columns(name: str, text: str) -> tuple[int, bool]:
@@ -308,22 +299,18 @@ def dry_run_lines(spec: SlapSpec) -> Iterator[str]:
         for clients in spec.clients:
             for _ in range(spec.iterations):
                 yield from [drop] * spec.drops
-                yield from _iteration_lines(spec, engine, clients)
+                if spec.script.create:
+                    yield f"CREATE SCHEMA {quote_schema(spec.target.database)};"
+                    yield f"use {spec.target.database};"
+                yield from (f"{sql};" for sql in spec.script.creation(engine))
+                no_autocommit = ["SET AUTOCOMMIT=0;"] * bool(spec.commit)
+                yield from no_autocommit
+                yield from (f"{sql};" for sql in spec.script.before)
+                for _ in range(clients):
+                    yield from no_autocommit
+                    yield from _client_lines(spec, clients)
+                yield from (f"{sql};" for sql in spec.script.after)
         yield from [drop] * spec.drops
-
-
-def _iteration_lines(spec: SlapSpec, engine: StorageEngine | None, clients: int) -> Iterator[str]:
-    if spec.script.create:
-        yield f"CREATE SCHEMA {quote_schema(spec.target.database)};"
-        yield f"use {spec.target.database};"
-    yield from (f"{sql};" for sql in spec.script.creation(engine))
-    no_autocommit = ["SET AUTOCOMMIT=0;"] * bool(spec.commit)
-    yield from no_autocommit
-    yield from (f"{sql};" for sql in spec.script.before)
-    for _ in range(clients):
-        yield from no_autocommit
-        yield from _client_lines(spec, clients)
-    yield from (f"{sql};" for sql in spec.script.after)
 
 
 def _client_lines(spec: SlapSpec, clients: int) -> Iterator[str]:
@@ -381,12 +368,16 @@ class ClientOptions:
             )
         schema = self.create_schema or DEFAULT_SCHEMA
         check_not_system_schema(schema)
+        # Parse `innodb,memory:max_rows=1000`.
+        parts = [part.strip() for part in self.engine.split(",") if part.strip()]
         return SlapSpec(
             target=msgspec.structs.replace(target, database=schema),
             script=script,
             clients=parse_concurrency(self.concurrency),
             iterations=check_range("--iterations", self.iterations, 1),
-            engines=parse_engines(self.engine),
+            engines=tuple(
+                StorageEngine(name, options) for name, _, options in (part.partition(":") for part in parts)
+            ),
             load_type=generation.load_type if generated else OWN_QUERIES,
             queries_in_all=check_range("--number-of-queries", self.number_of_queries, 0),
             queries_per_client=check_range("--auto-generate-sql-execute-number", executed, 0),

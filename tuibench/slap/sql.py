@@ -84,12 +84,12 @@ def create_sql(columns: SlapColumns) -> str:
         is_text = name.startswith("charcol")
         indexed = columns.texts_indexed if is_text else columns.integers_indexed
         blank = " " if is_text == indexed else ""
-        parts.append(f"{name} {_column_type(is_text)}" + (f", INDEX({name})" if indexed else "") + blank)
+        parts.append(
+            f"{name} {'VARCHAR(128)' if is_text else 'INT(32)'}"
+            + (f", INDEX({name})" if indexed else "")
+            + blank
+        )
     return f"CREATE TABLE `{TABLE}` ({','.join(parts)})"
-
-
-def _column_type(is_text: bool) -> str:
-    return "VARCHAR(128)" if is_text else "INT(32)"
 
 
 def insert_query(columns: SlapColumns, stream: Random) -> SlapQuery:
@@ -98,13 +98,6 @@ def insert_query(columns: SlapColumns, stream: Random) -> SlapQuery:
     values += ["uuid()"] * columns.secondary_indexes
     values += [value for _, value in _drawn(columns, stream)]
     return SlapQuery(f"INSERT INTO {TABLE} VALUES ({','.join(values)})")  # noqa: S608 (generated values)
-
-
-def update_query(columns: SlapColumns, stream: Random) -> SlapQuery:
-    """An UPDATE of a row by its key, or of all rows of a table without one."""
-    assignments = ",".join(f"{name} = {value}" for name, value in _drawn(columns, stream))
-    where = " WHERE id = " if columns.has_key else ""
-    return SlapQuery(f"UPDATE {TABLE} SET {assignments}{where}", columns.has_key)  # noqa: S608 (generated)
 
 
 def select_query(columns: SlapColumns, *, by_key: bool) -> SlapQuery:
@@ -131,7 +124,11 @@ def _queries(
             case LoadType.KEY:
                 yield select_query(columns, by_key=True)
             case LoadType.UPDATE:
-                yield update_query(columns, stream)
+                # An UPDATE of a row by its key, or of all rows of a table without one.
+                assignments = ",".join(f"{name} = {value}" for name, value in _drawn(columns, stream))
+                where = " WHERE id = " if columns.has_key else ""
+                sql = f"UPDATE {TABLE} SET {assignments}{where}"  # noqa: S608 (generated)
+                yield SlapQuery(sql, columns.has_key)
             case LoadType.WRITE:
                 yield insert_query(columns, stream)
             case LoadType.MIXED:

@@ -368,11 +368,20 @@ def progress_text(step: WorkProgress) -> Content:
 
 def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
     """Next step, then findings, worst first; passed checks are only counted."""
-    lines = [_next_line(seen, coming)]
+    words = (
+        f"Enter creates the missing tables: {sanitize.text(seen.creatable)}."
+        if coming is EnterAction.MAKE
+        else _NEXT_TEXTS.get(coming, "")
+    )
+    lines = [Content.assemble((words, "$strong bold"))]
     for severity in (Severity.STOP, Severity.NEXT, Severity.WARNING, Severity.NOTE):
         for finding in seen.findings:
             if finding.severity is severity:
-                lines += _finding_lines(finding)
+                glyph, style = SEVERITY_GLYPHS[finding.severity]
+                lines.append(Content.assemble((f"{glyph} ", style), sanitize.text(finding.found)))
+                if finding.remedy:
+                    remedy = sanitize.text(finding.remedy)
+                    lines.append(Content.assemble(("  → ", "$muted"), (remedy, "$muted")))
     well = sum(finding.severity is Severity.OK for finding in seen.findings)
     if well:
         lines.append(Content.assemble(("✓ ", "$success"), (f"{pluralize(well, 'check')} passed", "$muted")))
@@ -381,23 +390,6 @@ def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
 
 def muted_text(text: str) -> Content:
     return Content.assemble((text, "$muted"))
-
-
-def _next_line(seen: ServerCheck, coming: EnterAction) -> Content:
-    words = (
-        f"Enter creates the missing tables: {sanitize.text(seen.creatable)}."
-        if coming is EnterAction.MAKE
-        else _NEXT_TEXTS.get(coming, "")
-    )
-    return Content.assemble((words, "$strong bold"))
-
-
-def _finding_lines(finding: Finding) -> list[Content]:
-    glyph, style = SEVERITY_GLYPHS[finding.severity]
-    lines = [Content.assemble((f"{glyph} ", style), sanitize.text(finding.found))]
-    if finding.remedy:
-        lines.append(Content.assemble(("  → ", "$muted"), (sanitize.text(finding.remedy), "$muted")))
-    return lines
 
 
 def _join_lines(lines: "Sequence[Content] | object") -> Content:
@@ -443,7 +435,11 @@ class StartScreen(Screen[None]):
     def on_resize(self, event: Resize) -> None:
         width, height = event.size
         self.set_class(width < MIN_FORM_SIZE[0] or height < MIN_FORM_SIZE[1], "-small")
-        self.query_one("#too-small", Static).update(_too_small_text(width, height))
+        self.query_one("#too-small", Static).update(
+            f"tuibench needs {MIN_FORM_SIZE[0]}×{MIN_FORM_SIZE[1]} characters, "
+            f"this terminal has {width}×{height}.\n\n"
+            "Enlarge the window, or run without a screen:\n\ntuibench run --help"
+        )
 
     async def on_unmount(self) -> None:
         """Wait until cancelled work is undone, if the operator left during it."""
@@ -590,12 +586,11 @@ class StartScreen(Screen[None]):
             return faults_text(wrong)
         if self._outlook is not None:
             return server_check_text(self._outlook, self.coming)
-        return muted_text(self._hint())
-
-    def _hint(self) -> str:
-        if self.server.is_private:
-            return "A private server in a temporary directory: nothing else on this host is changed."
-        return "Enter checks the server first: nothing is changed, and no load starts."
+        return muted_text(
+            "A private server in a temporary directory: nothing else on this host is changed."
+            if self.server.is_private
+            else "Enter checks the server first: nothing is changed, and no load starts."
+        )
 
     def _keys(self, *, can_go: bool) -> str:
         if self.is_working:
@@ -618,14 +613,6 @@ class StartScreen(Screen[None]):
 
 def _index_of(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
     return next((place for place, offer in enumerate(offers) if wanted(offer)), 0)
-
-
-def _too_small_text(width: int, height: int) -> str:
-    return (
-        f"tuibench needs {MIN_FORM_SIZE[0]}×{MIN_FORM_SIZE[1]} characters, "
-        f"this terminal has {width}×{height}.\n\n"
-        "Enlarge the window, or run without a screen:\n\ntuibench run --help"
-    )
 
 
 class StartApp(StyledApp[Path]):

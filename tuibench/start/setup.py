@@ -10,7 +10,7 @@ import os
 import shlex
 import threading
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -118,8 +118,12 @@ def find_server_binary() -> BinaryOrError:
 
 def server_choices(recent: Sequence[RecentStart], private: BinaryOrError) -> list[ServerChoice]:
     """The private server first, then the known ones, then the entry for any other."""
+    made = "removed when the run ends"
+    detail = (
+        str(private) if isinstance(private, TuibenchError) else f"{private.flavour} {private.version}, {made}"
+    )
     offers = [
-        _private_choice(private),
+        ServerChoice(PRIVATE_SERVER, "Private demo server", detail, is_private=True),
         *_discovered_choices(),
         *(_recent_choice(each) for each in recent if each.place),
     ]
@@ -132,28 +136,11 @@ def server_choices(recent: Sequence[RecentStart], private: BinaryOrError) -> lis
     ]
 
 
-def profile_choices() -> list[ProfileChoice]:
-    """All readable profiles, those for beginners first."""
-    return [
-        offer
-        for name in _beginner_first(library.available_profiles())
-        if (offer := _profile_choice(name)) is not None
-    ]
-
-
 def place_text(target: Target) -> str:
     """Address of a target, in the form's notation."""
     if target.socket:
         return target.socket
     return target.host if target.port == Target().port else f"{target.host}:{target.port}"
-
-
-def _private_choice(private: BinaryOrError) -> ServerChoice:
-    made = "removed when the run ends"
-    detail = (
-        str(private) if isinstance(private, TuibenchError) else f"{private.flavour} {private.version}, {made}"
-    )
-    return ServerChoice(PRIVATE_SERVER, "Private demo server", detail, is_private=True)
 
 
 def _discovered_choices() -> Iterator[ServerChoice]:
@@ -194,13 +181,6 @@ def _recent_choice(recent: RecentStart) -> ServerChoice:
 def _shorten_place(place: str) -> str:
     """Shorten a socket path to its end."""
     return f"…{place[-16:]}" if place.startswith("/") and len(place) > 18 else place
-
-
-def _beginner_first(names: Collection[str]) -> list[str]:
-    first = [
-        name for name in ("oltp_read_write", "oltp_read_only", "oltp_write_only", "tpcc") if name in names
-    ]
-    return [*first, *(name for name in sorted(names) if name not in first)]
 
 
 def _profile_choice(name: str) -> ProfileChoice | None:
@@ -247,15 +227,12 @@ def form_target(answers: FormValues) -> Target:
     ).target(tell=lambda warning: None)
 
 
-def form_option_names() -> tuple[str, ...]:
-    """The options of the load that the form takes among those of the profile."""
-    options = PLAN_COMMANDS["live"].options.values()
-    return tuple(f"{each.name}=" for _, each in options if each not in (THREADS, TIME))
-
-
 def form_plan(answers: FormValues) -> RunPlan:
     """The run plan. Raises UsageError."""
-    load, options = _form_options(answers)
+    # Options of the load and of the profile; threads and time have fields of their own.
+    load, options = _parse_options(answers.options)
+    given = {key: load[key] for key in load.given} | {"time": _parse_seconds(answers.seconds)}
+    load = PlanValues(load.command, given).replaced(threads=_parse_threads(answers.threads))
     return make_plan(load, answers.profile, options)
 
 
@@ -278,13 +255,6 @@ def _options_error(profile: str, options: str) -> TuibenchError | None:
 def _check_options(profile: str, options: str) -> None:
     if fault := _options_error(profile, options):
         raise fault
-
-
-def _form_options(answers: FormValues) -> tuple[PlanValues, dict[str, OptionValue]]:
-    """Options of the load and of the profile; threads and time have fields of their own."""
-    load, options = _parse_options(answers.options)
-    given = {key: load[key] for key in load.given} | {"time": _parse_seconds(answers.seconds)}
-    return PlanValues(load.command, given).replaced(threads=_parse_threads(answers.threads)), options
 
 
 def _parse_options(text: str) -> tuple[PlanValues, dict[str, OptionValue]]:
@@ -421,8 +391,21 @@ class CliStartController:
         recents = load_recents()
         self._binary = find_server_binary()
         self.servers: Sequence[ServerChoice] = server_choices(recents, self._binary)
-        self.profiles: Sequence[ProfileChoice] = profile_choices()
-        self.option_names: Sequence[str] = form_option_names()
+        # All readable profiles, those for beginners first.
+        names = library.available_profiles()
+        first = [
+            name for name in ("oltp_read_write", "oltp_read_only", "oltp_write_only", "tpcc") if name in names
+        ]
+        self.profiles: Sequence[ProfileChoice] = [
+            offer
+            for name in [*first, *(name for name in sorted(names) if name not in first)]
+            if (offer := _profile_choice(name)) is not None
+        ]
+        # The options of the load that the form takes among those of the profile.
+        options = PLAN_COMMANDS["live"].options.values()
+        self.option_names: Sequence[str] = tuple(
+            f"{each.name}=" for _, each in options if each not in (THREADS, TIME)
+        )
         self.first = self._first(recents)
         self.private: PrivateServer | None = None
 
@@ -452,7 +435,17 @@ class CliStartController:
         target, plan, program = form_target(answers), form_plan(answers), form_program(answers)
         findings = await diagnose(target, plan, program, SystemClock())
         creatable = build_data_set(program).describe() if await _can_create_tables(target, program) else ""
-        return ServerCheck((*_leftover_findings(), *findings), creatable)
+        # Findings about settings that a crashed session left changed, on any server.
+        leftover = (
+            Finding(
+                id="leftover",
+                severity=Severity.WARNING,
+                found=warning,
+                remedy="tuibench restore restores it",
+            )
+            for warning in leftover_warnings()
+        )
+        return ServerCheck((*leftover, *findings), creatable)
 
     async def _launched(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
         plan = form_plan(answers)
@@ -492,19 +485,6 @@ class CliStartController:
             if last.profile == profile
             else next(offer.options for offer in self.profiles if offer.name == profile),
         )
-
-
-def _leftover_findings() -> tuple[Finding, ...]:
-    """Findings about settings that a crashed session left changed, on any server."""
-    return tuple(
-        Finding(
-            id="leftover",
-            severity=Severity.WARNING,
-            found=warning,
-            remedy="tuibench restore restores it",
-        )
-        for warning in leftover_warnings()
-    )
 
 
 async def _create_tables(target: Target, program: Program, on_progress: ProgressCallback) -> str:

@@ -89,7 +89,9 @@ def find_candidates(
     for setting in wanted_settings(plan.only):
         state = by_name[setting.name]
         why = _obstacle(setting, state, values, plan)
-        if why and _goes_without_saying(setting, state) and setting.name not in plan.only:
+        # What this server does not have or cannot change, and what is no question of speed, is not listed.
+        is_obvious = bool(state.unavailable) or setting.trial is TrialRule.NEVER
+        if why and is_obvious and setting.name not in plan.only:
             continue
         chosen, reasons = ((), (why,)) if why else _values(setting, state, server, values, room, plan)
         found += [(state, value) for value in chosen]
@@ -135,11 +137,6 @@ def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], 
         if not _acts(values.get(name, ""), needed):
             return f"it has an effect only with {name}={'|'.join(needed)}, which is {values.get(name, '–')}"
     return ""
-
-
-def _goes_without_saying(setting: Setting, state: SettingState) -> bool:
-    """True for what this server does not have or cannot change, and for what is no question of speed."""
-    return bool(state.unavailable) or setting.trial is TrialRule.NEVER
 
 
 def _acts(value: str, needed: Sequence[str]) -> bool:

@@ -483,6 +483,7 @@ class Evaluation:
         looks = self.looks()
         results = tuple(self._result(one, looks.get(one.number)) for one in self.candidates)
         together = self._together(results)
+        # To keep: the best together if that is better, else the single best; or none.
         return TuneResult(
             plan=self.plan,
             seconds=seconds,
@@ -491,7 +492,9 @@ class Evaluation:
             results=results,
             left_out=self.left_out,
             together=together,
-            winner=self._winner(results, together),
+            winner=together.candidates
+            if together is not None and together.verdict is TuneVerdict.BETTER and not together.misses
+            else self.best(results)[:1],
             is_complete=self.is_complete,
         )
 
@@ -505,12 +508,6 @@ class Evaluation:
             name = one.candidate.setting
             found[name] = max(found.get(name, (-math.inf, 0)), (gain, one.candidate.number))
         return tuple(number for _, number in sorted(found.values(), reverse=True)[:MOST_TOGETHER])
-
-    def _winner(self, results: Sequence[CandidateResult], together: TogetherResult | None) -> tuple[int, ...]:
-        """The candidates to keep: the best together if that is better, else the single best; or none."""
-        if together is not None and together.verdict is TuneVerdict.BETTER and not together.misses:
-            return together.candidates
-        return self.best(results)[:1]
 
     def _result(self, candidate: Candidate, look: Progress | None) -> CandidateResult:
         pairs = self._pairs.of(candidate.number)

@@ -167,15 +167,15 @@ def _together(result: TuneResult) -> Section:
     lines = [f"{figure_named(one.figure).brief} {verdict_text(one)}" for one in both.comparisons]
     found = both.comparison(result.plan.primary)
     if found is not None and found.percent is not None:
-        add_up = "they add up" if _adds_up(found, both.product_percent) else "they depend on each other"
+        low, high = found.percent_low, found.percent_high
+        add_up = (
+            "they add up"
+            if low is not None and high is not None and low <= both.product_percent <= high
+            else "they depend on each other"
+        )
         lines.append(f"expected from the single effects: {units.difference(both.product_percent)}: {add_up}")
     lines += [f"misses {both.misses}"] * bool(both.misses)
     return section(f"The best together: {names}", Text(tuple(lines)))
-
-
-def _adds_up(found: Comparison, product: float) -> bool:
-    low, high = found.percent_low, found.percent_high
-    return low is not None and high is not None and low <= product <= high
 
 
 def _keep(result: TuneResult) -> Iterator[Text]:
