@@ -366,17 +366,17 @@ def decided_by(settings: Iterable[str]) -> frozenset[str]:
     return frozenset(
         fact.name
         for fact in AUDITED
-        if any(_matches(name, pattern) for name in names for pattern in fact.settings)
+        if any(
+            name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+            for name in names
+            for pattern in fact.settings
+        )
     )
 
 
 def about_servers(servers: Iterable[ServerInfo]) -> frozenset[str]:
     """What a comparison of these servers is about: nothing, unless their versions differ."""
     return frozenset(PROGRAM if len({(one.flavour, one.version) for one in servers}) > 1 else ())
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def audit(
@@ -394,7 +394,14 @@ def audit(
         first = values[0][0]
         if all(fact.agree(first, value) for side in values for value in side):
             continue
-        texts = _apart([_side_text(fact, first, side) for side in values])
+        texts = _apart(
+            [
+                " / ".join(
+                    dict.fromkeys(fact.text(first if fact.agree(first, value) else value) for value in side)
+                )
+                for side in values
+            ]
+        )
         found.append(
             SetupDifference(
                 group="in effect",
@@ -406,12 +413,6 @@ def audit(
             )
         )
     return tuple(found)
-
-
-def _side_text(fact: Fact, first: Value, values: Sequence[Value]) -> str:
-    return " / ".join(
-        dict.fromkeys(fact.text(first if fact.agree(first, value) else value) for value in values)
-    )
 
 
 def _apart(texts: Sequence[str]) -> tuple[str, ...]:

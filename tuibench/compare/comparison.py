@@ -85,7 +85,12 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
     """
     if sum(map(len, first)) == sum(map(len, other)) == 1:
         found = compare_figure(figure, first[0][0], other[0][0])
-        return found if is_one_start else msgspec.structs.replace(found, verdict=_of_starts(found.verdict))
+        if is_one_start:
+            return found
+        # Each run is on a start of its own: a difference may be that of the starts.
+        is_unknown = found.verdict in (ComparisonVerdict.EQUAL, ComparisonVerdict.CANNOT_TELL)
+        verdict = ComparisonVerdict.CANNOT_TELL if is_unknown else ComparisonVerdict.STARTS
+        return msgspec.structs.replace(found, verdict=verdict)
     a, b = _levels(figure, first), _levels(figure, other)
     value = side_value(figure, other)
     if a is None or b is None or not side_value(figure, first):
@@ -101,12 +106,6 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
         high=percent.high if is_known else None,
         verdict=judge(figure.better, seen.verdict),
     )
-
-
-def _of_starts(verdict: ComparisonVerdict) -> ComparisonVerdict:
-    """The verdict on two runs, each on a start of its own: a difference may be that of the starts."""
-    is_unknown = verdict in (ComparisonVerdict.EQUAL, ComparisonVerdict.CANNOT_TELL)
-    return ComparisonVerdict.CANNOT_TELL if is_unknown else ComparisonVerdict.STARTS
 
 
 def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]:
@@ -426,8 +425,12 @@ def comparison_markdown(found: RunComparison) -> str:
 
 def comparison_document(found: RunComparison, longest: int = 0) -> Document:
     """The document; `longest` is the maximum number of characters of a value that differs, 0 for all."""
-    letters = run_letters(found)
-    lead: list[Block] = [Table(rows=tuple(zip(letters, side_titles(found), strict=True)), words=2)]
+    letters = [chr(ord("A") + place) if place < 26 else f"#{place + 1}" for place in range(len(found.runs))]
+    sides = tuple(
+        (letter, f"{runs} ({starts} starts)" if starts > 1 else runs)
+        for letter, runs, starts in zip(letters, found.runs, found.starts, strict=True)
+    )
+    lead: list[Block] = [Table(rows=sides, words=2)]
     if found.doubts:
         lead.append(Text(tuple(f"note: {doubt}" for doubt in found.doubts), Shape.LIST))
     return Document(title="Comparison", lead=tuple(lead), sections=tuple(_sections(found, letters, longest)))
@@ -441,7 +444,11 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
         yield section("What differs", Text(("Plan, server and host are the same.",)))
     if found.audit:
         yield section("What differs in effect", audit_table(found.audit, letters))
-    shown = [row for row in found.rows if has_figure(row)]
+    shown = [
+        row
+        for row in found.rows
+        if row.first is not None or any(other.value is not None for other in row.others)
+    ]
     first, *others = letters
     if len(found.runs) > PAIR:
         # For two runs, the table with the verdicts says the same.
@@ -477,23 +484,6 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
 def _others(found: RunComparison, row: ComparisonRow) -> list[tuple[Contrast, str]]:
     """The figures of the further sides, each with the caveat of its verdict."""
     return list(zip(row.others, found.caveats or ("",) * len(row.others), strict=True))
-
-
-def side_titles(found: RunComparison) -> list[str]:
-    """The runs of each side, with the number of server starts if there are several."""
-    return [
-        f"{runs} ({starts} starts)" if starts > 1 else runs
-        for runs, starts in zip(found.runs, found.starts, strict=True)
-    ]
-
-
-def run_letters(found: RunComparison) -> list[str]:
-    """The letters of the runs in the tables."""
-    return [chr(ord("A") + place) if place < 26 else f"#{place + 1}" for place in range(len(found.runs))]
-
-
-def has_figure(row: ComparisonRow) -> bool:
-    return row.first is not None or any(other.value is not None for other in row.others)
 
 
 def row_title(row: ComparisonRow) -> str:

@@ -210,12 +210,13 @@ class StallLog:
                 inside = [
                     tick for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start
                 ]
+                codes = sorted({code for tick in inside for code in tick.errors})
                 found.append(
                     Stall(
                         start,
                         end,
                         worst_of(tick.conditions for tick in inside),
-                        _errors_in(inside),
+                        {code: round(sum(tick.errors.get(code, 0) for tick in inside)) for code in codes},
                         unknown_commits=round(sum(tick.unknown_commits for tick in inside)),
                     )
                 )
@@ -271,11 +272,6 @@ class StallLog:
     def _ticks_since(self, seconds: float) -> list[StallTick]:
         """The samples that begin after a time, the oldest first."""
         return list(takewhile(lambda tick: tick.start_seconds >= seconds, reversed(self._ticks)))[::-1]
-
-
-def _errors_in(ticks: Sequence[StallTick]) -> dict[str, int]:
-    codes = sorted({code for tick in ticks for code in tick.errors})
-    return {code: round(sum(tick.errors.get(code, 0) for tick in ticks)) for code in codes}
 
 
 def _is_full(ticks: Sequence[StallTick], seconds: float = MOST_SECONDS) -> bool:

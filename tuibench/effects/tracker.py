@@ -86,7 +86,7 @@ class SteadinessLog:
             if len(self) >= self._most:
                 # Merge each pair of samples.
                 for series in (self._seconds, self._transactions):
-                    series[:] = array("d", _sums_of_pairs(series))
+                    series[:] = array("d", map(float.__add__, series[::2], series[1::2]))
         self._is_partial = False
 
     def result(self, stalls: Sequence[Stall]) -> Steadiness | None:
@@ -95,10 +95,6 @@ class SteadinessLog:
 
     def _forget(self) -> None:
         self._seconds, self._transactions = array("d"), array("d")
-
-
-def _sums_of_pairs(values: Sequence[float]) -> Iterator[float]:
-    return map(float.__add__, values[::2], values[1::2])
 
 
 BOUNDARIES = frozenset(
@@ -246,6 +242,7 @@ class EffectTracker:
             self._interrupt(OF_EVENTS.get(event.kind, ""))
         elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
             # Changes by others are noticed late.
+            names = changed_settings(event.text, self._session.settings.presets)
             self._emit_effect(
                 self._watch.change(
                     event.marker,
@@ -254,7 +251,9 @@ class EffectTracker:
                     if event.kind is EventKind.FOREIGN
                     else min([event.elapsed_seconds, *self._begun]),
                     at_seconds=event.elapsed_seconds,
-                    at_commit=self._is_at_commit(event),
+                    # Of settings that act on commits only.
+                    at_commit=bool(names)
+                    and all(name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].at_commit for name in names),
                 )
             )
             if event.kind is EventKind.SETTING and not self.is_undoing:
@@ -271,13 +270,6 @@ class EffectTracker:
                 if not self._start_resolution(one):
                     self._session.log.emit_not_measured(event.marker, event.text, why)
             self._publish_progress()
-
-    def _is_at_commit(self, event: Event) -> bool:
-        """True for a change of settings that act on commits only."""
-        names = changed_settings(event.text, self._session.settings.presets)
-        return bool(names) and all(
-            name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].at_commit for name in names
-        )
 
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A sample without figures, with the reason: its work is contained in a later one."""

@@ -95,7 +95,13 @@ def exit_summary(ended: SessionEnded, width: int) -> list[str]:
     Each is broken between words. What has no room is named by the last line.
     """
     summary, cells = ended.summary, min(width, MOST_EXIT_CELLS)
-    lines = [*wrap_words(_what(summary), cells), *wrap_words(_figures(summary), cells)]
+    server = f"{summary.server.flavour} {summary.server.version.partition('-')[0]}"
+    load = f"{summary.profile} with {pluralize(summary.threads, 'thread')}"
+    what = "the server's own traffic" if summary.watched is not None else load
+    lines = [
+        *wrap_words(f"{what} on {server}: {summary.outcome} after {hms(summary.seconds)}", cells),
+        *wrap_words(_figures(summary), cells),
+    ]
     record = wrap_words(f"recorded in {ended.run_directory}", cells)
     left_out = 0
     for fact in _facts(summary):
@@ -110,14 +116,6 @@ def exit_summary(ended: SessionEnded, width: int) -> list[str]:
 
 def _name(ended: SessionEnded) -> str:
     return ended.run_directory.rstrip("/").rpartition("/")[2]
-
-
-def _what(summary: Summary) -> str:
-    """What ran, and how it ended."""
-    server = f"{summary.server.flavour} {summary.server.version.partition('-')[0]}"
-    load = f"{summary.profile} with {pluralize(summary.threads, 'thread')}"
-    what = "the server's own traffic" if summary.watched is not None else load
-    return f"{what} on {server}: {summary.outcome} after {hms(summary.seconds)}"
 
 
 def _figures(summary: Summary) -> str:

@@ -486,7 +486,11 @@ def _warm_up(scale: ChartScale, span: ChartSpan) -> Markup | None:
 def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, number: int) -> Markup:
     """A line with the band between its lowest and highest values, or the area of a stacked one."""
     lower, upper = one.lows, one.means if style.stacked else one.highs
-    band = _band(scale, span, lower, upper) if style.stacked or _has_band(one) else ""
+    band = (
+        _band(scale, span, lower, upper)
+        if style.stacked or any(low != high for low, high in zip(one.lows, one.highs, strict=True))
+        else ""
+    )
     return tag(
         "g",
         tag("path", class_="band", d=band) if band else None,
@@ -498,10 +502,6 @@ def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, n
         class_=f"s{number}",
         **UNSTYLED,
     )
-
-
-def _has_band(one: Series) -> bool:
-    return any(low != high for low, high in zip(one.lows, one.highs, strict=True))
 
 
 def _stretches(values: Sequence[float | None]) -> list[range]:

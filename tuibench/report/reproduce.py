@@ -21,17 +21,6 @@ PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
 SYSBENCH_NAMES = {"database": "db"}
 
 
-def sysbench_server_arguments(target: Target) -> list[str]:
-    """The options for server and login of sysbench, which has no others."""
-    values = address_options(target) | {"user": target.user, "database": target.database}
-    return [f"--mysql-{SYSBENCH_NAMES.get(name, name)}={value}" for name, value in values.items()]
-
-
-def load_arguments(plan: RunPlan) -> Sequence[str]:
-    """The arguments for the load: a profile, or ad-hoc SQL."""
-    return plan.sql_words or (plan.profile,)
-
-
 def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
     return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
 
@@ -79,7 +68,7 @@ def command_line(
 ) -> str:
     """The line that makes the plan again on this server; `given` come first, in place of those `without`."""
     name = command or command_of(plan)
-    load = [] if plan.is_watch else load_arguments(plan)
+    load = [] if plan.is_watch else plan.sql_words or (plan.profile,)
     options = [*option_words(plan, name, without), *option_arguments(plan.options)]
     return shell_line(["tuibench", name, *load, *given, *server_words(target), *options])
 
@@ -94,7 +83,12 @@ def sysbench_command_line(
     """The same for sysbench; None if it does not have the test, or cannot follow a plan."""
     if plan.profile not in SYSBENCH_TESTS or plan.schedule:
         return None
-    server = [*sysbench_server_arguments(target), *[f"--mysql-password={PASSWORD}"] * has_password]
+    # sysbench has no other options for server and login.
+    values = address_options(target) | {"user": target.user, "database": target.database}
+    server = [
+        *[f"--mysql-{SYSBENCH_NAMES.get(name, name)}={value}" for name, value in values.items()],
+        *[f"--mysql-password={PASSWORD}"] * has_password,
+    ]
     options = [*sysbench_words(plan, without), *option_arguments(plan.options)]
     return shell_line(["sysbench", plan.profile, *given, *server, *options, "run"])
 

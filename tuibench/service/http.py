@@ -85,17 +85,16 @@ class HttpServer:
             task.add_done_callback(self._connections.discard)
             with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError, ValueError, EOFError):
                 async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-                    await self._serve(reader, writer)
+                    try:
+                        request = parse_request(await reader.readuntil(b"\r\n\r\n"))
+                    except (ValueError, asyncio.LimitOverrunError):
+                        request = None
+                    answer = await self._answer(request)
+                    writer.write(
+                        encode_response(answer, with_body=request is None or request.method != "HEAD")
+                    )
+                    await writer.drain()
         writer.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            request = parse_request(await reader.readuntil(b"\r\n\r\n"))
-        except (ValueError, asyncio.LimitOverrunError):
-            request = None
-        answer = await self._answer(request)
-        writer.write(encode_response(answer, with_body=request is None or request.method != "HEAD"))
-        await writer.drain()
 
     async def _answer(self, request: HttpRequest | None) -> HttpResponse:
         if request is None:
@@ -212,6 +211,7 @@ class MetricsExporter:
 
     def _snapshot(self, status: Status) -> MetricsSnapshot:
         run = self._run
+        # A session without load has no totals: the server's counters describe the traffic.
         return MetricsSnapshot(
             version=__version__,
             session=run.spec.session,
@@ -220,16 +220,14 @@ class MetricsExporter:
             server=run.watcher.server,
             started_at=self._created_at,
             status=status,
-            totals=self._totals(measured=status.state not in UNMEASURED),
+            totals=run_totals(self._run.load, measured=status.state not in UNMEASURED)
+            if isinstance(self._run, LoadRun)
+            else None,
             traffic=run.totals.tick if isinstance(run, WatchRun) else None,
             sample=self._sample,
             events=dict(self._events),
             use=run.effect_tracker.total_use,
         )
-
-    def _totals(self, *, measured: bool) -> Tick | None:
-        """None for a session without load: the server's counters describe the traffic."""
-        return run_totals(self._run.load, measured=measured) if isinstance(self._run, LoadRun) else None
 
     def _on_message(self, message: SessionMessage) -> None:
         match message:

@@ -37,7 +37,6 @@ from tuibench.model.message import (
     ServiceSpec,
     SessionEnded,
     SessionMessage,
-    SessionSpec,
     Status,
     SubmitCommand,
     ViewerMessage,
@@ -172,8 +171,8 @@ class Viewer:
                             id=number, ok=False, text=f"{MAX_PENDING_COMMANDS} commands are already waiting"
                         )
                     )
-                case SubmitCommand(id=number, command=command) if self._read_only and is_control_command(
-                    command
+                case SubmitCommand(id=number, command=command) if self._read_only and not isinstance(
+                    command, PollCommand
                 ):
                     self.send(CommandReply(id=number, ok=False, text=READ_ONLY_REFUSAL))
                 case SubmitCommand() as request:
@@ -241,11 +240,6 @@ class Viewer:
             return
         finally:
             self._emptied.set()
-
-
-def is_control_command(command: Command) -> bool:
-    """True for all commands that are not read-only."""
-    return not isinstance(command, PollCommand)
 
 
 def _number_of(line: bytes) -> int:
@@ -408,14 +402,10 @@ def _send_to_launcher(message: str | ErrorMessage) -> None:
     os.close(nothing)
 
 
-def make_run(spec: SessionSpec) -> LoadRun | WatchRun:
-    """The run that the plan asks for: with a load, or only watching."""
-    return WatchRun(spec) if spec.plan.is_watch else LoadRun(spec)
-
-
 async def serve_session(spec: ServiceSpec) -> ExitCode:
     try:
-        await SessionService(make_run(spec.session), spec).serve()
+        run = WatchRun(spec.session) if spec.session.plan.is_watch else LoadRun(spec.session)
+        await SessionService(run, spec).serve()
     except TuibenchError as error:
         _send_to_launcher(ErrorMessage.of(error))
         return error.exit_code

@@ -180,11 +180,6 @@ PLACEHOLDERS = {"seconds": "until q", "password": "if any", "options": "--tables
 LABEL_WIDTH = 28
 
 
-def field_of(input: Input) -> str:
-    """Name of the form value of an input widget."""
-    return (input.id or "").removeprefix(FIELD)
-
-
 class OptionSuggester(Suggester):
     """Completes the last word to an option of the load or of the profile."""
 
@@ -474,7 +469,7 @@ class StartScreen(Screen[None]):
         self.action_go()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        name = field_of(event.input)
+        name = (event.input.id or "").removeprefix(FIELD)
         if getattr(self.answers, name) != event.value:
             self._change(**{name: event.value})
 

@@ -76,9 +76,12 @@ PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
 def sweep_html(sweep: Sweep) -> str:
     """The self-contained page, ending in a newline."""
     server = sweep.record.surroundings.server
+    started = units.local_time(sweep.record.started_at)
+    failed = len(sweep.results) - len(sweep.done)
+    failures = f", {failed} failed" if failed else ""
     document = Document(
         title=f"Sweep on {server.flavour} {server.version}",
-        lead=(Text((_subtitle(sweep),), role="soft"),),
+        lead=(Text((f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}",), role="soft"),),
         sections=(
             *case_sections(sweep),
             *runs_sections(sweep),
@@ -87,13 +90,6 @@ def sweep_html(sweep: Sweep) -> str:
         ),
     )
     return document_page(document, title=f"Sweep {sweep.record.name}")
-
-
-def _subtitle(sweep: Sweep) -> str:
-    started = units.local_time(sweep.record.started_at)
-    failed = len(sweep.results) - len(sweep.done)
-    failures = f", {failed} failed" if failed else ""
-    return f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}"
 
 
 def runs_sections(sweep: Sweep) -> list[Section]:
@@ -172,26 +168,25 @@ def versions_html(sweep: Sweep) -> str:
     setup = sweep.record.versions
     assert setup is not None  # noqa: S101
     names = [build.name for build in setup.builds]
+    plan = sweep.record.plan
+    started = units.local_time(sweep.record.started_at)
+    runs, starts = f"{len(sweep.done)} of {plan.cell_count} runs", units.pluralize(len(sweep.starts), "start")
+    rows = differing_variables(setup.builds)
+    note = "Only settings that all of them have and that affect speed or durability."
+    table = Table(header=("setting", *names), rows=tuple(rows), words=1 + len(names), notes=(note,))
     document = Document(
         title=" against ".join(names),
-        lead=(Text((_versions_page_subtitle(sweep),), role="soft"),),
+        lead=(Text((f"{started} · {runs}, {starts} · {sweep.record.name}",), role="soft"),),
         sections=(
             section("Result", versions_table(sweep), Chart(partial(ratio_chart, sweep, setup))),
             *case_sections(sweep),
             *runs_sections(sweep),
             section("Servers and method", properties(_versions_page_facts(sweep, setup))),
             *_audit_sections(sweep),
-            *_settings_sections(setup, names),
+            *([section("Settings that differ", table)] if rows else []),
         ),
     )
     return document_page(document, title=f"Versions: {', '.join(names)}")
-
-
-def _versions_page_subtitle(sweep: Sweep) -> str:
-    plan = sweep.record.plan
-    started = units.local_time(sweep.record.started_at)
-    runs = f"{len(sweep.done)} of {plan.cell_count} runs"
-    return f"{started} · {runs}, {units.pluralize(len(sweep.starts), 'start')} · {sweep.record.name}"
 
 
 def _versions_page_facts(sweep: Sweep, setup: VersionsSetup) -> list[tuple[str, str]]:
@@ -217,13 +212,6 @@ def _audit_sections(sweep: Sweep) -> list[Section]:
     return [
         section("What differs in effect", replace(table, title="")) for table in tables.audit_tables(sweep)
     ]
-
-
-def _settings_sections(setup: VersionsSetup, names: Sequence[str]) -> list[Section]:
-    rows = differing_variables(setup.builds)
-    note = "Only settings that all of them have and that affect speed or durability."
-    table = Table(header=("setting", *names), rows=tuple(rows), words=1 + len(names), notes=(note,))
-    return [section("Settings that differ", table)] if rows else []
 
 
 # The chart

@@ -75,7 +75,16 @@ class SweepOptions:
             with_loads,
         )
 
-        self._check()
+        if not 1 <= self.repeat <= MAX_REPEATS:
+            raise UsageError(f"--repeat must be between 1 and {MAX_REPEATS:,}, not {self.repeat:,}")
+        if self.order not in tuple(CellOrder):
+            raise UsageError(
+                f"--order: '{self.order}' is unknown", did_you_mean(self.order, tuple(CellOrder))
+            )
+        if self.create_database and not self.prepare:
+            raise UsageError("--create-database is for the tables of --prepare", "give that, too")
+        if self.cleanup and not self.prepare:
+            raise UsageError("--cleanup drops only the tables that --prepare created", "see tuibench cleanup")
         threads = parse_threads(self.threads)
         for each in threads:
             checked_threads(each)
@@ -105,18 +114,6 @@ class SweepOptions:
         if plan.cell_count > MAX_CELLS:
             raise UsageError(f"a sweep has {MAX_CELLS:,} cells at most, this one {plan.cell_count:,}")
         return plan
-
-    def _check(self) -> None:
-        if not 1 <= self.repeat <= MAX_REPEATS:
-            raise UsageError(f"--repeat must be between 1 and {MAX_REPEATS:,}, not {self.repeat:,}")
-        if self.order not in tuple(CellOrder):
-            raise UsageError(
-                f"--order: '{self.order}' is unknown", did_you_mean(self.order, tuple(CellOrder))
-            )
-        if self.create_database and not self.prepare:
-            raise UsageError("--create-database is for the tables of --prepare", "give that, too")
-        if self.cleanup and not self.prepare:
-            raise UsageError("--cleanup drops only the tables that --prepare created", "see tuibench cleanup")
 
 
 def _loads(

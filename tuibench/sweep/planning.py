@@ -328,7 +328,10 @@ def starting_seconds(sweep: Sweep, *, is_running: bool = False) -> float:
     left = [cell for cell in cells_by_start(sweep.record.plan) if cell.number not in done]
     known = [start.seconds for start in sweep.starts]
     loading = setup.loading_seconds | {one.data: one.seconds for one in sweep.data if one.seconds is not None}
-    seconds, current = 0.0, _running_start(sweep) if is_running else None
+    # Build and number of the last start, and its tables.
+    seconds, current = 0.0, None
+    if is_running and sweep.starts and sweep.results:
+        current = sweep.starts[-1].build, sweep.starts[-1].start, sweep.results[-1].cell.case.data
     for cell in left:
         start = (build_of(cell), cell.repeat, cell.case.data)
         if current is None or start[:2] != current[:2]:
@@ -338,13 +341,6 @@ def starting_seconds(sweep: Sweep, *, is_running: bool = False) -> float:
             seconds += loading.get(cell.case.data, 0.0)
         current = start
     return seconds
-
-
-def _running_start(sweep: Sweep) -> tuple[str, int, str] | None:
-    """Build and number of the last start, and its tables."""
-    if not sweep.starts or not sweep.results:
-        return None
-    return sweep.starts[-1].build, sweep.starts[-1].start, sweep.results[-1].cell.case.data
 
 
 def remaining_seconds(base: RunPlan, results: Sequence[CellResult], cells_left: int) -> float:

@@ -25,7 +25,7 @@ from tuibench.compare.audit import CAVEAT_MARK, PROGRAM, about_servers, audit, a
 from tuibench.document import Table, write_csv
 from tuibench.metrics import inference
 from tuibench.metrics.costs import resource_text
-from tuibench.metrics.inference import Interval, sweep_points
+from tuibench.metrics.inference import sweep_points
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Mean, Resource
 from tuibench.model.settings import ServerVariable
@@ -548,7 +548,7 @@ def _compared(first: Levels, here: Levels, one: VersionComparison) -> VersionCom
     seen = inference.compare(
         [[level] for level in first.values()], [[level] for level in levels], tolerance=TOLERANCE
     )
-    estimate, low, high = _ratios(seen.interval)
+    estimate, low, high = (1 + percent / 100 for percent in seen.interval.percent)
     is_known = math.isfinite(low) and math.isfinite(high)
     return replace(
         one,
@@ -557,10 +557,6 @@ def _compared(first: Levels, here: Levels, one: VersionComparison) -> VersionCom
         high=high if is_known else None,
         verdict=seen.verdict,
     )
-
-
-def _ratios(interval: Interval) -> Iterator[float]:
-    return (1 + percent / 100 for percent in interval.percent)
 
 
 # Tables
@@ -574,8 +570,11 @@ def versions_table(sweep: Sweep) -> Table:
     tests = list(dict.fromkeys((one.case, one.threads) for one in comparisons))
     rows = tuple(_versions_row(test, names, found) for test in tests)
     starts = max((len(one.levels) for one in comparisons), default=0)
+    intervals = (
+        "one start: no intervals" if starts < FEWEST_STARTS else f"95 % intervals over {starts} starts"
+    )
     return Table(
-        title=f"relative to {names[0]} (1, with its figure); {_interval_words(starts)}",
+        title=f"relative to {names[0]} (1, with its figure); {intervals}",
         header=("test", "threads", *names),
         rows=rows,
         words=1,
@@ -610,12 +609,6 @@ def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> st
 def interval_text(low: float, high: float) -> str:
     """0.82..0.93; an upper bound beyond `FAR` is shown as >FAR."""
     return f"{low:.2f}..{high:.2f}" if high < FAR else f"{low:.2f}..>{FAR}"
-
-
-def _interval_words(starts: int) -> str:
-    if starts < FEWEST_STARTS:
-        return "one start: no intervals"
-    return f"95 % intervals over {starts} starts"
 
 
 def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison]) -> Iterator[str]:
