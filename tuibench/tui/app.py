@@ -11,7 +11,7 @@ no unreadable question is confirmed.
 import asyncio
 import io
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,7 +42,6 @@ from tuibench.tui.actions import (
     ACTIONS,
     ACTIONS_BY_NAME,
     ActionPalette,
-    UserAction,
     action_bindings,
     action_key,
     is_possible,
@@ -91,14 +90,6 @@ HIDDEN_CLASS = "-cramped"
 def is_too_small(size: Size) -> bool:
     """True if the terminal shows only the notice at this size."""
     return "-small" in size_classes(*size)
-
-
-def hide_or_show_dialogs(stack: Sequence[Screen[Any]], size: Size) -> None:
-    """Hide the dialogs of these screens, or show them again."""
-    for dialog in stack:
-        if isinstance(dialog, ModalScreen):
-            dialog.set_class(is_too_small(size), HIDDEN_CLASS)
-            dialog.call_after_refresh(_restore_focus, dialog)
 
 
 def is_ignored(screen: Screen[Any], typed: TypedInput) -> bool:
@@ -310,19 +301,16 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Entries of the command palette: the table's actions first, then the screens and the themes."""
-        yield from self._palette(ACTIONS)
+        for action in ACTIONS:
+            if self.view is not None and is_possible(action, self.view) and action.name != "menu":
+                act = partial(self.action_act, action.name)
+                yield SystemCommand(action.help, action_key(action, self.view), act)
         for place in tabs.SCREEN_TABS:
             if self.view is not None and place.offered(self.view):
                 go = partial(self.action_go, place.name)
                 yield SystemCommand(f"{place.label}: {place.help}", tabs.tab_key(place, self.view), go)
         for theme in styled_app.theme_names():
             yield SystemCommand(f"Theme: {theme}", "", partial(setattr, self, "theme", theme))
-
-    def _palette(self, actions: Iterable[UserAction]) -> Iterator[SystemCommand]:
-        for action in actions:
-            if self.view is not None and is_possible(action, self.view) and action.name != "menu":
-                act = partial(self.action_act, action.name)
-                yield SystemCommand(action.help, action_key(action, self.view), act)
 
     def _made(self, place: tabs.ScreenTab, view: View) -> MainScreen:
         """Screen of a tab: created on first use, then kept."""
@@ -386,7 +374,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def on_resize(self, event: Resize) -> None:
         """Resize the main screen below a dialog, and hide or show dialogs. Textual only notifies the top."""
-        hide_or_show_dialogs(self.screen_stack, event.size)
+        for dialog in self.screen_stack:
+            if isinstance(dialog, ModalScreen):
+                dialog.set_class(is_too_small(event.size), HIDDEN_CLASS)
+                dialog.call_after_refresh(_restore_focus, dialog)
         if self._main is not None and self._main is not self.screen:
             self._main.apply_size_classes(event.size)
 

@@ -227,11 +227,6 @@ def sum_counts(counts: Sequence[Sequence[int]]) -> Sequence[int]:
     return array("Q", map(sum, zip(*known, strict=True)))
 
 
-def pack_counts(counts: Sequence[int]) -> Sequence[int]:
-    """Store counts compactly."""
-    return array("Q", counts) if counts else ()
-
-
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
     known = [(value, seconds) for value, seconds in values if value is not None]
     whole = sum(seconds for _, seconds in known)
@@ -346,11 +341,6 @@ class TimeGrid(NamedTuple):
         return end - seconds, end
 
 
-def slot_of(elapsed_seconds: float, interval_seconds: float) -> int:
-    """Number of the tick due at that time, starting at 1."""
-    return round(elapsed_seconds / interval_seconds)
-
-
 def make_grid(history: ChartHistory, zoom: Zoom, count: int, interval_seconds: float) -> TimeGrid:
     """Grid of a chart that is `count` cells wide, with the newest column at its right edge."""
     slots = slots_per_column(_wanted_slots(history, zoom, count, interval_seconds), count)
@@ -376,7 +366,7 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         None,
         None,
         None,
-        slot=slot_of(sample.elapsed_seconds, interval_seconds),
+        slot=round(sample.elapsed_seconds / interval_seconds),
         fsyncs=read("fsyncs", sample.server),
         cpu=None if host is None else cpu_shares(host),
         figures=read_figures(sample),
@@ -387,13 +377,14 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     if load is None:
         return point
     latency = sample.latency if load is sample.tick else load.hist(RESPONSE).latency()
+    counts = coarse_counts(load.hist(RESPONSE))
     return point._replace(
         tps=read("tps", load) or 0.0,
         qps=read("qps", load) or 0.0,
         p95_ms=latency.p95 if latency else None,
         latency=latency,
         seconds=load.seconds,
-        counts=pack_counts(coarse_counts(load.hist(RESPONSE))),
+        counts=array("Q", counts) if counts else (),
         headline=read("headline", sample.load),
     )
 
@@ -422,7 +413,10 @@ Spans = tuple[Comparison, ...] | str
 
 def compare_spans(points: Sequence[ChartPoint], a: tuple[float, float], b: tuple[float, float]) -> Spans:
     """Compare the points measured within two spans; the start of a span is exclusive."""
-    before, after = (_measured_points(points, span) for span in (a, b))
+    before, after = (
+        [point for point in points if span[0] < point.elapsed_seconds <= span[1] and point.tps is not None]
+        for span in (a, b)
+    )
     for name, found in (("A", before), ("B", after)):
         if len(found) < MIN_POINTS:
             return f"span {name} has {len(found)} measured points, {MIN_POINTS} are needed"
@@ -432,10 +426,6 @@ def compare_spans(points: Sequence[ChartPoint], a: tuple[float, float], b: tuple
         _ratio_comparison("p95", _latency_parts(before), _latency_parts(after)),
     )
     return tuple(one for one in compared if one is not None)
-
-
-def _measured_points(points: Sequence[ChartPoint], span: tuple[float, float]) -> list[ChartPoint]:
-    return [point for point in points if span[0] < point.elapsed_seconds <= span[1] and point.tps is not None]
 
 
 def _rate_parts(points: Sequence[ChartPoint], name: str) -> RatioSeries:

@@ -31,21 +31,16 @@ async def save_in_thread(svg: str, folder: Path, name: str) -> list[Path]:
 
 def save_picture(svg: str, folder: Path, name: str) -> list[Path]:
     """Write the files without overwriting any; returns their paths. Raises RunError if that fails."""
-    path = _free_path(folder, name)
+    # `name.svg`, with a number appended if it exists.
+    path, number = folder / f"{name}.svg", 2
+    while path.exists():
+        path = folder / f"{name}-{number}.svg"
+        number += 1
     try:
         path.write_text(svg, encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from None
     return [path, *_converted(path)]
-
-
-def _free_path(folder: Path, name: str) -> Path:
-    """`name.svg`, with a number appended if it exists."""
-    path, number = folder / f"{name}.svg", 2
-    while path.exists():
-        path = folder / f"{name}-{number}.svg"
-        number += 1
-    return path
 
 
 def _converted(svg: Path) -> list[Path]:

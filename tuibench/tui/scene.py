@@ -165,9 +165,13 @@ def _decode_error(source: str, message: str) -> UsageError:
     where = _STEP.sub(lambda match: f"step {int(match[1]) + 1}: ", path).rstrip(": ")
     unknown = _UNKNOWN.search(text)
     if unknown:
+        # The keys of the table at this path.
+        kind: Any = Scene
+        if "steps[" in path:
+            kind = Settings if path.endswith(".set") else SceneProbe if path.endswith(".probe") else SceneStep
         return UsageError(
             f"{source}: {_prefix(where)}unknown key '{unknown['word']}'",
-            did_you_mean(unknown["word"], _valid_keys(path)),
+            did_you_mean(unknown["word"], [field.encode_name for field in msgspec.structs.fields(kind)]),
         )
     text = text.removeprefix("Object ")
     return UsageError(f"{source}: {_prefix(where)}{text[:1].lower()}{text[1:]}")
@@ -175,14 +179,6 @@ def _decode_error(source: str, message: str) -> UsageError:
 
 def _prefix(where: str) -> str:
     return f"{where}: " if where else ""
-
-
-def _valid_keys(path: str) -> list[str]:
-    """The keys of the table at this path."""
-    kind: Any = Scene
-    if "steps[" in path:
-        kind = Settings if path.endswith(".set") else SceneProbe if path.endswith(".probe") else SceneStep
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
@@ -473,7 +469,9 @@ class ScenePlayer:
             # The scene has named the setting and the kill, and a small screen has no room for them twice.
             lost, separator, more = text.partition(f" ({CRASHED}")[0].partition(" · ")
             return f"{lost}. {step.then} {separator.strip()} {more}".strip(), "reveal"
-        effect = self._last_effect()
+        # The effect of the last change, None if not measured; never that of an earlier change.
+        newest = self._effects[-1] if self._effects else None
+        effect = newest if newest is not None and newest.markers[-1] > self._marker else None
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
             reason = self._no_effect or "the load did not settle in time"
@@ -491,11 +489,6 @@ class ScenePlayer:
         """What the last crash has shown; empty before its end."""
         texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
         return next((text for text in reversed(texts) if CRASHED in text or CRASH_FAILED in text), "")
-
-    def _last_effect(self) -> Effect | None:
-        """Effect of the last change, None if not measured; never that of an earlier change."""
-        newest = self._effects[-1] if self._effects else None
-        return newest if newest is not None and newest.markers[-1] > self._marker else None
 
 
 _UNSTEADY = "The figures vary too much, on their own or because of other programs on this host."

@@ -46,7 +46,7 @@ from tuibench.model.message import (
 from tuibench.model.schedule import MAX_THREADS, parse_ab
 from tuibench.model.settings import ab_order
 from tuibench.tui import view
-from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans
+from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, compare_spans
 from tuibench.tui.figures import figure_of
 from tuibench.tui.view import View, view_grid, visible_view, with_note
 
@@ -268,7 +268,8 @@ def mark_span_end(view: View, columns: int) -> View:
     if len(marks) < MAX_MARKS:
         return _ask_next_mark(_with_chart_state(view, marks=marks))
     chart_state = msgspec.structs.replace(view.chart_state, marks=marks)
-    found = compare_spans(visible_view(view).history.between(*_whole_range(chart_state)), *chart_state.spans)
+    first, last = min(start for start, _ in chart_state.spans), max(end for _, end in chart_state.spans)
+    found = compare_spans(visible_view(view).history.between(first, last), *chart_state.spans)
     return msgspec.structs.replace(
         _with_chart_state(view, marks=marks, difference=found, cursor=None), note=None
     )
@@ -368,10 +369,6 @@ def compare_effects(view: View, columns: int) -> View:
         return with_note(view, _NO_SECOND_EFFECT, ok=False)
     words = f"compared: the effects of {first} and {others[-1]}; e selects another second effect"
     return with_note(_with_chart_state(view, pins=(first, others[-1])), words, ok=True)
-
-
-def _whole_range(chart_state: ChartState) -> tuple[float, float]:
-    return min(start for start, _ in chart_state.spans), max(end for _, end in chart_state.spans)
 
 
 def _ask_next_mark(view: View) -> View:

@@ -330,11 +330,6 @@ class AsciiScrollBar(ScrollBarRender):
         return bar
 
 
-def choose_scrollbars(*, ascii_only: bool) -> None:
-    """Set the renderer of all scroll bars of the process: Textual has only one."""
-    ScrollBar.renderer = AsciiScrollBar if ascii_only else ScrollBarRender
-
-
 def _to_ascii_segment(segment: Segment, ink: Style) -> Segment:
     """Convert a segment; Textual draws the thumb in reverse video."""
     if segment.text.strip(" ") or segment.style is None:
@@ -395,7 +390,8 @@ class StyledApp(FilteredPaintApp[Answer]):
         if without_colour is not None:
             os.environ["NO_COLOR"] = without_colour
         self.display_options = display
-        choose_scrollbars(ascii_only=display.ascii_only)
+        # Textual has one renderer of scroll bars for all of the process.
+        ScrollBar.renderer = AsciiScrollBar if display.ascii_only else ScrollBarRender
         if display.ascii_only:
             self.driver_class = ascii_driver(self.driver_class)
         self.animation_level = "none"
@@ -454,14 +450,10 @@ def needs_ascii() -> bool:
     encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
     if "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220"):
         return True
-    return _locale() in ("C", "POSIX")
-
-
-def _locale() -> str:
-    """Locale set by the user. Python itself sets LC_CTYPE if the locale is C."""
+    # Locale set by the user. Python itself sets LC_CTYPE if the locale is C.
     ctype = os.environ.get("LC_CTYPE", "")
     named = "" if ctype == COERCED_LOCALE else ctype
-    return os.environ.get("LC_ALL") or named or os.environ.get("LANG", "")
+    return (os.environ.get("LC_ALL") or named or os.environ.get("LANG", "")) in ("C", "POSIX")
 
 
 PREFETCH_PAUSE_SECONDS = 0.5

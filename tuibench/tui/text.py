@@ -190,7 +190,9 @@ def time_axis_text(width: int, seconds_per_column: float) -> str:
     _write(cells, width - 3, "now")
     column_step = step / seconds_per_column
     for position in range(1, int(width / column_step) + 1):
-        text = _ago(step * position, step)
+        # In minutes if every label of the axis is a whole number of them.
+        seconds = step * position
+        text = f"−{seconds}s" if step % 60 else f"−{seconds // 60}m"
         start = round(width - 1 - position * column_step) - len(text) // 2
         if start >= 0:
             _write(cells, start, text)
@@ -219,11 +221,6 @@ def _label_step(seconds_per_column: float) -> int:
         if step / seconds_per_column >= _LABEL_SPACING:
             return step
     return AXIS_STEPS_SECONDS[-1]
-
-
-def _ago(seconds: int, step: int) -> str:
-    """Label in minutes if every label of the axis is a whole number of them."""
-    return f"−{seconds}s" if step % 60 else f"−{seconds // 60}m"
 
 
 def _write(cells: list[str], start: int, text: str) -> None:
@@ -531,7 +528,15 @@ def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]
         blank = " " * len(text)
         return [blank, text, blank]
     scale -= scale % LEAST_ASCII_SCALE if ascii_only else 0
-    dots = [[dot for dot in row for _ in range(scale)] for row in _letter_dots(text) for _ in range(scale)]
+    pictures = [_DOTS[character] for character in text if character in _DOTS]
+    dots = [
+        [dot for dot in row for _ in range(scale)]
+        for row in (
+            [[dot == "#" for dot in (" " * LETTER_GAP).join(rows)] for rows in zip(*pictures, strict=True)]
+            or [[False]] * LETTER_HEIGHT
+        )
+        for _ in range(scale)
+    ]
     if len(dots) % 2:
         dots.append([False] * len(dots[0]))
     pairs = zip(dots[::2], dots[1::2], strict=True)
@@ -540,10 +545,3 @@ def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]
 
 
 _HALVES_TO_ASCII = str.maketrans({"█": "#"})
-
-
-def _letter_dots(text: str) -> list[list[bool]]:
-    pictures = [_DOTS[character] for character in text if character in _DOTS]
-    return [
-        [dot == "#" for dot in (" " * LETTER_GAP).join(rows)] for rows in zip(*pictures, strict=True)
-    ] or [[False]] * LETTER_HEIGHT

@@ -298,8 +298,14 @@ def next_view(view: View, message: ViewMessage) -> View:
         case Sample():
             recent = (*view.recent[-(MAX_SAMPLES - 1) :], message)
             history = view.history.added(chart_point(message, view.plan.interval_seconds))
+            # The message of the view stays until it expires.
             return msgspec.structs.replace(
-                view, recent=recent, history=history, note=_current_note(view, message)
+                view,
+                recent=recent,
+                history=history,
+                note=None
+                if view.note and message.elapsed_seconds - view.note.at_elapsed > NOTE_SECONDS
+                else view.note,
             )
         case Event():
             view = with_note(view, message.text, ok=True) if CRASHED in message.text else view
@@ -357,13 +363,6 @@ def visible_view(view: View) -> View:
         picture_of=view.elapsed_seconds,
         replay=view.replay,
     )
-
-
-def _current_note(view: View, sample: Sample) -> MessageLine | None:
-    """The message, until it expires."""
-    if view.note and sample.elapsed_seconds - view.note.at_elapsed > NOTE_SECONDS:
-        return None
-    return view.note
 
 
 def view_grid(view: View, columns: int) -> TimeGrid:

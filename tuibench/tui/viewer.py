@@ -139,7 +139,11 @@ async def write_cast(
     client = QuietClient(hello)
     app = TuibenchApp(client.connected, display)
     first = messages[0][0] if messages else 0.0
-    started = hello.samples[0].at if hello.samples else _first_wall_clock(messages)
+    started = (
+        hello.samples[0].at
+        if hello.samples
+        else next((message.at for _, message in messages if isinstance(message, Sample)), 0.0)
+    )
     writer = CastWriter(file, size, started, f"tuibench {hello.plan.profile}")
     async with app.run_test(size=size) as pilot:
         for at_seconds, batch in _batches(messages):
@@ -160,7 +164,3 @@ def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[ViewMessage]]]
     for at_seconds, group in groupby(messages, key=lambda each: each[0]):
         batches.append((at_seconds, [m for _, m in group if not isinstance(m, SessionEnded)]))
     return batches
-
-
-def _first_wall_clock(messages: Sequence[Timed]) -> float:
-    return next((message.at for _, message in messages if isinstance(message, Sample)), 0.0)

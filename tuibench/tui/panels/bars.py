@@ -454,6 +454,8 @@ def _run_line(view: View, width: int) -> TextLine:
     why = view.engine_reason.partition(":")[0]
     reason: TextLine = (TextSpan(why, "muted"),) if why else ()
     mix: TextLine = (TextSpan(f"mix {format_weights(status.weights)}", "muted"),) if status.weights else ()
+    delay_ms = view.status.client_delay_ms
+    what = "simulated network delay " if width >= WIDE_HEADER else "simulated +"
     parts = (
         (TextSpan(view.plan.profile.rsplit("/", 1)[-1], "strong"),),
         data,
@@ -466,7 +468,7 @@ def _run_line(view: View, width: int) -> TextLine:
         else (),
         (TextSpan("rate ", "muted"), TextSpan(f"{status.rate:,g}/s", "strong")) if status.rate else (),
         mix,
-        _delay_part(view, width),
+        (TextSpan(f"{what}{format_delay(delay_ms)}", "warn"),) if delay_ms else (),
         _plan_part(view),
         workers,
         reason,
@@ -499,12 +501,6 @@ def _plan_part(view: View) -> TextLine:
     coming = f" → {plan.following}" if plan.following else " ends"
     left = hms(max(0.0, plan.due_seconds - view.elapsed_seconds))
     return (TextSpan(place, "muted"), TextSpan(coming, "strong"), TextSpan(f", {left}", "muted"))
-
-
-def _delay_part(view: View, width: int) -> TextLine:
-    delay_ms = view.status.client_delay_ms
-    what = "simulated network delay " if width >= WIDE_HEADER else "simulated +"
-    return (TextSpan(f"{what}{format_delay(delay_ms)}", "warn"),) if delay_ms else ()
 
 
 def _plural(word: str, number: int) -> str:

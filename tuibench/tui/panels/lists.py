@@ -134,7 +134,8 @@ def stack_sections(
     for section in sections:
         if lines and free:
             lines += [pad_line((), width)] * high
-        lines.append(_section_heading(section, width))
+        columns = f"{'now':>{_NOW}}{section.beside:>{_BESIDE}}"
+        lines.append(justify((TextSpan(section.title, "title"),), (TextSpan(columns, "muted"),), width))
         for row in section.rows:
             lines += _clickable(row, _trend_lines(row, width, high, marks, ascii_only=ascii_only), width)
             place = len(lines) - 1 if row.key and row.key == marks.chosen else place
@@ -161,11 +162,6 @@ def _trend_width(width: int) -> int:
 def sections_height(sections: Sequence[TrendSection], high: int = 1, free: int = 0) -> int:
     """Height of the sections, with `high` lines per row and `free` lines between two sections."""
     return sum(len(section.rows) * high + 1 + free for section in sections) - free
-
-
-def _section_heading(section: TrendSection, width: int) -> TextLine:
-    columns = f"{'now':>{_NOW}}{section.beside:>{_BESIDE}}"
-    return justify((TextSpan(section.title, "title"),), (TextSpan(columns, "muted"),), width)
 
 
 def _trend_lines(
@@ -447,7 +443,13 @@ def figures_text(view: View) -> str:
     point = pointed_sample(view)
     if point is None:
         return ""
-    lines = [_run_line(view, point), _measures_line(view, point)]
+    # Every known figure with its name.
+    shown = {each.title: each for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)}
+    known = ((each, each.value(point)) for each in shown.values())
+    lines = [
+        _run_line(view, point),
+        ", ".join(f"{each.title} {each.text(value)}" for each, value in known if value is not None),
+    ]
     if view.durability:
         values = ", ".join(f"{each.name}={each.value}" for each in view.durability)
         lines.append(f"{values} ({'at risk' if view.at_risk else 'durable'})")
@@ -484,10 +486,3 @@ def _run_line(view: View, point: ChartPoint) -> str:
         f"{info.flavour} {info.version}, {view.plan.profile}, {view.data_set}, "
         f"{pluralize(view.status.threads, 'thread')}, {hms(point.elapsed_seconds)} into the run{at}"
     )
-
-
-def _measures_line(view: View, point: ChartPoint) -> str:
-    """Every known figure with its name."""
-    shown = {each.title: each for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)}
-    values = ((each, each.value(point)) for each in shown.values())
-    return ", ".join(f"{each.title} {each.text(value)}" for each, value in values if value is not None)

@@ -462,7 +462,7 @@ _COST_NAME, _VALUE = 22, 18
 
 def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
     """One row per resource: per query, per transaction. Notes give the reason for a missing figure."""
-    use = recent_use(view.recent)
+    use = total_use(resource_use(sample.tick) for sample in view.recent[-WINDOW_SAMPLES:])
     cost = operation_cost(use)
     heading = (
         TextSpan(f"{'COST OF AN OPERATION':<{_COST_NAME}}", "title"),
@@ -473,19 +473,15 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
     notes = [reason for reason in dict.fromkeys(reasons.values()) if reason]
     rows = [_row(resource, cost, notes, reasons[resource]) for resource in listed]
     span = f"Over the last {WINDOW_SAMPLES} samples. A query is any statement, a transaction a commit."
+    texts = (f"[{number}] {note}" for number, note in enumerate(notes, 1))
     lines = [
         heading,
         *rows,
         (),
-        *_note_lines(notes, width),
+        *[line for text in texts for line in _wrapped(text, width)],
         *_wrapped(span, width),
     ]
     return [pad_line(line, width) for line in lines][:height]
-
-
-def recent_use(samples: Sequence[Sample]) -> ResourceUse:
-    """Resource usage over the newest samples."""
-    return total_use(resource_use(sample.tick) for sample in samples[-WINDOW_SAMPLES:])
 
 
 def _missing_reason(resource: Resource, use: ResourceUse, cost: OperationCost) -> str:
@@ -503,11 +499,6 @@ def _row(resource: Resource, cost: OperationCost, notes: Sequence[str], reason: 
         TextSpan(cells, "strong" if query is not None else "muted"),
         TextSpan(f" [{notes.index(reason) + 1}]" if reason else "", "muted"),
     )
-
-
-def _note_lines(notes: Sequence[str], width: int) -> list[TextLine]:
-    texts = (f"[{number}] {note}" for number, note in enumerate(notes, 1))
-    return [line for text in texts for line in _wrapped(text, width)]
 
 
 def _wrapped(text: str, width: int) -> list[TextLine]:

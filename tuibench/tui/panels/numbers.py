@@ -196,7 +196,7 @@ def _compared_lines(
     column = width // len(measures)
     found = [compared_in(measure, compared) for measure in measures]
     room = max(3, height - 3)
-    words = [_difference_text(one) for one in found]
+    words = [DASH if one is None else least_text(one).replace(" ", "") for one in found]
     scale = min(
         _scale(column, height),
         *(big_font.largest_scale(word.ljust(4, "0"), column - 2, room) for word in words),
@@ -241,11 +241,6 @@ def _before_after(one: Comparison | None) -> TextLine:
         TextSpan(f"{figure_named(one.figure).brief} ", "muted"),
         TextSpan(before_after_text(one), "strong"),
     )
-
-
-def _difference_text(one: Comparison | None) -> str:
-    """Difference as text: +55%, ×84, = if equal, ? if too noisy."""
-    return DASH if one is None else least_text(one).replace(" ", "")
 
 
 def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[TextLine]:
@@ -309,6 +304,8 @@ def host_panel(view: View, width: int, height: int) -> list[TextLine]:
         return [pad_line(line, width) for line in (_host_title(view), *_no_sample(view, width))][:height]
     cores, total = f"{_cores(host)} core{'s' if _cores(host) != 1 else ''}", _total(host)
     memory = _memory_text(host)
+    used = read("memory_used_percent", host) or 0.0
+    filled, rest = share_runs([(used, "█")], width - _NAME - max(len(memory), _MEMORY) - 1, _IDLE)
     lines: list[TextLine] = [
         justify(_host_title(view), (TextSpan(cores, "muted"),), width),
         _bar_row(
@@ -319,7 +316,7 @@ def host_panel(view: View, width: int, height: int) -> list[TextLine]:
             cpu_role(total),
         ),
         *cpu_legend(host, width),
-        _bar_row("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
+        _bar_row("Memory", (TextSpan(filled, "rest"), TextSpan(rest, "faint")), memory, width),
         _rate_row("Disk read", read("disk_read", host), width),
         _rate_row("Disk write", read("disk_write", host), width),
         _rate_row("Network in", read("net_received", host), width),
@@ -433,12 +430,6 @@ def cpu_parts(host: Tick) -> tuple[float | None, ...]:
     return tuple(read(f"cpu_{name}", host) for name, _, _ in CPU_BAR_PARTS)
 
 
-def _memory_bar(host: Tick, width: int) -> TextLine:
-    used = read("memory_used_percent", host) or 0.0
-    filled, rest = share_runs([(used, "█")], width, _IDLE)
-    return (TextSpan(filled, "rest"), TextSpan(rest, "faint"))
-
-
 def _memory_text(host: Tick) -> str:
     """Memory in the unit of the total: 9.1 of 24 GiB."""
     total = binary_size(memory_total(host))
@@ -479,8 +470,18 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
         TextSpan(" "),
         TextSpan(f"{percent(_total(host)):>6}", cpu_role(_total(host))),
     )
+    # A bar for each core, several per line, numbered row by row.
+    columns = max(width // _CORE_WIDTH, 1)
+    cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(core_shares(host))]
+    rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
     return [
-        pad_line(line, width) for line in (title, busy, *cpu_legend(host, width), *_core_rows(host, width))
+        pad_line(line, width)
+        for line in (
+            title,
+            busy,
+            *cpu_legend(host, width),
+            *[tuple(span for cell in row for span in cell) for row in rows],
+        )
     ][:height]
 
 
@@ -509,14 +510,6 @@ def core_bars_height(view: View, width: int) -> int:
         return 1
     columns = max(width // _CORE_WIDTH, 1)
     return 2 + len(cpu_legend(host, width)) + min(-(-len(core_shares(host)) // columns), 8)
-
-
-def _core_rows(host: Tick, width: int) -> list[TextLine]:
-    """A bar for each core, several per line, numbered row by row."""
-    columns = max(width // _CORE_WIDTH, 1)
-    cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(core_shares(host))]
-    rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
-    return [tuple(span for cell in row for span in cell) for row in rows]
 
 
 def _core_bar(number: int, busy: float, width: int) -> TextLine:

@@ -106,18 +106,12 @@ def _setting_state(view: View, setting: SettingState, room: int) -> TextLine:
         TextSpan(f"was {setting.original} " if setting.changed else "", "warn"),
         TextSpan(" "),
     )
-    meaning = _value_meaning(setting, room - line_width(line))
+    left = room - line_width(line)
+    what = f"{setting.meaning}, read-only: {setting.unavailable}" if setting.unavailable else setting.meaning
+    if len(what) > left:
+        what = consequence(setting.meaning)
+    meaning = shorten(what, left)
     return (*line, TextSpan(meaning, "" if setting.at_risk else "muted"))
-
-
-def _value_meaning(setting: SettingState, room: int) -> str:
-    """Meaning of the value; if space is short, its consequence only."""
-    meaning = (
-        f"{setting.meaning}, read-only: {setting.unavailable}" if setting.unavailable else setting.meaning
-    )
-    if len(meaning) > room:
-        meaning = consequence(setting.meaning)
-    return shorten(meaning, room)
 
 
 TOTAL_WIDTH = 12

@@ -115,10 +115,13 @@ def _column_heads(width: int) -> TextLine:
 def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool) -> TextLine:
     columns = _column_widths(width)
     name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, columns.name)}"
+    # If space is short, the consequence of a value stands for its meaning.
+    is_brief = len(setting.meaning) > columns.meaning
+    meaning = consequence(setting.meaning) if is_brief else setting.meaning
     cells = (
         TextSpan(name, "muted" if setting.unavailable else ""),
         *pad_line(_value_cell(setting, columns.value - 1), columns.value),
-        TextSpan(_brief_meaning(setting.meaning, columns.meaning), "muted"),
+        TextSpan(shorten(meaning, columns.meaning), "muted"),
     )
     action = f"screen.pick({number})"
     line = pad_line(tuple(span._replace(action=action) for span in cells), width)
@@ -127,7 +130,10 @@ def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool
 
 def _value_cell(setting: SettingState, room: int) -> TextLine:
     """The value, and its state as far as there is room."""
-    value = TextSpan(f"{_value_text(setting.value)}{' ▲' * setting.at_risk}", _value_role(setting))
+    value = TextSpan(
+        f"{_value_text(setting.value)}{' ▲' * setting.at_risk}",
+        "risk" if setting.at_risk else "strong" if setting.value else "muted",
+    )
     texts, role = _state_texts(setting)
     left = room - line_width((value,)) - 1
     state = next((text for text in texts if len(text) <= left), "")
@@ -148,11 +154,6 @@ def _changed_text(setting: SettingState) -> str:
     return f"was {_value_text(original_value(setting))}, changed by {CHANGED_BY_TEXT[setting.changed_by][0]}"
 
 
-def _brief_meaning(meaning: str, room: int) -> str:
-    """The meaning of a value; if space is short, its consequence only."""
-    return shorten(meaning if len(meaning) <= room else consequence(meaning), room)
-
-
 def setting_detail(
     setting: SettingState | None, width: int, height: int, *, on_restart: str = ""
 ) -> list[TextLine]:
@@ -162,7 +163,8 @@ def setting_detail(
     """
     if setting is None:
         return []
-    may = f"not here: {setting.unavailable}" if setting.unavailable else _privilege_text(setting)
+    needs = f"allowed for this login; requires {' or '.join(setting.needs)}" if setting.needs else ""
+    may = f"not here: {setting.unavailable}" if setting.unavailable else needs or "no privilege required"
     entries = (
         (
             "value",
@@ -211,18 +213,6 @@ def _detail_entry(label: str, text: str, role: str, width: int) -> list[TextLine
     return [
         (TextSpan(head, "muted"), TextSpan(piece, role)) for head, piece in zip(heads, pieces, strict=False)
     ]
-
-
-def _value_role(setting: SettingState) -> str:
-    return "risk" if setting.at_risk else "strong" if setting.value else "muted"
-
-
-def _privilege_text(setting: SettingState) -> str:
-    return (
-        f"allowed for this login; requires {' or '.join(setting.needs)}"
-        if setting.needs
-        else "no privilege required"
-    )
 
 
 def _value_text(value: str) -> str:
@@ -517,7 +507,17 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
     if not rows:
         rows = [(TextSpan("no statements in this span yet", "muted"),)]
     room = max(height - 3 - len(gaps), 1)
-    lines = [_title(report, width), _column_titles(report, columns, before), *rows[:room], (), *gaps]
+    # Column names; those of the span before a change begin with a bar.
+    now = "".join(f"{column.title:>{column.width}}" for column in columns)
+    earlier = "".join(f"{column.title:>{column.width}}" for column in before)
+    bar = f" │{earlier}  ← the {report.before_seconds:.0f} s before" if before else ""
+    lines = [
+        _title(report, width),
+        (TextSpan(f"{now}{bar}", "muted"),),
+        *rows[:room],
+        (),
+        *gaps,
+    ]
     return [pad_line(line, width) for line in lines][:height]
 
 
@@ -540,16 +540,6 @@ def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], 
             chosen.append(column)
             room -= column.width
     return tuple(chosen), before
-
-
-def _column_titles(
-    report: StatementReport, columns: tuple[_Column, ...], before: tuple[_Column, ...]
-) -> TextLine:
-    """Column names; those of the span before a change begin with a bar."""
-    now = "".join(f"{column.title:>{column.width}}" for column in columns)
-    earlier = "".join(f"{column.title:>{column.width}}" for column in before)
-    bar = f" │{earlier}  ← the {report.before_seconds:.0f} s before" if before else ""
-    return (TextSpan(f"{now}{bar if before else ''}", "muted"),)
 
 
 def _row(

@@ -25,7 +25,7 @@ from tuibench.model.tick import BUCKETS, UPPER_US
 from tuibench.tui import text as drawing
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, chart_scale
-from tuibench.tui.figures import OTHERS_SECTION, SOURCES, Figure, figure_key, figure_of, figure_value
+from tuibench.tui.figures import OTHERS_SECTION, SOURCES, figure_key, figure_of, figure_value
 from tuibench.tui.panels.load import FSYNCS, MEASURES, Measure, big_latency, big_rate, measures_of
 from tuibench.tui.panels.numbers import CPU_BAR_PARTS, cpu_parts, cpu_role
 from tuibench.tui.text import (
@@ -184,7 +184,9 @@ def _with_cursor(line: TextLine, cursor: int | None, reading: str, width: int) -
     if cursor is None:
         return line
     if reading:
-        return _add_reading(line, cursor, reading, width)
+        # Draw the value beside the cursor's line.
+        start = _reading_start(cursor, reading, width)
+        return overlay(overlay(line, cursor, drawing.CURSOR, width), start, reading, width)
     return overlay(line, cursor, drawing.CURSOR, width, "strong")
 
 
@@ -291,12 +293,6 @@ def _maximum_rule(view: View, width: int, *, numbered: bool) -> TextLine:
     for start, text in drawing.marker_labels(labels, width).items():
         rule = overlay(rule, start, text, width, "badge")
     return rule
-
-
-def _add_reading(rule: TextLine, cursor: int, text: str, width: int) -> TextLine:
-    """Draw the value beside the cursor's line."""
-    start = _reading_start(cursor, text, width)
-    return overlay(overlay(rule, cursor, drawing.CURSOR, width), start, text, width)
 
 
 def overlay(line: TextLine, start: int, text: str, width: int, role: str = "reading") -> TextLine:
@@ -621,18 +617,14 @@ def figure_title(keys: Sequence[str], place: int, view: View, width: int, height
     value = figure_value(figure.key, view.points[-1].figures, view.points[-1].lags) if view.points else None
     number = TextSpan(figure.write(value), ROLE if value is not None else "muted")
     if height == 1:
-        return [_in_a_line(figure, number, width)]
+        title = shorten(figure.title, max(width - 3 - len(number.text), 1))
+        return [pad_line(justify((TextSpan(title, "strong"),), (number,), width - 2), width)]
     lines: list[TextLine] = [
         (TextSpan(shorten(figure.title, width - 2), "strong"),),
         (number,),
         (TextSpan(shorten(figure.section, width - 2), "muted"),),
     ]
     return [pad_line(line, width) for line in lines][:height]
-
-
-def _in_a_line(figure: Figure, number: TextSpan, width: int) -> TextLine:
-    title = shorten(figure.title, max(width - 3 - len(number.text), 1))
-    return pad_line(justify((TextSpan(title, "strong"),), (number,), width - 2), width)
 
 
 STEP_DOT, BACK_RING, CURRENT_MARK, CURVE_DOT, KNEE_LINE, OBJECTIVE_LINE = "●", "○", "+", "⠒", "│", "─"
@@ -782,7 +774,10 @@ def _draw_lines(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
     dots = DotGrid(scale.width, scale.height)
     for (level, value), (following, after) in pairwise(_curve(figure, state)):
         dots.line(scale.dot(level, value), scale.dot(following, after))
-    cells.put_dots(dots, "server" if _has_law(figure, state) else "muted")
+    cells.put_dots(
+        dots,
+        "server" if figure.is_throughput and state.fit is not None and bool(state.fit.curve) else "muted",
+    )
 
 
 def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells: CellGrid) -> None:
@@ -790,7 +785,12 @@ def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
     if figure.is_throughput:
         for step in state.steps:
             if step.level and step.half_width is not None:
-                _draw_bar(step, figure, scale, cells)
+                # Draw the interval of a step, unless it is shorter than the dot.
+                dots = DotGrid(scale.width, scale.height)
+                column = scale.column(step.level) * DOTS_ACROSS
+                low, high = (scale.dot(step.level, value)[1] for value in _interval(step))
+                dots.line((column, low), (column, high))
+                cells.put_dots(dots, "muted" if step.purpose is StepPurpose.CONFIRM else figure.role)
     for step in state.steps:
         measured = figure.of(step)
         if measured is not None and step.level:
@@ -804,25 +804,12 @@ def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
         cells.put(scale.column(state.level), scale.row(now), CURRENT_MARK, "strong")
 
 
-def _draw_bar(step: ProbeStep, figure: ProbeFigure, scale: LevelScale, cells: CellGrid) -> None:
-    """Draw the interval of a step, unless it is shorter than the dot."""
-    dots = DotGrid(scale.width, scale.height)
-    column = scale.column(step.level) * DOTS_ACROSS
-    low, high = (scale.dot(step.level, value)[1] for value in _interval(step))
-    dots.line((column, low), (column, high))
-    cells.put_dots(dots, "muted" if step.purpose is StepPurpose.CONFIRM else figure.role)
-
-
 def _curve(figure: ProbeFigure, state: ProbeState) -> list[tuple[float, float]]:
     """The fitted curve if there is one, otherwise the steps of the way up in order."""
     if figure.is_throughput and state.fit is not None and state.fit.curve:
         return list(state.fit.curve)
     steps = [step for step in state.steps if step.level and step.purpose is not StepPurpose.CONFIRM]
     return sorted((step.level, value) for step in steps if (value := figure.of(step)) is not None)
-
-
-def _has_law(figure: ProbeFigure, state: ProbeState) -> bool:
-    return figure.is_throughput and state.fit is not None and bool(state.fit.curve)
 
 
 def _knee_level(state: ProbeState) -> float | None:

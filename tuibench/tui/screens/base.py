@@ -186,15 +186,12 @@ def has_message(view: View) -> bool:
 
 def size_classes(width: int, height: int) -> frozenset[str]:
     """Classes for this terminal size: -full, -compact or -small; -tall or -short; -high or -low, if any."""
-    worn = {_size_class(width, height), "-tall" if height >= TALL_HEIGHT else "-short"}
+    worn = {"-full" if width >= FULL_SIZE[0] and height >= FULL_SIZE[1] else "-compact"}
+    if width < MIN_SIZE[0] or height < MIN_SIZE[1]:
+        worn = {"-small"}
+    worn |= {"-tall" if height >= TALL_HEIGHT else "-short"}
     worn |= {"-high"} if height >= CPU_HEIGHT else {"-low"} if height < LOW_HEIGHT else set()
     return frozenset(worn)
-
-
-def _size_class(width: int, height: int) -> str:
-    if width < MIN_SIZE[0] or height < MIN_SIZE[1]:
-        return "-small"
-    return "-full" if width >= FULL_SIZE[0] and height >= FULL_SIZE[1] else "-compact"
 
 
 def too_small_notice(view: View, size: Size, *, is_asking: bool = False) -> str:

@@ -72,7 +72,12 @@ class ConfirmDialog(ModalScreen[Command | None]):
             role = "risk" if self._proposal.at_risk else "calm"
             yield Static(sanitize.text(self._proposal.verdict), classes=role, markup=False)
             if self._production_signs:
-                yield Static(production_question(self._production_signs), classes="risk", markup=False)
+                signs = sanitize.text("; ".join(self._production_signs))
+                yield Static(
+                    f"This looks like a production server: {signs}. Change it anyway?",
+                    classes="risk",
+                    markup=False,
+                )
             yield Static(self._proposal.promise, classes="quiet gap", markup=False)
             yes = "yes, change this server" if self._production_signs else self._proposal.verb
             yield Static(
@@ -83,12 +88,6 @@ class ConfirmDialog(ModalScreen[Command | None]):
 
     def action_apply(self) -> None:
         self.dismiss(self._proposal.command)
-
-
-def production_question(production_signs: tuple[str, ...]) -> str:
-    """Question with the reasons why the server looks like production."""
-    signs = sanitize.text("; ".join(production_signs))
-    return f"This looks like a production server: {signs}. Change it anyway?"
 
 
 class StopDialog(ModalScreen[bool | None]):

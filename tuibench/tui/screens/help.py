@@ -117,7 +117,12 @@ def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
     seconds = {second for second, _ in PAIRS.values()}
     for title, names in ACTION_SUBJECTS.items():
         actions = [ACTIONS_BY_NAME[name] for name in names if name not in seconds]
-        if entries := [_help_entry(each, view) for each in actions if is_listed(each, view)]:
+        # Outside of a replay, an action that is not possible now is listed, too.
+        if entries := [
+            _help_entry(each, view)
+            for each in actions
+            if (is_offered(each, view) if view.replay is not None else each not in REPLAY_ACTIONS)
+        ]:
             yield title, entries
     yield (
         SCREENS_TITLE,
@@ -148,11 +153,6 @@ def unknown_key_hint(key: str, view: View, screen_keys: Sequence[KeyEntry] = ())
     words = ", ".join(f"{near_key} is {label}" for near_key, label in near[:MOST_NEAR_KEYS])
     every = f"{action_key(ACTIONS_BY_NAME['help'], view)} lists all keys"
     return f"{key} does nothing here: {words}; {every}" if words else f"{key} does nothing here; {every}"
-
-
-def is_listed(action: UserAction, view: View) -> bool:
-    """True if the help lists the action; outside of a replay, also one that is not possible now."""
-    return is_offered(action, view) if view.replay is not None else action not in REPLAY_ACTIONS
 
 
 def _section_content(title: str, entries: Sequence[KeyEntry]) -> Content:

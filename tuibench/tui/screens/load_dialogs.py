@@ -273,7 +273,12 @@ def tune_dialog(view: View) -> InputDialog:
     )
     offers = {"": "every setting without a risk, 10 min"}
     for topic in SettingTopic:
-        names = [each.short_name or each.name for each in view.status.settings if is_tunable(each, topic)]
+        # A setting of the topic that this login can change while the server runs.
+        names = [
+            each.short_name or each.name
+            for each in view.status.settings
+            if each.topic == topic and not each.unavailable
+        ]
         if names:
             risk = " allow-risk" if topic is SettingTopic.DURABILITY else ""
             offers[f"{topic}{risk}"] = ", ".join(names)
@@ -281,11 +286,6 @@ def tune_dialog(view: View) -> InputDialog:
         "Tune: find the settings that matter", facts, "for example flushing 10m",
         lambda text: StartTune(parse_tune_text(text)), verb="starts", offers=offers, empty="all",
     )  # fmt: skip
-
-
-def is_tunable(setting: SettingState, topic: str) -> bool:
-    """True for a setting of the topic that this login can change while the server runs."""
-    return setting.topic == topic and not setting.unavailable
 
 
 ORIGINAL_VALUE_NOTE = "That is the original value: there is nothing to restore when the run ends."
@@ -402,7 +402,15 @@ class DurabilityDialog(ModalScreen[Command | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Durability: what survives a crash"
-            dialog.border_subtitle = " · ".join(("● now", "▲ at risk", *self._keys()))
+            # Without available choices, esc is the only key.
+            back = "esc goes back"
+            dialog.border_subtitle = " · ".join(
+                (
+                    "● now",
+                    "▲ at risk",
+                    *((back,) if self._obstacle else ("↑ ↓ choose", "enter asks to confirm", back)),
+                )
+            )
             yield OptionList(*self._options(), markup=False)
             why = (
                 f"These settings cannot be changed: {sanitize.text(self._obstacle)}" if self._obstacle else ""
@@ -415,11 +423,6 @@ class DurabilityDialog(ModalScreen[Command | None]):
         if present is not None and not self._choices[present].obstacle:
             options = self.query_one(OptionList)
             options.highlighted = options.get_option_index(str(present))
-
-    def _keys(self) -> tuple[str, ...]:
-        """The key hints; without available choices, esc only."""
-        back = "esc goes back"
-        return (back,) if self._obstacle else ("↑ ↓ choose", "enter asks to confirm", back)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         choice = self._choice(event.option_id)
@@ -446,20 +449,19 @@ class DurabilityDialog(ModalScreen[Command | None]):
             options += [None] if options else []
             options.append(Option(Content.styled(group.heading, "bold"), disabled=True))
             for choice in group.choices:
+                # Label of a choice; with its obstacle, unless all choices share one.
+                now = "●" if choice.current else " "
+                risk = "▲" if choice.proposal.at_risk else " "
+                text = choice.label if len(choice.label) <= width else choice.short
+                if choice.obstacle and not self._obstacle:
+                    text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
                 options.append(
-                    Option(self._label(choice, width), id=str(number), disabled=bool(choice.obstacle))
+                    Option(
+                        f"{now} {risk} {shorten(text, width)}", id=str(number), disabled=bool(choice.obstacle)
+                    )
                 )
                 number += 1
         return options
 
     def _choice(self, option_id: str | None) -> DurabilityChoice | None:
         return None if option_id is None else self._choices[int(option_id)]
-
-    def _label(self, choice: DurabilityChoice, width: int) -> str:
-        """Label of a choice; with its obstacle, unless all choices share one."""
-        now = "●" if choice.current else " "
-        risk = "▲" if choice.proposal.at_risk else " "
-        text = choice.label if len(choice.label) <= width else choice.short
-        if choice.obstacle and not self._obstacle:
-            text = f"{text.split('  ')[0]:<10}cannot be changed: {choice.obstacle}"
-        return f"{now} {risk} {shorten(text, width)}"
