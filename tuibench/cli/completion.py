@@ -382,18 +382,15 @@ def install_completion(named: str) -> str:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(completion_script(name))
         if shell.rc:
-            _add_line(Path.home() / shell.rc, shell.line)
+            rc = Path.home() / shell.rc
+            text = rc.read_text() if rc.exists() else ""
+            if shell.line not in text.splitlines():
+                rc.write_text(f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{shell.line}\n")
     except OSError as error:
         raise RunError(
             f"completion cannot be set up: {error}", f"tuibench --show-completion={name}"
         ) from error
     return f"completion for {name} is in {place}; start a new shell to use it"
-
-
-def _add_line(rc: Path, line: str) -> None:
-    text = rc.read_text() if rc.exists() else ""
-    if line not in text.splitlines():
-        rc.write_text(f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n")
 
 
 def _resolve_shell(named: str) -> str:

@@ -209,9 +209,16 @@ def main() -> None:
     open_closed_streams()
     try:
         if arguments.COMPLETE_VARIABLE in os.environ:
-            sys.exit(_print_completions())
+            from tuibench.cli import completion
+
+            click.echo(completion.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)
+            sys.exit(ExitCode.DONE)
         line = arguments.SysbenchLine()
-        sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS, line) or _default_arguments()
+        # Without arguments: the start screen on a terminal, otherwise the help.
+        are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+        sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS, line) or (
+            ["start"] if are_terminals else ["--help"]
+        )
         sys.exit(app(prog_name="tuibench", standalone_mode=False, obj=line) or ExitCode.DONE)
     except TuibenchError as error:
         failure(str(error))
@@ -229,20 +236,6 @@ def main() -> None:
     except Exception as error:
         failure(_internal_error(error))
         sys.exit(ExitCode.RUN_FAILED)
-
-
-def _print_completions() -> ExitCode:
-    """Print the completions that a shell requests."""
-    from tuibench.cli import completion
-
-    click.echo(completion.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)
-    return ExitCode.DONE
-
-
-def _default_arguments() -> list[str]:
-    """Arguments of the program if called without any: the start screen on a terminal, otherwise the help."""
-    are_terminals = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
-    return ["start"] if are_terminals else ["--help"]
 
 
 def _internal_error(error: Exception) -> str:

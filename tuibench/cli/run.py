@@ -106,21 +106,10 @@ class ReportOptions:
             is_stdout_taken=bool(taken),
         )
 
-    def check_over_starts(self) -> None:
-        """Raises UsageError for options that a comparison over starts does not support."""
+    def given_option(self) -> str:
+        """The first given option that needs the result of a run on one server here; empty without any."""
         given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
-        for name, value in given.items():
-            if value:
-                raise UsageError(
-                    f"{name} is for a run on one server", "tuibench versions --show DIR has formats"
-                )
-
-    def check_detachable(self) -> None:
-        """Raises UsageError for options that a run in the background does not support."""
-        given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
-        for name, value in given.items():
-            if value:
-                raise UsageError(f"{name} cannot wait for a run in the background", JSON_LATER_HINT)
+        return next((name for name, value in given.items() if value), "")
 
 
 TLS_DEVIATION = (
@@ -168,8 +157,8 @@ def run(
     from tuibench.cli.output import check_writable
     from tuibench.cli.runner import new_session_spec, run_async, start_detached
 
-    if background.detach:
-        report.check_detachable()
+    if background.detach and (option := report.given_option()):
+        raise UsageError(f"{option} cannot wait for a run in the background", JSON_LATER_HINT)
     if background.grace is not None and not background.detach:
         raise UsageError("--grace applies to a run in the background", "add --detach")
     session.keep_records()
@@ -177,7 +166,10 @@ def run(
     if server_program:
         from tuibench.sweep.execution import ab_over_starts
 
-        report.check_over_starts()
+        if option := report.given_option():
+            raise UsageError(
+                f"{option} is for a run on one server", "tuibench versions --show DIR has formats"
+            )
         raise click.exceptions.Exit(ab_over_starts(plan, server_program, private, start))
     if start != StartOptions():
         raise UsageError("--start is for runs on private servers", "--server=mariadbd, with --ab")

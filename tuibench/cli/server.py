@@ -24,7 +24,7 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.clock import SystemClock
 from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.model.option import Option
-from tuibench.model.plan import WATCH, RunPlan
+from tuibench.model.plan import WATCH
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState, SettingTopic
 from tuibench.mysql.info import connect_with_defaults, server_info
@@ -43,11 +43,6 @@ SCOPE_TEXT = {
     "workload": "; for the load's connections only",
 }
 """Sessions affected by a change, by scope of the setting; empty if it affects all."""
-
-
-def settings_text(settings: Sequence[SettingState], presets: Iterable[PresetState]) -> str:
-    """The settings by topic, then the presets; with a final newline."""
-    return "\n".join(map(sanitize.text, [*_setting_lines(settings), *_preset_lines(presets)])) + "\n"
 
 
 def _setting_lines(settings: Sequence[SettingState]) -> Iterator[str]:
@@ -108,7 +103,11 @@ def settings(
         echo_json(listing)
         return
     click.echo(sanitize.text(f"{listing.flavour} {listing.version} at {listing.where}") + "\n")
-    click.echo(settings_text(listing.settings, listing.presets), nl=False)
+    click.echo(
+        "\n".join(map(sanitize.text, [*_setting_lines(listing.settings), *_preset_lines(listing.presets)]))
+        + "\n",
+        nl=False,
+    )
 
 
 async def _fetch_listing(target: Target, presets: tuple[PresetState, ...]) -> SettingsListing:
@@ -187,11 +186,6 @@ JSON_LINES = "jsonl"
 FORMATS = (TEXT, JSON, JSON_LINES)
 
 
-def watch_plan(options: PlanValues) -> RunPlan:
-    """The plan of a session without load. Raises UsageError for invalid options."""
-    return make_plan(options, WATCH, {}, is_watch=True, threads=0)
-
-
 def watch(
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("watch")],
@@ -213,7 +207,7 @@ def watch(
     from tuibench.cli.runner import new_session_spec, require_terminal, run_async, run_session
 
     session.keep_records()
-    plan = watch_plan(options)
+    plan = make_plan(options, WATCH, {}, is_watch=True, threads=0)
     if form:
         check_format(form, FORMATS)
     if form and (background.detach or background.grace is not None):

@@ -243,24 +243,26 @@ class ServerOptions:
             found["password"] = prompt_password()
         found.setdefault("user", getuser())
         _settle_ssl_mode(found, tell)
-        if self._uses_tcp():
+        if self.protocol not in (None, "tcp", "TCP", "socket", "SOCKET"):
+            raise UsageError(f"--protocol is tcp or socket, not '{self.protocol}'")
+        if (self.protocol or "").lower() == "tcp":
             found.pop("socket", None)
         elif (
             not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost"
         ):
             found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
-        found["login"] = self._login_words(asks=not {"password", "password_command"}.isdisjoint(self.given()))
+        # Options that give the password again: the option file, or the question for it.
+        words = [f"--defaults-file={self.defaults_file}"] * bool(self.defaults_file)
+        words += ["--no-defaults"] * self.no_defaults
+        words += [f"--defaults-group-suffix={self.defaults_group_suffix}"] * bool(self.defaults_group_suffix)
+        found["login"] = (
+            *words,
+            *["-p"] * (self.ask_password or not {"password", "password_command"}.isdisjoint(self.given())),
+        )
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
             raise UsageError(f"invalid server options: {error}") from error
-
-    def _login_words(self, *, asks: bool) -> tuple[str, ...]:
-        """Options that give the password again: the option file, or the question for it."""
-        words = [f"--defaults-file={self.defaults_file}"] * bool(self.defaults_file)
-        words += ["--no-defaults"] * self.no_defaults
-        words += [f"--defaults-group-suffix={self.defaults_group_suffix}"] * bool(self.defaults_group_suffix)
-        return (*words, *["-p"] * (self.ask_password or asks))
 
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
@@ -291,11 +293,6 @@ class ServerOptions:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
             raise UsageError(f"invalid server options: {error}") from error
-
-    def _uses_tcp(self) -> bool:
-        if self.protocol not in (None, "tcp", "TCP", "socket", "SOCKET"):
-            raise UsageError(f"--protocol is tcp or socket, not '{self.protocol}'")
-        return (self.protocol or "").lower() == "tcp"
 
     def _check_timeouts(self) -> None:
         for name in TIMEOUTS:

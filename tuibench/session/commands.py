@@ -97,7 +97,10 @@ class SessionCommands:
                 self._lifecycle.check_running()
                 return await self._profiling.record(seconds)
             case KillQuery(id=id):
-                return await self._kill(id)
+                self._lifecycle.check_running()
+                text = await self._activity_monitor.kill(id)
+                self._emit(EventKind.KILL, text)
+                return text
             case RunSql(sql=sql):
                 self._lifecycle.check_running()
                 return self._interventions.run_sql(sql)
@@ -110,12 +113,6 @@ class SessionCommands:
                 self._lifecycle.check_running()
                 return await self._settings.execute(command)
         raise UsageError(NO_LOAD_REFUSAL)
-
-    async def _kill(self, id: int) -> str:
-        self._lifecycle.check_running()
-        text = await self._activity_monitor.kill(id)
-        self._emit(EventKind.KILL, text)
-        return text
 
 
 def rate_text(rate: float) -> str:
@@ -166,9 +163,19 @@ class LoadCommands:
             case commands.Pause():
                 return self._pause()
             case commands.Resume():
-                return self._resume()
+                if self._lifecycle.state is not RunState.PAUSED:
+                    return "not paused"
+                self._load.resume()
+                self._plan_runner.unpause()
+                self._lifecycle.set_state(RunState.RUNNING)
+                self._log.emit(EventKind.RESUME, "resumed")
+                return "resumed"
             case commands.ResetStats():
-                return await self._reset()
+                if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
+                    raise UsageError("nothing has been measured yet")
+                await self._reset_stats()
+                self._log.emit(EventKind.RESET, "figures of the run are reset")
+                return "the figures of the run are reset"
             case _:
                 assert_never(command)
 
@@ -220,13 +227,6 @@ class LoadCommands:
         """
         return self._laboratory.on_manual_load(quantity) + self._plan_runner.on_manual_change(quantity)
 
-    async def _reset(self) -> str:
-        if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
-            raise UsageError("nothing has been measured yet")
-        await self._reset_stats()
-        self._log.emit(EventKind.RESET, "figures of the run are reset")
-        return "the figures of the run are reset"
-
     def _pause(self) -> str:
         if self._lifecycle.state is RunState.STARTING:
             raise UsageError("the load has not started yet")
@@ -239,15 +239,6 @@ class LoadCommands:
         self._lifecycle.set_state(RunState.PAUSED)
         self._log.emit(EventKind.PAUSE, "paused")
         return "paused"
-
-    def _resume(self) -> str:
-        if self._lifecycle.state is not RunState.PAUSED:
-            return "not paused"
-        self._load.resume()
-        self._plan_runner.unpause()
-        self._lifecycle.set_state(RunState.RUNNING)
-        self._log.emit(EventKind.RESUME, "resumed")
-        return "resumed"
 
 
 UNDOABLE = (SetThreads, SetRate, SetWeights, SetDelay, ChangeSetting, ApplyPreset, RestoreSettings)

@@ -87,14 +87,10 @@ def disturbance(sample: Sample, interval_seconds: float) -> str:
         return WORKER_SILENT
     if sample.server is None and not sample.load.sums.get("completed"):
         return NO_ANSWER
-    if _lost_connections(sample.load):
+    lost = any(int(code) in UNREACHABLE_CODES for code in sample.load.counts(ERROR))
+    if lost or sample.load.sums.get("reconnects"):
         return CONNECTIONS_LOST
     return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
-
-
-def _lost_connections(load: Tick) -> bool:
-    lost = any(int(code) in UNREACHABLE_CODES for code in load.counts(ERROR))
-    return lost or bool(load.sums.get("reconnects"))
 
 
 Submit = Callable[[Command], Awaitable[str]]

@@ -34,7 +34,6 @@ from tuibench.model.message import (
     StartTune,
     Status,
 )
-from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
@@ -49,28 +48,13 @@ from tuibench.session.preflight import run_preflight
 from tuibench.session.replicas import LagGuard
 from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.run_summary import WatchTotals, build_summary, build_watch_summary
-from tuibench.session.sampling import Sampler, TickObservation
+from tuibench.session.sampling import TickObservation
 from tuibench.session.timeline import PlanRunner
 from tuibench.session.totals import LoadTotals
 from tuibench.units import pluralize
 from tuibench.waits.detail import transactions_by_statement
 from tuibench.workload import library, script
 from tuibench.workload.dataset import build_data_set
-
-
-def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:
-    """Raises UsageError if the run is limited by its figures, or is ending."""
-    if plan.events is not None:
-        raise UsageError("the figures of a run with --events cannot be reset")
-    if is_over:
-        raise UsageError("the run is ending; nothing can be changed any more")
-
-
-async def drain_and_reset(load: LoadController, sampler: Sampler, drain_seconds: float) -> None:
-    """Hold the load until no transaction is in flight, read both sides, and leave it held."""
-    await load.drain(drain_seconds)
-    await sampler.reset_stats(load.accounting.transactions_total)
-    await load.reset_stats()
 
 
 class MeasuringLoop:
@@ -159,9 +143,15 @@ class MeasuringLoop:
         """Reset the run's figures; its time axis, samples and end do not change."""
         watcher = self._watcher
         async with self._load.tick_lock:
-            check_reset_possible(self._plan, is_over=self._lifecycle.over.is_set())
+            if self._plan.events is not None:
+                raise UsageError("the figures of a run with --events cannot be reset")
+            if self._lifecycle.over.is_set():
+                raise UsageError("the run is ending; nothing can be changed any more")
             try:
-                await drain_and_reset(self._load, watcher.sampler, self._drain_seconds)
+                # Hold the load until no transaction is in flight, read both sides, and leave it held.
+                await self._load.drain(self._drain_seconds)
+                await watcher.sampler.reset_stats(self._load.accounting.transactions_total)
+                await self._load.reset_stats()
                 self.limit = ClientLimit()
                 self._watched = WatchTotals()
                 watcher.total = Tick()

@@ -144,7 +144,11 @@ class ReplayClient:
             await self._changed.wait()
         else:
             due_seconds = (self._times[self._next] - self.position_seconds) / self._speed
-            asleep = asyncio.ensure_future(self._clock.sleep(self._nap(due_seconds)))
+            # Above this speed, several messages are sent at a time.
+            least = POSITION_EVERY_SECONDS if self._speed > FASTEST_SINGLE else 0.0
+            asleep = asyncio.ensure_future(
+                self._clock.sleep(min(max(due_seconds, least), POSITION_EVERY_SECONDS))
+            )
             waiting = asyncio.ensure_future(self._changed.wait())
             try:
                 await asyncio.wait({asleep, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -152,11 +156,6 @@ class ReplayClient:
                 asleep.cancel()
                 waiting.cancel()
         self._changed.clear()
-
-    def _nap(self, due_seconds: float) -> float:
-        """Above this speed, several messages are sent at a time."""
-        least = POSITION_EVERY_SECONDS if self._speed > FASTEST_SINGLE else 0.0
-        return min(max(due_seconds, least), POSITION_EVERY_SECONDS)
 
     def _state(self) -> ReplayState:
         return ReplayState(

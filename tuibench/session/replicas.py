@@ -362,7 +362,13 @@ class LagLimit:
         if not self.is_held and late is not None:
             self.is_held = True
             limit = f"--max-lag {decimal(self._limit_seconds, 1)} s"
-            return Pause(), f"load paused: replica {late.name} {_lag_text(late)} ({limit})"
+            is_unknown = late.lag_seconds is None or not late.is_running
+            lag = (
+                f"does not replicate: {late.state}"
+                if is_unknown
+                else f"is {decimal(late.lag_seconds, 1)} s behind"
+            )
+            return Pause(), f"load paused: replica {late.name} {lag} ({limit})"
         resume_seconds = self._limit_seconds * RESUME_SHARE
         if self.is_held and known and not any(self._is_late(each, resume_seconds) for each in known):
             self.is_held = False
@@ -396,9 +402,3 @@ class LagGuard:
             await self._submit(command)
         except TuibenchError as error:
             self._emit(EventKind.WARNING, f"--max-lag: {error.message}")
-
-
-def _lag_text(replica: ReplicaSample) -> str:
-    if replica.lag_seconds is None or not replica.is_running:
-        return f"does not replicate: {replica.state}"
-    return f"is {decimal(replica.lag_seconds, 1)} s behind"

@@ -40,7 +40,7 @@ from tuibench.observe.host import HostSampler, find_server_process
 from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statement_times import QueryTimer
-from tuibench.observe.statements import StatementReading, StatementSampler
+from tuibench.observe.statements import StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.replicas import Replicas
@@ -637,7 +637,8 @@ class StatementMonitor:
         reading = await self._sampler.read(self._top)
         if reading is None:
             return
-        timed = _TimedSums(self._clock.now_ns(), self._sums(reading), change)
+        own = {f"{CLIENT_SOURCE} {name}": client_sums(name, times) for name, times in self.own().items()}
+        timed = _TimedSums(self._clock.now_ns(), reading.totals | own, change)
         self._read_at_ns = timed.at_ns
         if self._first is None:
             self._first = timed
@@ -661,10 +662,6 @@ class StatementMonitor:
                 gaps=gaps,
             )
         )
-
-    def _sums(self, reading: StatementReading) -> dict[str, StatementSums]:
-        own = {f"{CLIENT_SOURCE} {name}": client_sums(name, times) for name, times in self.own().items()}
-        return reading.totals | own
 
 
 def client_sums(name: str, times: Histogram) -> StatementSums:

@@ -19,7 +19,6 @@ from tuibench.model.message import (
     SettingCommand,
     TrustServer,
 )
-from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState, preset_change
 from tuibench.mysql.connection import OwnConnections
@@ -118,7 +117,11 @@ class Settings:
         """Read the settings of the server, and which of them this login can change."""
         journal = session_journal(spec.session, spec.target, server, clock)
         guardian = Guardian(GuardianRequest(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
-        workload = WorkloadSettings(_set_at_login(spec.plan))
+        workload = WorkloadSettings(
+            {ServerVariable.ISOLATION: spec.plan.isolation.upper().replace(" ", "-")}
+            if spec.plan.isolation
+            else {}
+        )
         manager = SettingsManager(
             admin_connector(spec.target),
             journal,
@@ -292,8 +295,3 @@ class Settings:
 
     def _values(self) -> dict[str, str]:
         return {state.name: state.value for state in self._manager.known}
-
-
-def _set_at_login(plan: RunPlan) -> dict[str, str]:
-    """The session settings that the plan gives to each connection of the load."""
-    return {ServerVariable.ISOLATION: plan.isolation.upper().replace(" ", "-")} if plan.isolation else {}

@@ -181,16 +181,16 @@ class PlanTimeline:
     def is_over(self, now: float) -> bool:
         return self.elapsed(now) >= self._ends[-1] - ROUNDING_SECONDS
 
-    def is_about(self, quantity: Quantity) -> bool:
-        return any(stage.quantity is quantity for stage in self.stages)
-
     def due(self, now: float) -> list[LevelChange]:
         """The changes to be made now; for each quantity the newest."""
         if self._is_still or self._begun_at is None or now < self._begun_at:
             return []
         elapsed, found = self.elapsed(now) + ROUNDING_SECONDS, []
         if self._takes_up:
-            found = [_resumed_change(move) for move in _newest(self._moves[: self._made])]
+            found = [
+                move._replace(text=f"plan continues with {level_text(move.quantity, move.level)}")
+                for move in _newest(self._moves[: self._made])
+            ]
         self._takes_up = False
         while self._made < len(self._moves) and self._moves[self._made].at <= elapsed:
             found.append(self._moves[self._made])
@@ -250,10 +250,6 @@ class PlanTimeline:
     def _go(self, now: float) -> None:
         if self._still_at is not None and not self._is_still:
             self._begun_at, self._still_at = now - self._still_at, None
-
-
-def _resumed_change(move: LevelChange) -> LevelChange:
-    return move._replace(text=f"plan continues with {level_text(move.quantity, move.level)}")
 
 
 def _newest(found: Iterable[LevelChange]) -> list[LevelChange]:
@@ -326,7 +322,7 @@ class PlanRunner:
             timeline is None
             or timeline.held
             or timeline.is_over(self._now)
-            or not timeline.is_about(quantity)
+            or not any(stage.quantity is quantity for stage in timeline.stages)
         ):
             return ""
         timeline.hold(self._now, f"the {quantity} were set manually")
