@@ -10,7 +10,7 @@ STEP := .ci/step
 ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; changed screens: see docs/architecture.md"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint style types native check dist audit docs bench chaos faults soak tpcc screenshots showcase format clean setup-demo setup-test
+.PHONY: help demo test all-tests test-all test-lowest lint style types native check dist audit docs bench chaos faults soak tpcc screenshots showcase format clean setup-demo setup-test
 
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
@@ -35,10 +35,13 @@ help:
 demo: setup-demo
 	@$(BIN)/tuibench demo $(ARGS)
 
-# The native engine's checks need no .venv: they run while it is being made. Types are checked beside the tests.
+# The native engine's checks need no .venv: they run from the beginning, at a lower priority than what others wait for.
+# Types are checked beside the tests.
 test:
 	@.ci/setup needs
-	@$(MAKE) --no-print-directory -j2 setup-test native
+	@$(MAKE) --no-print-directory -j2 all-tests native
+
+all-tests: setup-test
 	@$(MAKE) --no-print-directory style
 	@$(BIN)/python .ci/all_tests.py all $(ONE_TEST) $(ARGS)
 
@@ -74,8 +77,7 @@ showcase: setup-demo
 
 # The native engine; skipped without a Rust compiler.
 native:
-	+@if command -v cargo >/dev/null; then cd native && cargo fmt --check && \
-	    cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet --no-default-features; \
+	+@if command -v cargo >/dev/null; then $(STEP) "native engine" "correct the lines above" nice .ci/native; \
 	    else echo "cargo is not installed: skipping the native engine"; fi
 
 check: setup-test

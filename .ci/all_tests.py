@@ -40,6 +40,7 @@ def main() -> int:
     what, advice, *arguments = sys.argv[1:]
     cores = os.cpu_count() or 2
     unit: Sequence[str] = ("-n", str(cores), *UNIT)
+    os.environ.pop("MAKEFLAGS", None)
     share_bytecode()
     with ExitStack() as stack:
         others = [stack.enter_context(in_background(TYPES))]
