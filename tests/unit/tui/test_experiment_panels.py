@@ -201,6 +201,14 @@ def test_the_big_numbers_are_those_of_the_ab_test() -> None:
     assert "0 of at most 60 cycles" in text(big_numbers(with_ab_test(begun), 120, 36))
 
 
+@pytest.mark.parametrize("height", [18, 23, 26, 40])
+def test_the_parts_of_the_big_numbers_stand_apart(height: int) -> None:
+    lines = text(big_numbers(initial_view(script.hello()), 118, height)).splitlines()
+    change = next(number for number, line in enumerate(lines) if "preset unsafe" in line)
+    word = next(number for number, line in enumerate(lines) if line.endswith("÷53 (42..63)")) + 1
+    assert lines[change - 1] == lines[word] == ""
+
+
 def test_the_big_numbers_say_why_an_effect_was_not_measured() -> None:
     shown = text(big_numbers(next_view(initial_view(script.hello(LENGTH)), NOT_MEASURED), 120, 36))
     assert " 3  preset unsafe" in shown

@@ -67,10 +67,13 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
             break
     else:
         parts[-1] = [_durability_in_a_line(view, width)]
-    free = height - sum(map(len, parts))
+    free = max(0, height - sum(map(len, parts)))
+    even, gaps = free // (len(parts) + 1), len(parts) - 1
     lines: list[TextLine] = []
     for number, part in enumerate(parts):
-        lines += [(TextSpan(""),)] * max(0, (free + number) // (len(parts) + 1))
+        # What little is free stands between the parts, not above and below them.
+        gap = max(even, min(1, free // gaps)) if number else even
+        lines += [(TextSpan(""),)] * gap
         lines += part
     return [pad_line(line, width) for line in lines][:height]
 
