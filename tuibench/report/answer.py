@@ -17,7 +17,7 @@ from tuibench.model.message import SessionEnded
 from tuibench.model.settings import brief_change
 from tuibench.model.summary import Summary
 from tuibench.probe.text import probe_lines
-from tuibench.tune.text import tune_sentence
+from tuibench.tune.text import tune_sentence, winner_table
 from tuibench.units import count, decimal, hms, milliseconds, pluralize, wrap_words
 
 MOST_CHANGE_LETTERS = 40
@@ -56,12 +56,15 @@ def effect_sentence(effect: Effect) -> str:
 
 def answer_table(summary: Summary) -> Table | None:
     """The figures of the sentence before and after, with intervals and verdicts; None without two sides."""
-    if summary.failure or summary.tune is not None or (summary.probe is not None and summary.probe.steps):
+    if summary.failure or (summary.tune is None and summary.probe is not None and summary.probe.steps):
         return None
+    if summary.tune is not None:
+        return winner_table(summary.tune)
     if summary.crashes:
         return crashes_table(summary.crashes)
     if summary.ab is not None:
-        return comparison_table(summary.ab.comparisons, "A", "B") if summary.ab.comparisons else None
+        ab = summary.ab
+        return comparison_table(ab.comparisons, f"A: {ab.a}", f"B: {ab.b}") if ab.comparisons else None
     if (effect := main_effect(summary)) is None:
         return None
     others = len(latest_effects(summary.effects)) - 1

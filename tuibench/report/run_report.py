@@ -69,6 +69,7 @@ from tuibench.units import (
     local_time,
     milliseconds,
     pluralize,
+    three_digits,
 )
 from tuibench.workload.script import is_script
 
@@ -173,7 +174,7 @@ def _plain_sentence(run: Run) -> str:
         return "No transaction was committed"
     what = "commits per second" if summary.watched is not None else "transactions per second"
     p95 = f", p95 {milliseconds(latency.p95)}" if latency is not None else ""
-    return f"{decimal(summary.transactions.per_second, 1)} {what}{p95}"
+    return f"{three_digits(summary.transactions.per_second)} {what}{p95}"
 
 
 def _conditions(run: Run) -> Iterator[tuple[str, str]]:
@@ -227,20 +228,20 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if has_several(levels := thread_levels(run)):
         best = max(levels, key=lambda level: read("tps", level) or 0.0)
         words = f"with {pluralize(int(best.levels['threads']), 'thread')}, for {best.seconds:.0f} s"
-        yield "most transactions per second", decimal(read("tps", best), 1), words
+        yield "most transactions per second", three_digits(read("tps", best) or 0.0), words
         if (p95_ms := read("p95", best)) is not None:
-            yield "p95 there", f"{decimal(p95_ms, 1)} ms", "of its transactions"
+            yield "p95 there", milliseconds(p95_ms), "of its transactions"
         yield "transactions", count(summary.transactions.total), f"in {hms(summary.seconds)}"
         yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
         return
     yield (
         "transactions per second",
-        decimal(summary.transactions.per_second, 1),
+        three_digits(summary.transactions.per_second),
         f"{count(summary.transactions.total)} in all",
     )
     yield (
         "queries per second",
-        decimal(summary.queries.per_second, 1),
+        three_digits(summary.queries.per_second),
         f"{count(summary.queries.total)} in all",
     )
     if latency is not None:
@@ -261,7 +262,7 @@ def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, st
             name,
             "not reliable" if found.is_inconclusive else "the fewest with 95 % of the plateau",
         )
-        yield "transactions per second there", decimal(knee.tps, 1), f"p95 {milliseconds(knee.p95_ms)}"
+        yield "transactions per second there", three_digits(knee.tps), f"p95 {milliseconds(knee.p95_ms)}"
     if found.plateau is not None:
         half = found.plateau.half_width
         yield (
@@ -337,11 +338,9 @@ def _changes(run: Run) -> Iterator[Block | Section]:
     listed = tuple(
         (hms(event.elapsed_seconds), str(event.marker or ""), str(event.kind), event.text) for event in events
     )
-    yield section(
-        f"All {len(listed)} events",
-        Table(header=("at", "no.", "kind", "what"), rows=listed, words=4),
-        folded=True,
-    )
+    if listed:
+        title = "The only event" if len(listed) == 1 else f"All {len(listed)} events"
+        yield section(title, Table(header=("at", "no.", "kind", "what"), rows=listed, words=4), folded=True)
 
 
 def _without_effects(run: Run, changes: Sequence[Event]) -> str:
@@ -354,8 +353,14 @@ def _without_effects(run: Run, changes: Sequence[Event]) -> str:
 
 def _saturation(found: ProbeResult) -> Section:
     """The findings of a probe, the steps, the formal run."""
-    lines = Text(tuple(line.strip() for line in found.lines or probe_lines(found)), Shape.LIST)
-    return section("Saturation", lines, probe_table(found), *probe_commands(found))
+    items: list[str] = []
+    for line in map(str.strip, found.lines or probe_lines(found)):
+        if line.startswith("→") and items:
+            # What to do about a finding stands with it.
+            items[-1] += f" {line}"
+        else:
+            items.append(line)
+    return section("Saturation", Text(tuple(items), Shape.LIST), probe_table(found), *probe_commands(found))
 
 
 ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})

@@ -43,7 +43,7 @@ from tuibench.model.sweep import (
     VersionsSetup,
 )
 from tuibench.record.recorder import pretty_json
-from tuibench.report.html_chart import LARGE, SMALL, Markup, join_markup, tag
+from tuibench.report.html_chart import LARGE, SMALL, Markup, join_markup, tag, whole_changes
 from tuibench.report.html_plots import ThreadsLine, colour, document_page, threads_chart
 from tuibench.sweep import tables
 from tuibench.sweep.bisection import bisection_blocks
@@ -81,7 +81,10 @@ def sweep_html(sweep: Sweep) -> str:
     failures = f", {failed} failed" if failed else ""
     document = Document(
         title=f"Sweep on {server.flavour} {server.version}",
-        lead=(Text((f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}",), role="soft"),),
+        lead=(
+            Text((f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}",), role="soft"),
+            *_answer(tables.sweep_answer(sweep)),
+        ),
         sections=(
             *case_sections(sweep),
             *runs_sections(sweep),
@@ -90,6 +93,12 @@ def sweep_html(sweep: Sweep) -> str:
         ),
     )
     return document_page(document, title=f"Sweep {sweep.record.name}")
+
+
+def _answer(lines: tuple[str, ...]) -> Iterator[Text]:
+    """What was found, in a sentence each; none while too little is known."""
+    if lines:
+        yield Text(tuple(map(whole_changes, lines)), role="answer")
 
 
 def runs_sections(sweep: Sweep) -> list[Section]:
@@ -176,7 +185,10 @@ def versions_html(sweep: Sweep) -> str:
     table = Table(header=("setting", *names), rows=tuple(rows), words=1 + len(names), notes=(note,))
     document = Document(
         title=" against ".join(names),
-        lead=(Text((f"{started} · {runs}, {starts} · {sweep.record.name}",), role="soft"),),
+        lead=(
+            Text((f"{started} · {runs}, {starts} · {sweep.record.name}",), role="soft"),
+            *_answer(tables.versions_answer(sweep)),
+        ),
         sections=(
             section("Result", versions_table(sweep), Chart(partial(ratio_chart, sweep, setup))),
             *case_sections(sweep),

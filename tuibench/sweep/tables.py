@@ -133,6 +133,59 @@ def _headline(
     )
 
 
+def sweep_answer(sweep: Sweep) -> tuple[str, ...]:
+    """For each case, where its headline figure is highest, and whether another combination does as well."""
+    known = sweep_points(sweep.record.plan, sweep.results)
+    lines = []
+    for case in sweep.record.plan.cases:
+        own = [point for point in known if point.case.name == case.name]
+        if not own:
+            continue
+        best = max(own, key=lambda point: point.figures["headline"].mean)
+        most = best.figures["headline"]
+        alike = sum(point is not best and _overlap(point.figures["headline"], most) for point in own)
+        others = f"; {units.pluralize(alike, 'other combination')} not clearly less" if alike else ""
+        lines.append(f"{case.name}: most {best.headline} {_place(best)}, {plus_minus(most)}{others}.")
+    return tuple(lines)
+
+
+def _place(point: SweepPoint) -> str:
+    """Where a combination is: with unsafe 0/0 and 4 threads."""
+    threads = units.pluralize(point.threads, "thread")
+    return f"with {point.variant.name} and {threads}" if point.variant.name else f"with {threads}"
+
+
+def versions_answer(sweep: Sweep) -> tuple[str, ...]:
+    """Each build against the first: over all tests, or in the only one."""
+    comparisons = version_comparisons(sweep)
+    tests = {(one.case, one.threads) for one in comparisons if one.case}
+    first = sweep.record.plan.variants[0].name
+    decisive = [
+        one for one in comparisons if one.build != first and (not one.case if len(tests) > 1 else one.case)
+    ]
+    headline = next((one.headline for one in comparisons if one.headline), TPS)
+    over = f", the geometric mean of {len(tests)} tests" if len(tests) > 1 else ""
+    return tuple(
+        f"{one.build} against {first}: {headline} {_relative_words(one)}{over}."
+        for one in decisive
+        if one.relative is not None
+    )
+
+
+def _relative_words(one: VersionComparison) -> str:
+    assert one.relative is not None  # noqa: S101
+    percent = 100 * (one.relative - 1)
+    if one.low is None or one.high is None:
+        return f"{units.difference(percent)} on one start"
+    edges = (100 * (edge - 1) for edge in (one.low, one.high))
+    estimate, interval = units.difference_and_interval(percent, *edges)
+    between = f" ({interval})" if interval else ""
+    if one.verdict is Verdict.CANNOT_TELL:
+        return f"{inference.TOO_NOISY}{between}"
+    words = f"{estimate}{between}"
+    return f"equal within ±{100 * TOLERANCE:.0f} %{between}" if one.verdict is Verdict.EQUAL else words
+
+
 def shared_settings(variants: Sequence[SweepVariant]) -> list[str]:
     """The settings common to all variants, which are therefore not part of their names."""
     first = variants[0]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from tuibench import units
 from tuibench.document import Bar, Block, Cell, Section, Shape, Styled, Table, Text, section, write_text
+from tuibench.effects.text import comparison_table
 from tuibench.metrics.figures import FIGURES, figure_named
 from tuibench.metrics.inference import TOO_NOISY, difference_text, verdict_text
 from tuibench.model.effect import Comparison
@@ -137,6 +138,18 @@ def tune_sentence(result: TuneResult) -> str:
     best = winners[0].comparison(result.plan.primary)
     names = ", ".join(change_text(one.candidate) for one in winners)
     return f"The best of {tried}: {names}" + (f": {figure} {verdict_text(best)}" if best is not None else "")
+
+
+def winner_table(result: TuneResult) -> Table | None:
+    """The figures with the old and with the best values, and what these risk; None without a winner."""
+    winners = [result.result_of(number) for number in result.winner]
+    best = result.together if result.together is not None else next(iter(winners), None)
+    if best is None or not best.comparisons:
+        return None
+    risks = tuple(
+        f"▲ {one.candidate.setting}: {one.candidate.risk}" for one in winners if one.candidate.at_risk
+    )
+    return comparison_table(best.comparisons, "old", "new", risks)
 
 
 def tune_blocks(result: TuneResult) -> Iterator[Block | Section]:

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 from tests.examples import PLAN, load_part, sample, summary
 from tests.paths import DATA
 from tests.ticks import changed
+from tests.tui.support.probed import probed
 from tests.unit.record.steady import steady
 from tests.unit.record.written import server_part, written
-from tests.unit.session.tune_examples import evaluated
+from tests.unit.session.tune_examples import candidate, evaluated
 from tuibench.document import Section, Shape, Text
 from tuibench.metrics.figures import read as chart_read
 from tuibench.model.effect import Comparison, Effect, Verdict
@@ -245,6 +246,26 @@ def test_a_screening_comes_before_the_charts(run: Run) -> None:
     assert "\\n" not in text
     assert text.index("Effect on TPS") < text.index("Over time\n", text.index("Effect on TPS"))
     assert "The effects of the changes are those of the screening." in text
+
+
+def test_a_screening_is_answered_by_the_levels_of_the_best_value_and_its_risk(run: Run) -> None:
+    best = candidate(1, "sync_binlog", "0", original="1", change="1 → 0", at_risk=True)
+    screening = evaluated({1: 1.3}, candidates=(best,)).result(60.0)
+    page = html_report(replace(run, summary=replace(run.summary, tune=screening, effects=())))
+    lead = read(page.partition("<nav")[0] + "</main></body></html>").text
+    assert "old\nnew\ndifference" in lead
+    assert "▲ sync_binlog: It may be too much." in lead
+    assert "queries per second" not in lead
+
+
+def test_no_events_are_not_listed(run: Run) -> None:
+    assert "All 0 events" not in html_report(replace(run, events=()))
+
+
+def test_what_to_do_about_a_finding_stands_with_it(run: Run) -> None:
+    found = replace(probed().over.result, lines=("Saturated.", "Bottleneck: CPU.", "  → more cores"))
+    page = html_report(replace(run, summary=replace(run.summary, probe=found)))
+    assert "<li>Bottleneck: CPU. → more cores</li>" in page
 
 
 def test_the_pointer_reads_what_the_charts_show(run: Run) -> None:
@@ -697,7 +718,7 @@ def test_a_run_with_several_numbers_of_threads_has_a_row_for_each(tmp_path: Path
     assert [level.levels["threads"] for level in levels] == [2, 8, 2]
     assert [round(chart_read("tps", level) or 0) for level in levels] == [200, 800, 200]
     text = read(html_report(run)).text
-    assert "most transactions per second\n800.0\nwith 8 threads" in text
+    assert "most transactions per second\n800\nwith 8 threads" in text
     assert "\nqueries per second\n" not in text
 
 

@@ -27,7 +27,13 @@ from tuibench.sweep.formats import (
     versions_text,
 )
 from tuibench.sweep.planning import all_cells
-from tuibench.sweep.tables import differing_variables, shared_settings, version_comparisons
+from tuibench.sweep.tables import (
+    differing_variables,
+    shared_settings,
+    sweep_answer,
+    version_comparisons,
+    versions_answer,
+)
 
 # The tables of a sweep, in golden text, and what programs read.
 
@@ -209,6 +215,21 @@ def test_the_page_is_well_formed_and_by_itself() -> None:
     assert "oltp_write_only" in reader.headings
     assert "1,005 ± 64" in reader.text
     assert not FETCHED.search(page)
+
+
+def test_the_page_begins_with_what_was_found() -> None:
+    answer = "oltp_write_only: most TPS with unsafe 0/0 and 4 threads, 1,005 ± 64."
+    assert answer in read(sweep_html(sweeps.sweep())).text
+    assert sweep_answer(partial(sweeps.sweep(), 1)) == (
+        "oltp_write_only: most TPS with durable 1/1 and 4 threads, 90.",
+    )
+    assert 'class="answer"' not in sweep_html(msgspec.structs.replace(sweeps.sweep(), results=(), data=()))
+
+
+def test_a_comparison_begins_with_its_mean_over_all_tests() -> None:
+    answer = "new against old: TPS −29 % (−40..−16 %), the geometric mean of 2 tests."
+    assert answer in read(versions_html(versions.comparison())).text.replace("\N{NO-BREAK SPACE}", " ")
+    assert versions_answer(versions.record()) == ()
 
 
 def test_each_figure_has_a_chart_with_a_line_for_each_variant() -> None:
