@@ -263,7 +263,9 @@ def test_no_events_are_not_listed(run: Run) -> None:
 
 
 def test_what_to_do_about_a_finding_stands_with_it(run: Run) -> None:
-    found = replace(probed().over.result, lines=("Saturated.", "Bottleneck: CPU.", "  → more cores"))
+    over = probed().over.result
+    assert over is not None
+    found = replace(over, lines=("Saturated.", "Bottleneck: CPU.", "  → more cores"))
     page = html_report(replace(run, summary=replace(run.summary, probe=found)))
     assert "<li>Bottleneck: CPU. → more cores</li>" in page
 
