@@ -269,22 +269,22 @@ class PrivateServerOptions:
 
         Omitted options of a file are reported.
         """
-        from tuibench.demo.process import ServerFileOptions, read_server_options
+        from tuibench.demo.process import read_server_options
         from tuibench.sweep.planning import parse_words
 
         found = []
         files = parse_words("--my-cnf", self.my_cnf) if self.my_cnf else [""]
         stems = [Path(file).stem for file in files]
         for file, stem in zip(files, stems, strict=True):
-            read = read_server_options(file, binary) if file else ServerFileOptions((), ())
-            if read.left_out:
-                info(f"{name}: not taken from {file}: {', '.join(read.left_out)}")
+            options, left_out = read_server_options(file, binary) if file else ((), ())
+            if left_out:
+                info(f"{name}: not taken from {file}: {', '.join(left_out)}")
             build = ServerBuild(
                 name=name,
                 path=binary.path,
                 flavour=binary.flavour,
                 version=binary.version,
-                options=(*read.options, *(server_option(text) for text in self.mysqld_option or ())),
+                options=(*options, *(server_option(text) for text in self.mysqld_option or ())),
             )
             found.append((stem if stems.count(stem) == 1 else file, build))
         return found

@@ -40,7 +40,6 @@ from tuibench.workload.script import ALLOW_IO
 from tuibench.workload.templates import TransactionGrouper, statements
 from tuibench.workload.traffic import (
     ColumnFacts,
-    ObservedTraffic,
     Tables,
     TrafficMix,
     TransactionModel,
@@ -92,7 +91,8 @@ def from_slow_log(name: str, options: TrafficOptions) -> None:
             )
         databases.update(filter(None, (statement.database,)))
         if (transaction := grouper.add(statement)) is not None:
-            mix.add(transaction.statements, explicit=transaction.explicit)
+            completed, explicit = transaction
+            mix.add(completed, explicit=explicit)
     kinds = mix.kinds(options.top)
     if not kinds:
         raise UsageError(
@@ -227,7 +227,7 @@ def _write(
     """Validate the profile, and print or write it."""
     path = files.expand_path(options.out) if options.out else None
     title = path.stem if path else name
-    text = profile_text(ObservedTraffic(title, summary, [sanitize.text(note) for note in notes], kinds))
+    text = profile_text(title, summary, [sanitize.text(note) for note in notes], kinds)
     TransactionGenerator(compile_profile(library.parse_profile(text, f"{title}.toml"), {}), 0, 0)
     write_output(str(path or ""), (text,))
     if path is None:

@@ -186,10 +186,6 @@ class HostLoad:
         await self._fleet.start()
         self._watch_finish()
 
-    def note_lateness(self, milliseconds: float) -> None:
-        """Records that a command took effect late."""
-        self._late_ms = max(self._late_ms, milliseconds)
-
     def pass_on(self, beat: Beat) -> None:
         self._fleet.pass_on(beat)
 
@@ -199,8 +195,9 @@ class HostLoad:
                 task.cancel()
         await self._fleet.kill()
 
-    async def execute(self, command: messages.WorkerCommand) -> None:
-        fleet = self._fleet
+    async def execute(self, command: messages.WorkerCommand, late_ms: float) -> None:
+        """Executes a command that is `late_ms` after its instant."""
+        fleet, self._late_ms = self._fleet, max(self._late_ms, late_ms)
         match command:
             case messages.Adjust():
                 if command.connections is not None:
@@ -286,6 +283,7 @@ class HostLoad:
 
 def agent_hello(version: str) -> AgentHello:
     """The agent's hello with the properties of this host."""
+    native = native_module()
     return AgentHello(
         protocol=PROTOCOL,
         version=version,
@@ -293,7 +291,7 @@ def agent_hello(version: str) -> AgentHello:
         name=socket.gethostname(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[1],
-        native=_native_version(),
+        native=str(getattr(native, "__version__", "") or "installed") if native is not None else "",
         namespaces=namespaces(),
     )
 
@@ -314,11 +312,6 @@ def is_same_machine(host: AgentHello) -> bool:
     """Whether the host shares loopback addresses and sockets with this one."""
     here = namespaces()
     return bool(here) and here == host.namespaces
-
-
-def _native_version() -> str:
-    native = native_module()
-    return str(getattr(native, "__version__", "") or "installed") if native is not None else ""
 
 
 ACCEPT_SECONDS = 60.0
@@ -416,8 +409,7 @@ class Agent:
             case CheckServer(target=target):
                 self._start_task(self._check_server(target))
             case _ if self._load is not None:
-                self._load.note_lateness(late_ms)
-                await self._load.execute(command)
+                await self._load.execute(command, late_ms)
             case _:
                 raise AssertionError("a load is begun before it is changed")
 
@@ -438,8 +430,10 @@ async def stdio_channel() -> AgentChannel:
 
     Raises UsageError if stdin and stdout are neither pipes nor sockets.
     """
-    if not all(map(_is_stream, (STDIN, STDOUT))):
-        raise _not_by_hand()
+    for mode in (os.fstat(descriptor).st_mode for descriptor in (STDIN, STDOUT)):
+        # An event loop cannot wait for a file or for /dev/null.
+        if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            raise _not_by_hand()
     out = os.dup(STDOUT)
     sys.stdout.flush()
     os.dup2(STDERR, STDOUT)
@@ -456,12 +450,6 @@ async def stdio_channel() -> AgentChannel:
     writer.write(MAGIC)
     channel: AgentChannel = MessageChannel(reader, writer, ToAgent)
     return channel
-
-
-def _is_stream(descriptor: int) -> bool:
-    """Whether it is a pipe or a socket: an event loop cannot wait for a file or for /dev/null."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _not_by_hand() -> UsageError:

@@ -46,7 +46,19 @@ async def _check(carrier: Carrier, plan: ClusterPlan, target: Target | None, clo
     beating = asyncio.create_task(_beat(host, clock))
     try:
         found = _of(host)
-        return found if target is None else await _with_server(found, host, target)
+        if target is None:
+            return found
+        place = local_endpoint(target)
+        if place and not is_same_machine(host.hello):
+            problem = f"{place} is an address of this machine: {host.name} would not find the server there"
+            return replace(found, problem=problem, remedy="give the server's name or address: --host=ADDRESS")
+        try:
+            reached = await host.try_server(target, target.connect_timeout + target.query_timeout)
+        except TuibenchError as error:
+            return replace(found, problem=error.message, remedy=error.hint)
+        if reached.problem:
+            return replace(found, problem=f"it cannot reach the server: {reached.problem}")
+        return replace(found, server_ms=reached.seconds * MS_PER_SECOND)
     finally:
         beating.cancel()
         await host.end()
@@ -78,20 +90,6 @@ def _of(host: HostLink) -> HostCheck:
         round_trip_ms=host.offset.recent_round_trip_ns / NS_PER_MS,
         notes=tuple(notes),
     )
-
-
-async def _with_server(found: HostCheck, host: HostLink, target: Target) -> HostCheck:
-    place = local_endpoint(target)
-    if place and not is_same_machine(host.hello):
-        problem = f"{place} is an address of this machine: {host.name} would not find the server there"
-        return replace(found, problem=problem, remedy="give the server's name or address: --host=ADDRESS")
-    try:
-        reached = await host.try_server(target, target.connect_timeout + target.query_timeout)
-    except TuibenchError as error:
-        return replace(found, problem=error.message, remedy=error.hint)
-    if reached.problem:
-        return replace(found, problem=f"it cannot reach the server: {reached.problem}")
-    return replace(found, server_ms=reached.seconds * MS_PER_SECOND)
 
 
 CHECK = "check"
@@ -132,7 +130,13 @@ def checks_text(found: Sequence[HostCheck]) -> str:
     """Table of the hosts, followed by the reasons why a host cannot take part."""
     rows = [HEADER, *map(_row, found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-    lines = [_aligned(row, widths) for row in rows]
+    lines = []
+    for row in rows:
+        cells = [
+            text.ljust(width) if number < 3 else text.rjust(width)
+            for number, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
     for host in found:
         lines += [f"{host.name}: {text}" for text in (host.problem, *host.notes) if text]
         lines += [f"  → {host.remedy}"] if host.remedy else []
@@ -145,14 +149,6 @@ def summary_line(found: Sequence[HostCheck]) -> str:
     if len(well) == len(found):
         return f"{pluralize(len(found), 'host')} with {cores}: ready"
     return f"{len(found) - len(well)} of {pluralize(len(found), 'host')} cannot take part"
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        text.ljust(width) if number < 3 else text.rjust(width)
-        for number, (text, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(cells).rstrip()
 
 
 def _row(host: HostCheck) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ host that returns counts as a new one, and gets its share of the connections.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -201,15 +201,14 @@ class Cluster:
                 host.beat()
                 if host.silent_seconds > self.plan.silence_seconds:
                     host.give_up()
-            self._timing.follow(self._slowest_round_trip(self.hosts))
+            # The slowest round trip of responding hosts: a silent host must not delay the others.
+            self._timing.follow(
+                max(
+                    (each.offset.recent_round_trip_ns for each in self.hosts if not each.is_unresponsive),
+                    default=0,
+                )
+            )
             await self.clock.sleep(BEAT_SECONDS)
-
-    @staticmethod
-    def _slowest_round_trip(hosts: Iterable[HostLink]) -> int:
-        """The slowest round trip of responding hosts; a silent host must not delay the others."""
-        return max(
-            (each.offset.recent_round_trip_ns for each in hosts if not each.is_unresponsive), default=0
-        )
 
     async def _follow_lost(self, host: HostLink, *, is_retried: bool) -> None:
         """Ends the carrier of a lost host; reconnects to it when its load has certainly ended."""

@@ -60,7 +60,7 @@ from tuibench.mysql.connection import connect
 from tuibench.units import pluralize
 
 if TYPE_CHECKING:
-    from tuibench.cluster.carrier import DaskScheduler
+    pass
 
 
 WINDOW = 64
@@ -144,10 +144,6 @@ class CommandTiming:
         """Sets the lead to twice the round trip of the slowest host, within limits."""
         self.lead_ns = min(max(2 * slowest_round_trip_ns, MIN_LEAD_NS), MAX_LEAD_NS)
 
-    def instant_ns(self) -> int:
-        """The instant at which a command sent now takes effect."""
-        return self.clock.now_ns() + self.lead_ns
-
 
 class HostLink(WorkerLink[FromAgent]):
     """One host; `label` is its name.
@@ -201,7 +197,12 @@ class HostLink(WorkerLink[FromAgent]):
         wire = await carrier.open()
         try:
             channel, hello = await _greeted(wire, carrier)
-            _check_protocol(carrier.name or hello.name, hello)
+            if hello.protocol != PROTOCOL:
+                raise UsageError(
+                    f"host {carrier.name or hello.name} runs tuibench {hello.version}, which speaks protocol "
+                    f"{hello.protocol}; this one speaks {PROTOCOL}",
+                    "install the same version on all hosts",
+                )
         except BaseException:
             await wire.close()
             raise
@@ -245,7 +246,7 @@ class HostLink(WorkerLink[FromAgent]):
 
     def send(self, message: msgspec.Struct) -> None:
         """Queues a command, with the instant at which it takes effect by the host's clock."""
-        at_ns = self._timing.instant_ns() + self.offset.offset_ns
+        at_ns = self._timing.clock.now_ns() + self._timing.lead_ns + self.offset.offset_ns
         match message:
             case StartLoad():
                 self.quota = message.limit
@@ -386,17 +387,6 @@ def _where(carrier: Carrier) -> str:
     return f"host {carrier.name}" if carrier.name else f"the other end of '{carrier.place}'"
 
 
-def _check_protocol(name: str, hello: AgentHello) -> None:
-    """Raises UsageError for an agent with another protocol."""
-    if hello.protocol == PROTOCOL:
-        return
-    raise UsageError(
-        f"host {name} runs tuibench {hello.version}, which speaks protocol {hello.protocol}; "
-        f"this one speaks {PROTOCOL}",
-        "install the same version on all hosts",
-    )
-
-
 MS_PER_SECOND = 1000.0
 
 
@@ -527,9 +517,13 @@ async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier],
     A scheduler may have more workers than `plan.hosts`, to replace those that do not answer. Raises RunError
     if a scheduler does not answer or has too few workers, UsageError for an address that is refused.
     """
-    commands, schedulers = carriers_of(plan), _schedulers(plan)
-    if not schedulers:
+    commands = carriers_of(plan)
+    places = [place for place in plan.places if place.startswith(DASK_SCHEMES)]
+    if not places:
         return commands, None
+    from tuibench.cluster.carrier import DaskScheduler
+
+    schedulers = [DaskScheduler(place, plan) for place in places]
 
     async def discover() -> list[Carrier]:
         workers = [carrier for scheduler in schedulers for carrier in await scheduler.carriers()]
@@ -538,23 +532,11 @@ async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier],
     deadline_ns = clock.now_ns() + round(ENOUGH_SECONDS * 1e9)
     while len(found := await discover()) - len(commands) < (plan.hosts or 1):
         if clock.now_ns() > deadline_ns:
-            raise _too_few(schedulers, len(found) - len(commands), plan.hosts or 1)
+            where = ", ".join(scheduler.address for scheduler in schedulers)
+            raise RunError(
+                f"{where} has {pluralize(len(found) - len(commands), 'worker')} after {ENOUGH_SECONDS:g} s, "
+                f"{plan.hosts or 1} are wanted",
+                "start more Dask workers, or ask for fewer with --cluster-hosts",
+            )
         await clock.sleep(POLL_SECONDS)
     return found, discover
-
-
-def _schedulers(plan: ClusterPlan) -> "list[DaskScheduler]":
-    places = [place for place in plan.places if place.startswith(DASK_SCHEMES)]
-    if not places:
-        return []
-    from tuibench.cluster.carrier import DaskScheduler
-
-    return [DaskScheduler(place, plan) for place in places]
-
-
-def _too_few(schedulers: "list[DaskScheduler]", found: int, wanted: int) -> RunError:
-    where = ", ".join(scheduler.address for scheduler in schedulers)
-    return RunError(
-        f"{where} has {pluralize(found, 'worker')} after {ENOUGH_SECONDS:g} s, {wanted} are wanted",
-        "start more Dask workers, or ask for fewer with --cluster-hosts",
-    )

@@ -75,19 +75,16 @@ def pack(histogram: Histogram) -> PackedHistogram:
         if block is None:
             block = blocks[bucket >> BLOCK_BITS] = array(LANE_CODE, EMPTY_BLOCK)
         block[bucket & (LANES - 1)] = times
+    if sys.byteorder == "big":
+        for block in blocks.values():
+            block.byteswap()
     return PackedHistogram(
-        {number: _little_endian(block) for number, block in blocks.items()},
+        {number: block.tobytes() for number, block in blocks.items()},
         histogram.count,
         histogram.sum_us,
         histogram.min_us,
         histogram.max_us,
     )
-
-
-def _little_endian(block: "array[int]") -> bytes:
-    if sys.byteorder == "big":
-        block.byteswap()
-    return block.tobytes()
 
 
 class HistogramSum:

@@ -71,8 +71,16 @@ def load_hosts(view: View, width: int, height: int) -> list[TextLine]:
         return []
     columns = [column for column in COLUMNS if width >= WIDE_CELLS or not column.is_wide]
     room = height - 1
-    shown = hosts if len(hosts) <= room else sorted(hosts, key=_is_well)[: room - 1]
-    lines = [_heading(hosts, columns), *(_line(host, columns) for host in shown)]
+    shown = (
+        hosts
+        if len(hosts) <= room
+        else sorted(hosts, key=lambda host: host.state is HostState.RUNNING)[: room - 1]
+    )
+    headings = "".join(f"{column.heading:>{column.cells}}" for column in columns)
+    lines = [
+        (TextSpan(f"{TITLE:<{NAME_CELLS}}", "title"), TextSpan(headings, "muted")),
+        *(_line(host, columns) for host in shown),
+    ]
     if len(shown) < len(hosts):
         lines.append((TextSpan(f"and {pluralize(len(hosts) - len(shown), 'host')} more", "muted"),))
     return [pad_line(line, width) for line in lines]
@@ -89,17 +97,8 @@ def hosts_of(view: View) -> tuple[LoadHost, ...]:
     return next((sample.hosts for sample in reversed(view.recent) if sample.load is not None), ())
 
 
-def _is_well(host: LoadHost) -> bool:
-    return host.state is HostState.RUNNING
-
-
 def _over(value: float | None, limit: float) -> bool:
     return value is not None and value >= limit
-
-
-def _heading(hosts: Sequence[LoadHost], columns: Sequence[HostColumn]) -> TextLine:
-    headings = "".join(f"{column.heading:>{column.cells}}" for column in columns)
-    return (TextSpan(f"{TITLE:<{NAME_CELLS}}", "title"), TextSpan(headings, "muted"))
 
 
 def _line(host: LoadHost, columns: Sequence[HostColumn]) -> TextLine:

@@ -68,8 +68,12 @@ def find_binary() -> Binary:
             return inspect_binary(path)
         except ServerUnavailableError as error:
             refusal = refusal or error
+    commands = (command for program, command in INSTALLERS.items() if shutil.which(program))
+    source = "from homebrew" if sys.platform == "darwin" else "with your package manager"
+    command = next(commands, "")
     raise refusal or ServerUnavailableError(
-        "no server program found: neither mariadbd nor mysqld", _install_hint()
+        "no server program found: neither mariadbd nor mysqld",
+        f"install one with: {command}" if command else f"install MariaDB {source}",
     )
 
 
@@ -90,21 +94,7 @@ def inspect_binary(path: Path | str) -> Binary:
 
     Raises ServerUnavailableError if it is not a server or too old.
     """
-    text = _version_line(str(path))
-    match = _VERSION.search(text)
-    if match is None:
-        raise ServerUnavailableError(
-            f"{path} is not a MariaDB or MySQL server: its output is {text.strip()!r}"
-        )
-    flavour = Flavour.MARIADB if "mariadb" in text.lower() else Flavour.MYSQL
-    binary = Binary(path=str(path), flavour=flavour, version=match[1])
-    if binary.version_tuple < OLDEST[flavour]:
-        oldest = ".".join(map(str, OLDEST[flavour]))
-        raise ServerUnavailableError(f"{binary} is too old", f"{flavour} {oldest} or newer is needed")
-    return binary
-
-
-def _version_line(path: str) -> str:
+    path = str(path)
     try:
         done = subprocess.run(
             [path, "--no-defaults", "--version"],
@@ -117,13 +107,15 @@ def _version_line(path: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerUnavailableError(f"cannot run {path}: {error}") from error
-    return done.stdout or done.stderr
-
-
-def _install_hint() -> str:
-    for program, command in INSTALLERS.items():
-        if shutil.which(program):
-            return f"install one with: {command}"
-    return "install MariaDB" + (
-        " from homebrew" if sys.platform == "darwin" else " with your package manager"
-    )
+    text = done.stdout or done.stderr
+    match = _VERSION.search(text)
+    if match is None:
+        raise ServerUnavailableError(
+            f"{path} is not a MariaDB or MySQL server: its output is {text.strip()!r}"
+        )
+    flavour = Flavour.MARIADB if "mariadb" in text.lower() else Flavour.MYSQL
+    binary = Binary(path=path, flavour=flavour, version=match[1])
+    if binary.version_tuple < OLDEST[flavour]:
+        oldest = ".".join(map(str, OLDEST[flavour]))
+        raise ServerUnavailableError(f"{binary} is too old", f"{flavour} {oldest} or newer is needed")
+    return binary

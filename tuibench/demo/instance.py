@@ -130,8 +130,6 @@ def open_files_limit() -> int:
     return MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
 
 
-ACCOUNT_HOSTS = ("localhost", "127.0.0.1")
-
 TIMEOUT_SECONDS = 120.0
 
 SHARE_NAMES = ("share/mysql", "share/mariadb", "share")
@@ -187,7 +185,7 @@ def accounts_sql(spec: ServerSpec) -> str:
     Init files have one statement per line. The statements are not written to the binary log.
     """
     identified = PASSWORD_PLUGIN[spec.binary.flavour].format(spec.password)
-    accounts = [f"'{spec.user}'@'{host}'" for host in ACCOUNT_HOSTS]
+    accounts = [f"'{spec.user}'@'{host}'" for host in ("localhost", "127.0.0.1")]
     statements = [
         "SET sql_log_bin = 0",
         *(f"CREATE USER {account} {identified}" for account in accounts),

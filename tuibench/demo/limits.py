@@ -56,11 +56,15 @@ def make_group(
 ) -> tuple[Path | None, str]:
     """A new group with these files set (cpu.max, …), or the reason why there is none."""
     if not has_controllers(root):
-        return None, _why_no_controllers(own)
+        try:
+            has_v1 = any(not line.startswith("0::") for line in own.read_text().splitlines())
+        except OSError:
+            has_v1 = False
+        return None, "this host uses cgroup v1" if has_v1 else "no cgroup v2 is mounted"
     parents = _parents(root, own)
     needed = {file.partition(".")[0] for file in files}
     reasons: list[str] = []
-    if parents and _is_own_scope(parents[0]):
+    if parents and parents[0].name.startswith(SCOPE_PREFIX) and parents[0].name.endswith(SCOPE_SUFFIX):
         reasons += _delegate_own_scope(parents[0], needed)
     denied: list[str] = []
     for parent in parents:
@@ -93,14 +97,6 @@ def remove_group(group: Path, root: Path = ROOT) -> None:
             group.rmdir()
 
 
-def _why_no_controllers(own: Path) -> str:
-    try:
-        has_v1 = any(not line.startswith("0::") for line in own.read_text().splitlines())
-    except OSError:
-        has_v1 = False
-    return "this host uses cgroup v1" if has_v1 else "no cgroup v2 is mounted"
-
-
 def _parents(root: Path, own: Path) -> list[Path]:
     """Our own group in the unified hierarchy and its ancestors, the nearest first."""
     try:
@@ -112,10 +108,6 @@ def _parents(root: Path, own: Path) -> list[Path]:
         return []
     group = root / ours
     return [group, *(parent for parent in group.parents if parent.is_relative_to(root))]
-
-
-def _is_own_scope(group: Path) -> bool:
-    return group.name.startswith(SCOPE_PREFIX) and group.name.endswith(SCOPE_SUFFIX)
 
 
 def _delegate_own_scope(scope: Path, controllers: set[str]) -> list[str]:
@@ -247,11 +239,25 @@ def confine(
     """
     if limits == ServerLimits():
         return Confinement()
-    group, why_not = make_group(_limit_files(limits), name, root, own)
+    files = {}
+    if limits.cpus is not None:
+        files["cpu.max"] = f"{int(limits.cpus * PERIOD_US)} {PERIOD_US}"
+    if limits.memory_bytes is not None:
+        files["memory.max"] = str(limits.memory_bytes)
+    group, why_not = make_group(files, name, root, own)
     if group is not None:
         return Confinement(group, words=f"{wanted_words(limits)} by cgroup v2 ({group})", root=root)
     why_not = "; ".join(filter(None, (why_not, no_scope)))
-    cpus = _last_cpus(limits.cpus, why_not)
+    # The last processors, because the first one handles most interrupts.
+    if limits.cpus is None:
+        cpus = []
+    else:
+        if limits.cpus != int(limits.cpus):
+            raise UsageError(
+                f"--cpus={limits.cpus:g}: a fraction needs cgroup v2, which cannot be used here: {why_not}",
+                "give a whole number",
+            )
+        cpus = sorted(os.sched_getaffinity(0))[-int(limits.cpus) :]
     ways = [f"CPU affinity ({', '.join(map(str, cpus))})"] if cpus else []
     ways += ["its buffer pool only"] if limits.memory_bytes is not None else []
     words = f"{wanted_words(limits)} by {' and '.join(ways)}; no cgroup: {why_not}"
@@ -271,27 +277,6 @@ def limit_names(limits: ServerLimits) -> list[str]:
         unit, size = next(one for one in UNITS if limits.memory_bytes % one[1] == 0)
         words.append(f"{limits.memory_bytes // size:,} {unit}")
     return words
-
-
-def _last_cpus(cpus: float | None, why_not: str) -> list[int]:
-    """The last processors, because the first one handles most interrupts."""
-    if cpus is None:
-        return []
-    if cpus != int(cpus):
-        raise UsageError(
-            f"--cpus={cpus:g}: a fraction needs cgroup v2, which cannot be used here: {why_not}",
-            "give a whole number",
-        )
-    return sorted(os.sched_getaffinity(0))[-int(cpus) :]
-
-
-def _limit_files(limits: ServerLimits) -> dict[str, str]:
-    files = {}
-    if limits.cpus is not None:
-        files["cpu.max"] = f"{int(limits.cpus * PERIOD_US)} {PERIOD_US}"
-    if limits.memory_bytes is not None:
-        files["memory.max"] = str(limits.memory_bytes)
-    return files
 
 
 BOOTED = Path("/run/systemd/system")

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import msgspec
 
@@ -33,7 +33,7 @@ from tuibench.errors import ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour
-from tuibench.mysql.option_files import OptionEntry, read_entries
+from tuibench.mysql.option_files import read_entries
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 POLL_SECONDS = 0.02
@@ -137,29 +137,19 @@ def _is_accepting(path: Path) -> bool:
 
 
 def _before_program(enter: Callable[[], None] | None) -> Callable[[], None] | None:
-    steps = [step for step in (_die_with_parent(), enter) if step is not None]
-    if not steps:
-        return None
-
-    def run_steps() -> None:
-        for step in steps:
-            step()
-
-    return run_steps
-
-
-def _die_with_parent() -> Callable[[], None] | None:
-    """Ask the kernel to kill this child process when its parent ends; called before exec."""
+    """What a child does before exec: ask the kernel to kill it when its parent ends, and `enter`."""
     if sys.platform != "linux":
-        return None
+        return enter
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
 
-    def arm() -> None:
+    def prepare() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)
+        if enter is not None:
+            enter()
 
-    return arm
+    return prepare
 
 
 PLACES = frozenset(
@@ -180,20 +170,21 @@ FILE_NAMES = frozenset({"log-bin"})
 """Options whose file is placed in the data directory, regardless of the folder given."""
 
 
-class ServerFileOptions(NamedTuple):
-    """Options for the command line, and the names of the omitted ones."""
-
-    options: tuple[str, ...]
-    left_out: tuple[str, ...]
-
-
-def read_server_options(file: str, binary: Binary) -> ServerFileOptions:
-    """The options for this server. Raises UsageError for a file that cannot be read."""
+def read_server_options(file: str, binary: Binary) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The options for this server's command line, and the names of those that are left out. Raises UsageError
+    for a file that cannot be read.
+    """
     groups = server_groups(binary)
     entries = [entry for entry in read_entries(file) if entry.group in groups]
-    kept = [entry for entry in entries if entry.key not in PLACES]
     left_out = dict.fromkeys(entry.key for entry in entries if entry.key in PLACES)
-    return ServerFileOptions(tuple(_option(entry) for entry in kept), tuple(left_out))
+    kept = []
+    for entry in entries:
+        if entry.key not in PLACES:
+            name, text = f"--{'loose-' * entry.is_loose}{entry.key}", entry.text
+            if text is not None and entry.key in FILE_NAMES:
+                text = text.rpartition("/")[2]
+            kept.append(name if text is None else f"{name}={text}")
+    return tuple(kept), tuple(left_out)
 
 
 def server_groups(binary: Binary) -> frozenset[str]:
@@ -204,14 +195,6 @@ def server_groups(binary: Binary) -> frozenset[str]:
     if binary.flavour is Flavour.MARIADB:
         names, alone = ("mysqld", "mariadb", "mariadbd"), ["server", "client-server"]
     return frozenset([*alone, *names, *(f"{name}-{series}" for name in names)])
-
-
-def _option(entry: OptionEntry) -> str:
-    name = f"--{'loose-' * entry.is_loose}{entry.key}"
-    if entry.text is None:
-        return name
-    text = entry.text.rpartition("/")[2] if entry.key in FILE_NAMES else entry.text
-    return f"{name}={text}"
 
 
 MAX_SOCKET_PATH = 103
@@ -256,17 +239,14 @@ def default_base() -> Path:
     choices = [named] if named else []
     for choice in (*choices, "/var/tmp", "/tmp"):  # noqa: S108
         base = Path(choice)
-        if base.is_dir() and os.access(base, os.W_OK | os.X_OK) and _socket_fits(base):
+        socket = DirectoryLayout(base / (PRIVATE_SERVER_PREFIX + _RANDOM_PART)).socket
+        socket_fits = len(os.fsencode(socket)) <= MAX_SOCKET_PATH
+        if base.is_dir() and os.access(base, os.W_OK | os.X_OK) and socket_fits:
             return base
     raise ServerUnavailableError(
         "no folder for a private server: /var/tmp and /tmp are not writable",
         "set TMPDIR to a writable folder",
     )
-
-
-def _socket_fits(base: Path) -> bool:
-    socket = DirectoryLayout(base / (PRIVATE_SERVER_PREFIX + _RANDOM_PART)).socket
-    return len(os.fsencode(socket)) <= MAX_SOCKET_PATH
 
 
 def write_private(path: Path, text: str) -> None:

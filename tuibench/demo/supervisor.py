@@ -127,21 +127,14 @@ class Supervisor:
             os.write(REPLIES, encode_message(answer))
 
 
-def catch_signals() -> int:
-    """Convert SIGTERM and SIGCHLD into bytes on a pipe; ignore SIGINT and SIGHUP of a terminal.
-
-    It uses handlers, not SIG_IGN, because the server would inherit ignored signals.
-    """
-    reader, writer = os.pipe()
+def main() -> None:
+    # SIGTERM and SIGCHLD become bytes on a pipe. SIGINT and SIGHUP of a terminal are ignored by handlers, not
+    # by SIG_IGN, which the server would inherit.
+    signals_fd, writer = os.pipe()
     os.set_blocking(writer, False)
     for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: None)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    return reader
-
-
-def main() -> None:
-    signals_fd = catch_signals()
     os.chdir("/")
     Supervisor(int(sys.argv[1]), signals_fd).run()
 

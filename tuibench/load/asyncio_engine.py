@@ -444,15 +444,6 @@ async def _await_call(call: AsyncCall) -> Any:
 US_PER_SECOND = 1e6
 
 
-def fairness_of(users: Iterable[VirtualUser]) -> tuple[FairnessStats, FairnessStats]:
-    """Transactions and busy time of each user: since the start, and since the last checkpoint."""
-    admitted = [user.transactions for user in users if user.is_admitted]
-    return (
-        FairnessStats.of((each.events, each.busy_us / US_PER_SECOND) for each in admitted),
-        FairnessStats.of((each.events_since, each.busy_us_since / US_PER_SECOND) for each in admitted),
-    )
-
-
 class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
     """The virtual users of one worker."""
 
@@ -537,9 +528,15 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
         )
 
     def _fairness_with(self, users: Iterable[VirtualUser]) -> tuple[FairnessStats, FairnessStats]:
-        """The figures of these users and of those that have left."""
-        fairness, since = fairness_of(users)
-        return self._left + fairness, self._left_since + since
+        """Transactions and busy time of these users and of those that have left: since the start, and since
+        the last checkpoint.
+        """
+        admitted = [user.transactions for user in users if user.is_admitted]
+        return (
+            self._left + FairnessStats.of((each.events, each.busy_us / US_PER_SECOND) for each in admitted),
+            self._left_since
+            + FairnessStats.of((each.events_since, each.busy_us_since / US_PER_SECOND) for each in admitted),
+        )
 
     def _counters(self) -> Counters:
         counters = self._recorder.totals()

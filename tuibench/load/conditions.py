@@ -231,13 +231,8 @@ CONDITIONS: dict[str, Callable[[DataSet], tuple[Condition, ...]]] = {
 }
 
 
-SET_REPEATABLE_READ = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
-START_SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
-
 PARALLEL_CHECKS = 4
 """Number of concurrent connections; few, because the server has other work."""
-
-CHECK_TABLE_OK = "OK"
 
 
 class ConditionOutcome(StrEnum):
@@ -296,7 +291,7 @@ async def check_consistency(
         await check_tables_present(first, program)
     finally:
         await first.close()
-    asking = _ConditionChecker(conditions, after_load, progress or _ignore_progress)
+    asking = _ConditionChecker(conditions, after_load, progress or (lambda _: None))
     connections: list[Connection] = []
     try:
         for _ in range(min(PARALLEL_CHECKS, len(conditions))):
@@ -308,10 +303,6 @@ async def check_consistency(
     for connection in connections:
         await connection.close()
     return asking.verdicts
-
-
-def _ignore_progress(progress: CheckProgress) -> None:
-    """The default: no progress reports."""
 
 
 class _ConditionChecker:
@@ -337,11 +328,11 @@ class _ConditionChecker:
 
     async def ask(self, connection: Connection) -> None:
         """Checks one condition after another until none is left."""
-        await connection.execute(SET_REPEATABLE_READ)
+        await connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         for condition in self._waiting:
             self._under_way.append(condition.name)
             self._report_progress()
-            await connection.execute(START_SNAPSHOT)
+            await connection.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
             self._found[condition.name] = await check_condition(connection, condition, self._after_load)
             self._under_way.remove(condition.name)
         self._report_progress()
@@ -357,24 +348,20 @@ class _ConditionChecker:
 async def check_condition(
     connection: Connection, condition: Condition, after_load: bool | None = None
 ) -> ConditionResult:
-    if condition.only_after_load and not await _is_fresh(connection, condition, after_load):
+    if condition.only_after_load and after_load is None:
+        after_load = not await connection.query(f"{condition.touched} LIMIT 1")
+    if condition.only_after_load and not after_load:
         return _result(condition, ConditionOutcome.SKIPPED, message="holds directly after loading only")
     if condition.command:
         # The rows of a command end in OK or in an error.
         rows = await connection.query_named(condition.command)
-        wrong = [row for row in rows if str(list(row.values())[-1]) != CHECK_TABLE_OK]
+        wrong = [row for row in rows if str(list(row.values())[-1]) != "OK"]
         return _broken(condition, len(wrong), wrong[0]) if wrong else _result(condition)
     found = await connection.query_named(f"{condition.differing} LIMIT 1")
     if not found:
         return _result(condition)
     counted = await connection.query(f"SELECT COUNT(*) FROM ({condition.differing}) AS differing")  # noqa: S608
     return _broken(condition, int(counted[0][0]), found[0])
-
-
-async def _is_fresh(connection: Connection, condition: Condition, given: bool | None) -> bool:
-    if given is not None:
-        return given
-    return not await connection.query(f"{condition.touched} LIMIT 1")
 
 
 def _broken(condition: Condition, differing: int, example: dict[str, object]) -> ConditionResult:

@@ -274,7 +274,12 @@ class WorkerContext(Generic[QueueT]):
         self.opening = opening
         self.connect = connect
         self.clock = clock
-        self.fixed_packets = _constant_packets(statements, execution)
+        self.fixed_packets = {
+            index: packet
+            for index, flat in enumerate(statements)
+            if not (flat.captures or (flat.prepared and execution.prepared))
+            and (packet := constant_packet(flat.sql)) is not None
+        }
         self.changes = 0
         self.session_sql: tuple[str, ...] = ()
         self.paused = False
@@ -331,23 +336,9 @@ class WorkerContext(Generic[QueueT]):
         self._has_begun = True
         self.connected += 1
 
-    def connection_closed(self) -> None:
-        self.connected -= 1
-
 
 AnyContext = WorkerContext[Any]
 """A context with any kind of queue."""
-
-
-def _constant_packets(
-    statements: Sequence[FlatStatement], execution: ExecutionOptions
-) -> dict[int, PacketBuilder]:
-    return {
-        index: packet
-        for index, flat in enumerate(statements)
-        if not (flat.captures or (flat.prepared and execution.prepared))
-        and (packet := constant_packet(flat.sql)) is not None
-    }
 
 
 PARALLEL_IDLE_LOGINS = 8
@@ -501,9 +492,6 @@ TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
 
-ReadRows = Callable[[bytes], Rows]
-"""Reads the rows of a response."""
-
 
 class TooManyConnections(Exception):  # noqa: N818
     """The server accepts no more connections."""
@@ -526,7 +514,7 @@ class PreparedConnection:
         self.connection = connection
         self.login_us = login_us
         self.packets: dict[int, PacketBuilder] = {}
-        self.rows: dict[int, ReadRows] = {}
+        self.rows: dict[int, Callable[[bytes], Rows]] = {}
         self.prepared: dict[int, PreparedHandle] = {}
         self.session_sql: tuple[str, ...] = ()
 
@@ -764,5 +752,5 @@ class LoadConnection(ABC, Generic[QueueT]):
     async def _disconnect(self) -> None:
         conn, self._conn = self._conn, None
         if conn is not None:
-            self._context.connection_closed()
+            self._context.connected -= 1
             await conn.close(self._context)

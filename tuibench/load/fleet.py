@@ -502,14 +502,6 @@ def split_by_weight(whole: int, weights: list[int]) -> list[int]:
     return given
 
 
-def split_quota(transactions: int | None, threads: int, workers: int) -> list[int | None]:
-    """Divides a quota of transactions by the planned threads of each worker; None is no limit."""
-    if transactions is None:
-        return [None] * workers
-    planned = [len(numbers) for numbers in ConnectionAssignment().spread(threads, workers)]
-    return list(split_by_weight(transactions, planned))
-
-
 LAST_REPORT_SECONDS = 5.0
 
 
@@ -904,7 +896,10 @@ class Fleet:
 
     def limits(self, workers: int) -> list[int | None]:
         """Divides the quota of transactions by the planned threads."""
-        return split_quota(self._plan.events, self._plan.threads, workers)
+        if self._plan.events is None:
+            return [None] * workers
+        planned = [len(numbers) for numbers in ConnectionAssignment().spread(self._plan.threads, workers)]
+        return list(split_by_weight(self._plan.events, planned))
 
 
 FILES_OF_A_WORKER = 64

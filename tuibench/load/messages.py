@@ -81,12 +81,6 @@ class CompletionGaps(msgspec.Struct, frozen=True, array_like=True):
             (ours if one.end_ns <= another.end_ns else theirs).popleft()
         return CompletionGaps(min(self.until_ns, other.until_ns), tuple(common))
 
-    def followed_by(self, later: "CompletionGaps") -> "CompletionGaps":
-        """A later report of the same worker: its gaps replace those that it repeats or that have grown."""
-        first_ns = later.gaps[0].start_ns if later.gaps else FOREVER_NS
-        kept = [gap for gap in self.gaps if gap.end_ns <= first_ns]
-        return CompletionGaps(later.until_ns, (*kept, *later.gaps)[-MOST_GAPS:])
-
     def shifted(self, by_ns: int) -> "CompletionGaps":
         """The same on another clock."""
         return CompletionGaps(self.until_ns + by_ns, tuple(gap.shifted(by_ns) for gap in self.gaps))
@@ -115,7 +109,10 @@ class GapsOfWorkers:
     def add(self, worker: int, reported: CompletionGaps) -> None:
         """Takes the gaps of a report."""
         known = self._known.get(worker, CompletionGaps(gaps=()))
-        self._known[worker] = known.followed_by(reported)
+        # A later report of the same worker: its gaps replace those that it repeats or that have grown.
+        first_ns = reported.gaps[0].start_ns if reported.gaps else FOREVER_NS
+        kept = [gap for gap in known.gaps if gap.end_ns <= first_ns]
+        self._known[worker] = CompletionGaps(reported.until_ns, (*kept, *reported.gaps)[-MOST_GAPS:])
 
     @property
     def common(self) -> CompletionGaps:

@@ -454,22 +454,20 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
             counters=self._counters(report),
             hists=named_latencies(dict(responses), _histogram(report["service"]), statements)
             | ({WAIT: waits} if waits.count else {}),
-            slowest=tuple(self._slow(*each) for each in report.get("slowest", ())),
+            slowest=tuple(
+                SlowTransaction(
+                    transaction=self._names[which],
+                    response_ms=response_us / US_PER_MS,
+                    service_ms=busy_us / US_PER_MS,
+                    statements=grouped_statements(timed),
+                )
+                for which, response_us, busy_us, timed in report.get("slowest", ())
+            ),
             fairness=_fairness(*report["share"]),
             fairness_since=_fairness(*report["since"]),
             lag_p99_ms=max(late_ms, run_delay_ms),
             gaps=CompletionGaps(report["until_ns"], tuple(Gap(*each) for each in report["gaps"])),
             core_seconds=report["ran_ns"] / NS_PER_SECOND,
-        )
-
-    def _slow(
-        self, which: int, response_us: int, busy_us: int, timed: list[tuple[str, int, int]]
-    ) -> SlowTransaction:
-        return SlowTransaction(
-            transaction=self._names[which],
-            response_ms=response_us / US_PER_MS,
-            service_ms=busy_us / US_PER_MS,
-            statements=grouped_statements(timed),
         )
 
     def _counters(self, report: dict[str, Any]) -> Counters:

@@ -427,18 +427,15 @@ class ProfileWriter:
             sql += written if is_text else "?"
             bind += [written] * (not is_text)
         sql += first.template.fragments[-1]
-        made = [f"[[{table}.statements]]", f"name = {toml_text(self._name_of(sql, first.is_prepared))}"]
+        key = (sql, first.is_prepared)
+        if key not in self._names:
+            verb = re.sub(r"\W", "", sql.split()[0].lower())
+            self._names[key] = f"{verb}_{sum(name.startswith(verb) for name in self._names.values()) + 1}"
+        made = [f"[[{table}.statements]]", f"name = {toml_text(self._names[key])}"]
         made += [f"sql = {toml_text(sql)}"]
         made += [f"bind = [{', '.join(map(toml_text, bind))}]"] * bool(bind)
         made += ["prepared = false"] * (not first.is_prepared)
         return made + parts
-
-    def _name_of(self, sql: str, is_prepared: bool) -> str:
-        key = (sql, is_prepared)
-        if key not in self._names:
-            verb = re.sub(r"\W", "", sql.split()[0].lower())
-            self._names[key] = f"{verb}_{sum(name.startswith(verb) for name in self._names.values()) + 1}"
-        return self._names[key]
 
     def _value(
         self,

@@ -61,23 +61,6 @@ GC_THRESHOLD = 50_000
 Objects created by imports are permanent and frozen."""
 
 
-async def run_loads(channel: messages.WorkerChannel) -> None:
-    """Runs a load for each StartLoad until the session closes the socket. What the session has sent to a load
-    that was ending meanwhile has no effect.
-    """
-    lease = Lease(0, SystemClock.now_ns())
-    while not lease.is_over(SystemClock.now_ns()) and (message := await channel.receive()) is not None:
-        match message:
-            case messages.StartLoad():
-                lease = Lease(message.lease_seconds, SystemClock.now_ns())
-                await _run_load(message, channel, lease)
-            case messages.RequestConnectionIds():
-                channel.send(messages.ConnectionIds(()))
-            case _:
-                pass
-    await channel.close()
-
-
 async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messages.ToWorker | None:
     """The next message; None after the end of the connection, or of the lease."""
     try:
@@ -150,9 +133,22 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
 
 
 async def serve_worker(descriptor: int) -> None:
+    """Runs a load for each StartLoad until the session closes the socket. What the session has sent to a load
+    that was ending meanwhile has no effect.
+    """
     ours = socket.socket(fileno=descriptor)
     channel: messages.WorkerChannel = await messages.MessageChannel.over(ours, messages.ToWorker)
-    await run_loads(channel)
+    lease = Lease(0, SystemClock.now_ns())
+    while not lease.is_over(SystemClock.now_ns()) and (message := await channel.receive()) is not None:
+        match message:
+            case messages.StartLoad():
+                lease = Lease(message.lease_seconds, SystemClock.now_ns())
+                await _run_load(message, channel, lease)
+            case messages.RequestConnectionIds():
+                channel.send(messages.ConnectionIds(()))
+            case _:
+                pass
+    await channel.close()
 
 
 def raise_open_file_limit() -> None:

@@ -131,7 +131,8 @@ def swing(values: Sequence[float], window: int, gap: int) -> float:
     """The largest difference of two windows with a gap between them, anywhere in the series; 0 if it is too
     short.
     """
-    means = _moving_means(values, window)
+    sums = [0.0, *accumulate(values)]
+    means = [(end - start) / window for start, end in zip(sums, sums[window:], strict=False)]
     return max(
         (abs(later - earlier) for earlier, later in zip(means, means[window + gap :], strict=False)),
         default=0.0,
@@ -140,7 +141,8 @@ def swing(values: Sequence[float], window: int, gap: int) -> float:
 
 def movement(values: Sequence[float], window: int, gap: int) -> Movement:
     """The kind of movement of the series, significant or not."""
-    total = _squares(values)
+    mean = math.fsum(values) / len(values)
+    total = math.fsum((value - mean) ** 2 for value in values)
     place, height, explained = best_step(values)
     slope, by_line = _line(values)
     if by_line >= TREND_SHARE * total and by_line >= 0.9 * explained:
@@ -171,16 +173,6 @@ def best_step(values: Sequence[float], fewest: int = FEWEST_AT_EDGE) -> tuple[in
             if explained > best[2]:
                 best = (place, height, explained)
     return best
-
-
-def _moving_means(values: Sequence[float], window: int) -> list[float]:
-    sums = [0.0, *accumulate(values)]
-    return [(end - start) / window for start, end in zip(sums, sums[window:], strict=False)]
-
-
-def _squares(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values)
 
 
 def _line(values: Sequence[float]) -> tuple[float, float]:
@@ -504,12 +496,20 @@ def _attributed(
         return verdict, (step or _movement(before, window, gap)) if is_visible else None
     if verdict is Verdict.CANNOT_TELL:
         own = _movement(before, window, gap)
-        error = _plain_error(before[-window:], after)
+        # The standard error of the difference of means of constant levels, for independent ticks.
+        recent = before[-window:]
+        error = math.sqrt(variance(recent) / len(recent) + variance(after) / len(after))
         is_explained = plain > PLAIN_ERRORS * error
         if step is not None or not is_explained:
             is_own = _is_regular(before, own, plain / MARGIN if is_explained else error)
             return verdict, own if is_own else step
-        return verdict, _unless_small(own, plain, before)
+        has_swing = own.kind in (MovementKind.WANDERING, MovementKind.SAWTOOTH)
+        is_small = has_swing and MARGIN * own.size < plain
+        return verdict, (
+            Movement(MovementKind.UNKNOWN, 0.0, len(before))
+            if is_small and len(before) < MOST_BEFORE
+            else own
+        )
     observed = min(abs(interval.estimate), plain)
     if observed >= MARGIN * swing(before, window, gap):
         return verdict, None
@@ -596,22 +596,6 @@ def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:
 def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
     found = movement(before, window, gap)
     return found._replace(place=found.place - len(before)) if found.kind is MovementKind.STEP else found
-
-
-def _unless_small(found: Movement, plain: float, before: Sequence[float]) -> Movement:
-    """The movement; UNKNOWN if it is too small to explain the difference: only a trend that is hidden in a
-    short history could.
-    """
-    has_swing = found.kind in (MovementKind.WANDERING, MovementKind.SAWTOOTH)
-    is_small = has_swing and MARGIN * found.size < plain
-    if is_small and len(before) < MOST_BEFORE:
-        return Movement(MovementKind.UNKNOWN, 0.0, len(before))
-    return found
-
-
-def _plain_error(before: Sequence[float], after: Sequence[float]) -> float:
-    """The standard error of the difference of means of constant levels, for independent ticks."""
-    return math.sqrt(variance(before) / len(before) + variance(after) / len(after))
 
 
 def _blocks(values: Sequence[float], length: int) -> list[float]:

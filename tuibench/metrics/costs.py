@@ -84,22 +84,26 @@ class CostLedger:
         changed = [name for name, values in self._sums.items() if len(values) > 1]
         reported = dict.fromkeys([*(name for name in self._always_reported if name in self._sums), *changed])
         return tuple(
-            _cost(name, value, total) for name in reported for value, total in self._sums[name].items()
+            CommitCost(
+                setting=name,
+                value=value,
+                seconds=total.seconds,
+                transactions=total.transactions,
+                **{figure: total.each(figure) for figure in FIGURES},
+            )
+            for name in reported
+            for value, total in self._sums[name].items()
         )
 
     def _add(self, tick: Tick, transactions: float, values: Mapping[str, str]) -> None:
-        figures = _figures(tick, values)
+        found: dict[str, float | None] = {
+            name: first_known(sources, tick.sums) for name, sources in SOURCES.items()
+        }
+        found["binlog_syncs"] = _binlog_syncs(tick, values.get(ServerVariable.SYNC_BINLOG, ""))
+        figures = {name: growth for name, growth in found.items() if growth is not None}
         for name, value in values.items():
             total = self._sums.setdefault(name, {}).setdefault(value, _CostTotals())
             total.add(tick.sums["server.seconds"], round(transactions), figures)
-
-
-def _figures(tick: Tick, values: Mapping[str, str]) -> dict[str, float]:
-    found: dict[str, float | None] = {
-        name: first_known(sources, tick.sums) for name, sources in SOURCES.items()
-    }
-    found["binlog_syncs"] = _binlog_syncs(tick, values.get(ServerVariable.SYNC_BINLOG, ""))
-    return {name: growth for name, growth in found.items() if growth is not None}
 
 
 def _binlog_syncs(tick: Tick, sync_binlog: str) -> float | None:
@@ -113,16 +117,6 @@ def _binlog_syncs(tick: Tick, sync_binlog: str) -> float | None:
         return None
     every = int(sync_binlog)
     return groups / every if every else 0.0
-
-
-def _cost(name: str, value: str, total: _CostTotals) -> CommitCost:
-    return CommitCost(
-        setting=name,
-        value=value,
-        seconds=total.seconds,
-        transactions=total.transactions,
-        **{figure: total.each(figure) for figure in FIGURES},
-    )
 
 
 def cost_rows(cost: OperationCost) -> list[tuple[str, str, str]]:
@@ -152,15 +146,12 @@ def resource_text(resource: Resource, value: float | None) -> str:
 def cost_lines(cost: OperationCost) -> list[str]:
     """A line for transactions and one for queries, with the known resources."""
     kinds = {"transaction": cost.per_transaction, "query": cost.per_query}
-    return [f"cost of a {name}: {_parts(values)}" for name, values in kinds.items() if values]
-
-
-def _parts(values: Mapping[str, float]) -> str:
-    return ", ".join(
-        f"{resource_text(resource, values[resource])} {resource.facts.label}"
-        for resource in Resource
-        if resource in values
-    )
+    lines = []
+    for name, values in kinds.items():
+        known = [resource for resource in Resource if resource in values]
+        parts = [f"{resource_text(each, values[each])} {each.facts.label}" for each in known]
+        lines += [f"cost of a {name}: {', '.join(parts)}"] if values else []
+    return lines
 
 
 def change_parts(before: OperationCost | None, after: OperationCost | None) -> list[tuple[Resource, str]]:

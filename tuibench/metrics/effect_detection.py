@@ -33,7 +33,6 @@ from tuibench.metrics.attribution import (
     FEWEST_AFTER,
     FEWEST_BEFORE,
     MOST_BEFORE,
-    Attribution,
     attribute,
     logarithms,
 )
@@ -155,7 +154,11 @@ def _compared(
                 for ticks in (history, settling, after)
             )
         )
-        if series.is_enough and max(map(figure.events, sums)) >= FEWEST_EVENTS:
+        if (
+            len(series.before) >= FEWEST_BEFORE
+            and len(series.after) >= FEWEST_AFTER
+            and max(map(figure.events, sums)) >= FEWEST_EVENTS
+        ):
             old, new = (each[figure.key] for each in levels)
             one, moved = _comparison(figure.key, old, new, series, gap, seconds)
             yield _unless_host(one, before, after), moved
@@ -212,17 +215,6 @@ class _Series(NamedTuple):
     settling: list[float]
     after: list[float]
 
-    @property
-    def is_enough(self) -> bool:
-        return len(self.before) >= FEWEST_BEFORE and len(self.after) >= FEWEST_AFTER
-
-    @property
-    def has_logarithms(self) -> bool:
-        return min(map(median, (self.before, self.after))) > 0
-
-    def scaled(self, unit: float) -> "_Series":
-        return _Series(*([value / unit for value in values] for values in self))
-
 
 def _comparison(
     figure: str,
@@ -232,9 +224,11 @@ def _comparison(
     gap: int,
     seconds: float,
 ) -> tuple[Comparison, bool]:
-    is_logarithmic = min(before, after) > 0 and series.has_logarithms
+    is_logarithmic = min(before, after) > 0 and min(map(median, (series.before, series.after))) > 0
     unit = before if is_logarithmic else max(before, after) or 1.0
-    old, settling, new = logarithms(*series) if is_logarithmic else series.scaled(unit)
+    old, settling, new = (
+        logarithms(*series) if is_logarithmic else ([value / unit for value in values] for values in series)
+    )
     found = attribute(
         old,
         new,
@@ -247,6 +241,11 @@ def _comparison(
     deltas = [max(unit * share, -before) for share in shares]
     deltas[0] = deltas[0] if after else -before
     percents = [100 * delta / before if before > 0 else None for delta in deltas]
+    moved = None
+    if found.movement is not None:
+        kind, size, place = found.movement
+        per_second = size / seconds if kind is MovementKind.TREND else size
+        moved = LevelMovement(kind=kind, percent=100 * math.expm1(per_second), seconds=place * seconds)
     comparison = Comparison(
         figure=figure,
         before=before,
@@ -259,17 +258,9 @@ def _comparison(
         percent_high=percents[2],
         verdict=found.verdict,
         tolerance_percent=TOLERANCE_PERCENT,
-        movement=_movement(found, seconds),
+        movement=moved,
     )
     return comparison, found.has_moved_later
-
-
-def _movement(found: Attribution, seconds: float) -> LevelMovement | None:
-    if found.movement is None:
-        return None
-    kind, size, place = found.movement
-    per_second = size / seconds if kind is MovementKind.TREND else size
-    return LevelMovement(kind=kind, percent=100 * math.expm1(per_second), seconds=place * seconds)
 
 
 WINDOW_SECONDS = 12.0

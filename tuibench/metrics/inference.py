@@ -403,20 +403,21 @@ def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepP
         for variant in plan.variants
         for threads in plan.threads
     )
-    return tuple(_sweep_point(runs[key]) for key in wanted if key in runs)
-
-
-def _sweep_point(runs: Sequence[CellResult]) -> SweepPoint:
-    first = runs[0]
-    known = {name: [run.figures[name] for run in runs if name in run.figures] for name in FIGURES}
-    return SweepPoint(
-        case=first.cell.case,
-        variant=first.cell.variant,
-        threads=first.cell.threads,
-        headline=first.headline,
-        figures={name: mean_with_interval(values) for name, values in known.items() if values},
-        limited=any(run.limited for run in runs),
-    )
+    points = []
+    for own in (runs[key] for key in wanted if key in runs):
+        first = own[0]
+        known = {name: [run.figures[name] for run in own if name in run.figures] for name in FIGURES}
+        points.append(
+            SweepPoint(
+                case=first.cell.case,
+                variant=first.cell.variant,
+                threads=first.cell.threads,
+                headline=first.headline,
+                figures={name: mean_with_interval(values) for name, values in known.items() if values},
+                limited=any(run.limited for run in own),
+            )
+        )
+    return tuple(points)
 
 
 class Interval(NamedTuple):

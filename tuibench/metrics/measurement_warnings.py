@@ -284,14 +284,6 @@ class ClientLimit:
         return self._client.text
 
 
-def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:
-    """The warning that workers or hosts, by name, did not report the end of their load."""
-    return tuple(
-        f"incomplete: {name} did not answer at the end; its last work is missing from the figures"
-        for name in unresponsive
-    )
-
-
 def measurement_warnings(
     max_client_delay_ms: float, limit: ClientLimit, unresponsive: Collection[str] = ()
 ) -> tuple[str, ...]:
@@ -299,7 +291,10 @@ def measurement_warnings(
     return (
         *simulated_network_warning(max_client_delay_ms),
         *limit.overall_warnings,
-        *missing_worker_warnings(unresponsive),
+        *(
+            f"incomplete: {name} did not answer at the end; its last work is missing from the figures"
+            for name in unresponsive
+        ),
     )
 
 
@@ -325,6 +320,10 @@ def collect_evidence(
     newest = servers[-1] if servers else None
     in_flight = ratio(_latency_us(whole), 1e6 * whole.seconds)
     running = _mean(samples, "threads_running", less=OWN_THREAD)
+    # COMMIT's share of the transactions' time; None for a profile without explicit transactions.
+    commits = whole.hists.get(STATEMENT + COMMIT)
+    # The approximate share of other clients' statements: client and server are read at different moments.
+    theirs = read("questions", whole)
     return Evidence(
         threads=_mean(samples, "requested_threads") or 0.0,
         connections=int(max((read("open_connections", load) or 0 for load in loads), default=0)),
@@ -344,7 +343,7 @@ def collect_evidence(
         in_flight=in_flight,
         outside_ms=_outside_ms(whole, in_flight, running, round_trip_ms or 0.0),
         lock_waiters=read("lock_waiters", whole),
-        commit_share=_commit_share(whole),
+        commit_share=None if commits is None else ratio(commits.sum_us, _latency_us(whole)),
         log_fsyncs_per_transaction=read("fsyncs", whole),
         log_waits_per_second=read("innodb_log_waits", whole),
         table_misses_percent=read("table_misses", whole),
@@ -352,7 +351,7 @@ def collect_evidence(
         table_open_cache=_level(newest, "table_open_cache"),
         buffer_pool_hit=read("pool_hit", whole),
         disk_reads_per_transaction=read("disk_reads", whole),
-        foreign_percent=_foreign_percent(whole),
+        foreign_percent=max(0.0, 100 * (1 - (read("qps", whole) or 0.0) / theirs)) if theirs else None,
     )
 
 
@@ -369,12 +368,6 @@ def others_percent(host: Tick, *, is_local: bool) -> float | None:
 def _latency_us(whole: Tick) -> float:
     """The time of all transactions together, without the wait for a free connection."""
     return (whole.hists.get(SERVICE) or whole.hist(RESPONSE)).sum_us
-
-
-def _commit_share(whole: Tick) -> float | None:
-    """COMMIT's share of the transactions' time; None for a profile without explicit transactions."""
-    commits = whole.hists.get(STATEMENT + COMMIT)
-    return None if commits is None else ratio(commits.sum_us, _latency_us(whole))
 
 
 def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
@@ -407,9 +400,3 @@ def _outside_ms(
         return None
     delay_ms = round_trip_ms + whole.levels.get("client_delay_ms", 0.0)
     return max(0.0, 1000 * (in_flight - running) / qps - delay_ms)
-
-
-def _foreign_percent(whole: Tick) -> float | None:
-    """The approximate share of other clients' statements: client and server are read at different moments."""
-    theirs = read("questions", whole)
-    return max(0.0, 100 * (1 - (read("qps", whole) or 0.0) / theirs)) if theirs else None

@@ -69,11 +69,6 @@ class Shape(NamedTuple):
         bent = math.log(ratio) - math.log1p(ratio**self.sharpness) / self.sharpness
         return bent - math.log1p(self.fall * (ratio - 1)) if ratio > 1 else bent
 
-    @property
-    def log_prior(self) -> float:
-        """Half of all curves stay level: a queue, Amdahl's law. The others fall more or less."""
-        return -math.log(len(FALLS) - 1) if self.fall else 0.0
-
 
 class Belief(NamedTuple):
     """A curve with its weight: the logarithms of its throughput at the levels that were visited, as shares of
@@ -94,12 +89,25 @@ class Saturation:
     def __init__(self, visits: Sequence[Visit], highest: float) -> None:
         self.levels = sorted({visit.level for visit in visits})
         normals = [NormalModel(visits, self.levels, wandering) for wandering in WANDERINGS]
-        shapes = shapes_between(self.levels[0], self.levels[-1])
+        low, high = self.levels[0], self.levels[-1]
+        first = math.floor(BENDS_PER_OCTAVE * math.log2(max(low / 2, high / NEAREST_BEND)))
+        last = math.ceil(BENDS_PER_OCTAVE * math.log2(high * FARTHEST_BEND))
+        bends = [2 ** (place / BENDS_PER_OCTAVE) for place in range(first, last + 1)]
+        shapes = [
+            Shape(bend, sharpness, fall) for bend in bends for sharpness in SHARPNESSES for fall in FALLS
+        ]
         heights, fits = self._fitted(shapes, normals)
         likeliest = max(fits)
         near = {shapes[place].bend for score, *_, place in fits if likeliest[0] - score < LIKELY_WITHIN}
         if len(near) <= FEW_BENDS:
-            shapes = shapes_about(sorted(near))
+            # Bends in the neighbourhood of a few, closer to each other.
+            bends = sorted(near)
+            step = 2 ** (1 / (BENDS_PER_OCTAVE * FINER))
+            ends = range(1 - FINER, FINER)
+            finer = sorted({round(bend * step**place, 6) for bend in bends for place in ends})
+            shapes = [
+                Shape(bend, sharpness, fall) for bend in finer for sharpness in SHARPNESSES for fall in FALLS
+            ]
             heights, fits = self._fitted(shapes, normals)
         best = max(score for score, *_ in fits)
         sums: dict[int, tuple[float, float, float]] = {}
@@ -127,7 +135,9 @@ class Saturation:
         for normal in normals:
             for place, height in enumerate(heights):
                 log_likelihood, log_factor = normal.fit(height)
-                fits.append((log_likelihood + shapes[place].log_prior, log_factor, normal.variance, place))
+                # Half of all curves stay level: a queue, Amdahl's law. The others fall more or less.
+                log_prior = -math.log(len(FALLS) - 1) if shapes[place].fall else 0.0
+                fits.append((log_likelihood + log_prior, log_factor, normal.variance, place))
         return heights, fits
 
     def reaches(self, level: float, share: float = NEAR_PLATEAU) -> float:
@@ -171,21 +181,6 @@ class Saturation:
         spread = math.fsum(each.weight * (each.log_plateau - mean) ** 2 for each in self.beliefs)
         half = 1.96 * math.sqrt(spread + self._variance + LEVEL_ERROR**2)
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
-
-
-def shapes_between(lowest: float, highest: float) -> list[Shape]:
-    first = math.floor(BENDS_PER_OCTAVE * math.log2(max(lowest / 2, highest / NEAREST_BEND)))
-    last = math.ceil(BENDS_PER_OCTAVE * math.log2(highest * FARTHEST_BEND))
-    bends = [2 ** (place / BENDS_PER_OCTAVE) for place in range(first, last + 1)]
-    return [Shape(bend, sharpness, fall) for bend in bends for sharpness in SHARPNESSES for fall in FALLS]
-
-
-def shapes_about(bends: Sequence[float]) -> list[Shape]:
-    """Bends in the neighbourhood of a few, closer to each other."""
-    step = 2 ** (1 / (BENDS_PER_OCTAVE * FINER))
-    ends = range(1 - FINER, FINER)
-    finer = sorted({round(bend * step**place, 6) for bend in bends for place in ends})
-    return [Shape(bend, sharpness, fall) for bend in finer for sharpness in SHARPNESSES for fall in FALLS]
 
 
 @lru_cache(8192)

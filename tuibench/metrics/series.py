@@ -191,8 +191,6 @@ MOST_ROWS = 40
 CLIENT_SOURCE = "client"
 """The source of statements that the load measured itself; listed after those of the server."""
 
-P95_PERCENTILE = 95.0
-
 
 class StatementSums(NamedTuple):
     """Cumulative figures of a statement. `distribution` is counts by upper bounds in µs, or None."""
@@ -216,11 +214,12 @@ def figures_between(before: StatementSums | None, after: StatementSums) -> State
     time_us = after.time_us - (before.time_us if before else 0.0)
     if calls <= 0 or time_us < 0:
         return None
+    value = _grown(before.rows_examined if before else 0, after.rows_examined)
     return StatementFigures(
         calls=calls,
         total_ms=time_us / US_PER_MS,
         p95_ms=_p95_ms(before, after),
-        rows_examined=_whole(_grown(before.rows_examined if before else 0, after.rows_examined)),
+        rows_examined=None if value is None else int(value),
         lock_ms=_ms(_grown(before.lock_us if before else 0.0, after.lock_us)),
         cpu_ms=_ms(_grown((before.cpu_us or 0.0) if before else 0.0, after.cpu_us)),
     )
@@ -254,7 +253,7 @@ def _p95_ms(before: StatementSums | None, after: StatementSums) -> float | None:
     total = sum(counts.values())
     if total <= 0 or min(counts.values()) < 0:
         return None
-    wanted = rank_of(P95_PERCENTILE, total)
+    wanted = rank_of(95.0, total)
     for end in sorted(counts):
         wanted -= counts[end]
         if wanted <= 0:
@@ -268,7 +267,3 @@ def _grown(before: float | None, after: float | None) -> float | None:
 
 def _ms(us: float | None) -> float | None:
     return None if us is None else us / US_PER_MS
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)

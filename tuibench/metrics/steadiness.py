@@ -91,9 +91,15 @@ def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> Change
 
 def _places(levels: Sequence[float], start: int, end: int) -> list[int]:
     place = _best_split(levels[start:end])
-    if place is None or not _differ(levels[start : start + place], levels[start + place : end]):
+    if place is None:
         return []
     middle = start + place
+    left, right = levels[start:middle], levels[middle:end]
+    degrees = len(left) + len(right) - 2
+    pooled = (variance(left) * (len(left) - 1) + variance(right) * (len(right) - 1)) / degrees
+    error = math.sqrt(max(pooled, LEAST_NOISE**2) * (1 / len(left) + 1 / len(right)))
+    if abs(fmean(right) - fmean(left)) <= inference.two_sided(LEVEL, degrees) * error:
+        return []
     return [*_places(levels, start, middle), middle, *_places(levels, middle, end)]
 
 
@@ -117,13 +123,6 @@ def _best_split(levels: Sequence[float]) -> int | None:
 def _distances(levels: Sequence[float]) -> float:
     """The sum of |x − y| over all pairs."""
     return math.fsum((2 * place - len(levels) + 1) * level for place, level in enumerate(sorted(levels)))
-
-
-def _differ(left: Sequence[float], right: Sequence[float]) -> bool:
-    degrees = len(left) + len(right) - 2
-    pooled = (variance(left) * (len(left) - 1) + variance(right) * (len(right) - 1)) / degrees
-    error = math.sqrt(max(pooled, LEAST_NOISE**2) * (1 / len(left) + 1 / len(right)))
-    return abs(fmean(right) - fmean(left)) > inference.two_sided(LEVEL, degrees) * error
 
 
 def _evidence(level: float, baseline: Sequence[float], shift: float) -> float:

@@ -168,38 +168,35 @@ def crossed_relative_thresholds(
 ) -> list[str]:
     """A line for each threshold that a run has crossed; one that cannot be evaluated counts as crossed."""
     by_name = {row.metric: row for row in rows}
-    return [
-        f"{bound.text} crossed by {run}: {_describe_difference(other)}"
-        for bound in bounds
-        for run, other in zip(runs[1:], by_name[bound.figure].others, strict=True)
-        if _is_crossed(bound, other)
-    ]
+    lines = []
+    for bound in bounds:
+        for run, other in zip(runs[1:], by_name[bound.figure].others, strict=True):
+            if not _is_crossed(bound, other):
+                continue
+            if other.value is None:
+                difference = "it was not measured"
+            elif other.percent is None:
+                difference = f"it is {other.value:.4g}, after nothing at all"
+            else:
+                difference = f"{other.percent:+.1f} %"
+            lines.append(f"{bound.text} crossed by {run}: {difference}")
+    return lines
 
 
 def _is_crossed(bound: Threshold, other: Contrast) -> bool:
-    if _is_noise(other):
+    # An interval that was measured and contains zero is noise.
+    if other.verdict is not ComparisonVerdict.CANNOT_TELL or other.value is None:
+        is_noise = other.verdict is ComparisonVerdict.EQUAL
+    elif other.low is None or other.high is None:
+        is_noise = other.percent is None
+    else:
+        is_noise = other.low <= 0 <= other.high
+    if is_noise:
         return False
     if other.percent is None:
         # Any value above zero is infinitely more than zero; an unmeasured one cannot be evaluated.
         return other.value is None or (other.value > 0 and bound.operator.startswith(">"))
     return bool(OPERATORS[bound.operator](other.percent, bound.limit))
-
-
-def _is_noise(other: Contrast) -> bool:
-    """True if an interval was measured and contains zero."""
-    if other.verdict is not ComparisonVerdict.CANNOT_TELL or other.value is None:
-        return other.verdict is ComparisonVerdict.EQUAL
-    if other.low is None or other.high is None:
-        return other.percent is None
-    return other.low <= 0 <= other.high
-
-
-def _describe_difference(other: Contrast) -> str:
-    if other.value is None:
-        return "it was not measured"
-    if other.percent is None:
-        return f"it is {other.value:.4g}, after nothing at all"
-    return f"{other.percent:+.1f} %"
 
 
 def _relative_syntax_error(text: str, reason: str, hint: str = "") -> UsageError:

@@ -135,7 +135,14 @@ def _places(text: str) -> Iterator[str]:
     if text.startswith(DASK_SCHEMES):
         yield text
     elif text.startswith(EXEC_PLACE):
-        yield from _commands(text.removeprefix(EXEC_PLACE))
+        text = text.removeprefix(EXEC_PLACE)
+        try:
+            is_empty = not shlex.split(text)
+        except ValueError as error:
+            raise UsageError(f"--cluster: {text}: {error}", "quote the command as in a shell") from error
+        if is_empty:
+            raise UsageError("--cluster: exec: needs a command", f"such as {EXAMPLES}")
+        yield from (EXEC_PLACE + command for command in expanded(text))
     elif text.startswith(SSH_PLACE):
         # Split at commas outside braces.
         for part in re.split(r",(?![^{}]*\})", text.removeprefix(SSH_PLACE)):
@@ -145,16 +152,6 @@ def _places(text: str) -> Iterator[str]:
                 yield SSH_PLACE + host
     else:
         raise UsageError(f"--cluster: '{text}' has no ssh:, exec: or tls:", f"such as {EXAMPLES}")
-
-
-def _commands(text: str) -> Iterator[str]:
-    try:
-        is_empty = not shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"--cluster: {text}: {error}", "quote the command as in a shell") from error
-    if is_empty:
-        raise UsageError("--cluster: exec: needs a command", f"such as {EXAMPLES}")
-    yield from (EXEC_PLACE + command for command in expanded(text))
 
 
 def expanded(text: str) -> list[str]:

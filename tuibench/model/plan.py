@@ -671,16 +671,16 @@ def setup_rows(plan: RunPlan) -> Sequence[tuple[str, str]]:
     """Label and value of each option of the load that a reader of the report needs: those that are not the
     default, and those that every command line has.
     """
-    return [
-        (each.option.label or each.name.removeprefix("--").replace("-", " "), text)
-        for each, value in given_options(plan, command_of(plan))
-        if (text := "on" if value is True and each.is_switch else _row_text(each, value))
-    ]
-
-
-def _row_text(each: BoundOption, value: Any) -> str:
-    if value is None and each.is_number:
-        return "no limit"
-    if each.is_timed:
-        return ", ".join(f"{format_duration(seconds)} {what}" for seconds, what in value)
-    return ", ".join(value) if each.is_repeatable else each.format(value)
+    rows = []
+    for each, value in given_options(plan, command_of(plan)):
+        if value is True and each.is_switch:
+            text = "on"
+        elif value is None and each.is_number:
+            text = "no limit"
+        elif each.is_timed:
+            text = ", ".join(f"{format_duration(seconds)} {what}" for seconds, what in value)
+        else:
+            text = ", ".join(value) if each.is_repeatable else each.format(value)
+        if text:
+            rows.append((each.option.label or each.name.removeprefix("--").replace("-", " "), text))
+    return rows

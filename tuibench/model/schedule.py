@@ -136,21 +136,20 @@ def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
         if len(parts) != len(names):
             raise UsageError(f"{len(names)} weights are required, for {', '.join(names)}", example)
         parts = [f"{name}={part}" for name, part in zip(names, parts, strict=True)]
-    return dict(_parse_weight(part, names, example) for part in parts)
+    weights = {}
+    for part in parts:
+        name, _, number = part.partition("=")
+        if name not in names:
+            raise UsageError(f"there is no transaction '{name}'", f"there are {', '.join(names)}")
+        if not number.replace(".", "", 1).isdecimal():
+            raise UsageError(f"'{number}' is not a weight", example)
+        weights[name] = float(number)
+    return weights
 
 
 def format_weights(weights: dict[str, float]) -> str:
     """The weights without names, in order: 90/10."""
     return "/".join(f"{weight:g}" for weight in weights.values())
-
-
-def _parse_weight(part: str, names: Sequence[str], example: str) -> tuple[str, float]:
-    name, _, number = part.partition("=")
-    if name not in names:
-        raise UsageError(f"there is no transaction '{name}'", f"there are {', '.join(names)}")
-    if not number.replace(".", "", 1).isdecimal():
-        raise UsageError(f"'{number}' is not a weight", example)
-    return name, float(number)
 
 
 ALL_ERRORS = "all"
@@ -378,15 +377,15 @@ def parse_ramp(text: str, quantity: Quantity = Quantity.THREADS) -> Schedule:
 
 def format_schedule(stages: Sequence[Stage]) -> str:
     is_named = any(stage.quantity is Quantity.RATE for stage in stages)
-    return ",".join(f"{f'{stage.quantity} ' if is_named else ''}{_format_stage(stage)}" for stage in stages)
-
-
-def _format_stage(stage: Stage) -> str:
-    time = format_duration(stage.seconds)
-    if isinstance(stage, ConstantStage):
-        return f"{plain_number(stage.level)}:{time}"
-    doubling = " doubling" if stage.doubling else ""
-    return f"{plain_number(stage.first)}..{plain_number(stage.last)}/{time}{doubling}"
+    parts = []
+    for stage in stages:
+        name, time = f"{stage.quantity} " if is_named else "", format_duration(stage.seconds)
+        if isinstance(stage, ConstantStage):
+            parts.append(f"{name}{plain_number(stage.level)}:{time}")
+        else:
+            doubling = " doubling" if stage.doubling else ""
+            parts.append(f"{name}{plain_number(stage.first)}..{plain_number(stage.last)}/{time}{doubling}")
+    return ",".join(parts)
 
 
 def _parse_stage(text: str, position: int, unnamed: Quantity) -> tuple[Stage, str]:

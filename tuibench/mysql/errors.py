@@ -40,7 +40,6 @@ EXPIRED_CODES = frozenset({1820, 1862})
 """The password has expired: the server accepts the login only to change it, or not at all."""
 
 EXPIRED_HINT = "give the account a new password with ALTER USER"
-GRANT_HINT = "grant the privilege, or log in as another user"
 READ_ONLY_HINT = "use the primary; or SET GLOBAL read_only = OFF (and super_read_only) if it may take writes"
 STARTED_READ_ONLY_HINT = (
     "use the primary, or start the server without innodb_read_only and innodb_force_recovery"
@@ -48,7 +47,7 @@ STARTED_READ_ONLY_HINT = (
 
 DENIED_HINTS = {
     # No privilege: for the database, the table, the column, a global one, a routine.
-    **dict.fromkeys((1044, 1142, 1143, 1227, 1370), GRANT_HINT),
+    **dict.fromkeys((1044, 1142, 1143, 1227, 1370), "grant the privilege, or log in as another user"),
     **dict.fromkeys(EXPIRED_CODES, EXPIRED_HINT),
     **dict.fromkeys((1036, 1836, 1874, 1881), STARTED_READ_ONLY_HINT),
     1290: "",
@@ -167,9 +166,15 @@ def connect_error(error: BaseException, target: Target, *, could_encrypt: bool =
     code, text = code_and_text(error)
     text = sanitize.excerpt(text)
     if code in ACCESS_DENIED_CODES:
+        # Servers say "access denied" also where an account only misses TLS.
+        hint = "give --user and -p, or a [client] section in ~/.my.cnf"
         return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",
-            _access_hint(target, could_encrypt=could_encrypt),
+            (
+                hint
+                if target.socket or not could_encrypt
+                else f"if the account requires TLS, --ssl-mode=required; otherwise, {hint}"
+            ),
             code,
         )
     if code == NO_SUCH_DATABASE:
@@ -179,10 +184,16 @@ def connect_error(error: BaseException, target: Target, *, could_encrypt: bool =
             code,
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
+        # The remedy; an account may also have a limit by the hour, which the server names.
+        by_the_hour = _HOURLY_LIMIT.search(text)
         return SQLError(
             code,
             f"the server at {target.where} accepts no more connections: {text}",
-            _too_many_connections_hint(code, text),
+            (
+                TOO_MANY_CONNECTIONS_HINTS[code].replace("MAX_USER_CONNECTIONS", by_the_hour[0].upper())
+                if by_the_hour
+                else TOO_MANY_CONNECTIONS_HINTS[code]
+            ),
         )
     if errno.EAGAIN in (getattr(error, "errno", None), getattr(error.__cause__, "errno", None)):
         return ServerBusyError(f"the server at {target.where} has too many connections waiting: {text}")
@@ -204,24 +215,6 @@ def password_expired_error(error: SQLError, target: Target) -> ServerUnavailable
     )
 
 
-def _too_many_connections_hint(code: int, text: str) -> str:
-    """The remedy; an account may also have a limit by the hour, which the server names."""
-    by_the_hour = _HOURLY_LIMIT.search(text)
-    return (
-        TOO_MANY_CONNECTIONS_HINTS[code].replace("MAX_USER_CONNECTIONS", by_the_hour[0].upper())
-        if by_the_hour
-        else TOO_MANY_CONNECTIONS_HINTS[code]
-    )
-
-
-def _access_hint(target: Target, *, could_encrypt: bool) -> str:
-    """Servers say "access denied" also where an account only misses TLS."""
-    hint = "give --user and -p, or a [client] section in ~/.my.cnf"
-    if target.socket or not could_encrypt:
-        return hint
-    return f"if the account requires TLS, --ssl-mode=required; otherwise, {hint}"
-
-
 def silent(target: Target, seconds: float) -> ServerUnreachableError:
     """The login took too long."""
     return ServerUnreachableError(
@@ -240,8 +233,10 @@ def not_a_server_error(target: Target) -> ServerUnavailableError:
 def tls_error(error: BaseException, target: Target) -> TLSError:
     """The error of a failed TLS handshake, with how to fix it."""
     if not isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.reason if isinstance(error, ssl.SSLError) else ""
+        reason = reason.lower().replace("_", " ") if reason else str(error) or type(error).__name__
         return TLSError(
-            f"the TLS handshake with {target.where} failed: {_ssl_reason(error)}",
+            f"the TLS handshake with {target.where} failed: {reason}",
             "the server may require a client certificate (--ssl-cert, --ssl-key), or support only old TLS "
             "versions",
         )
@@ -259,12 +254,6 @@ def tls_error(error: BaseException, target: Target) -> TLSError:
         f"the certificate of {target.where} is not trusted: {error.verify_message}",
         "give the certificate of its issuer with --ssl-ca, or use --ssl-mode=required",
     )
-
-
-def _ssl_reason(error: BaseException) -> str:
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.lower().replace("_", " ")
-    return str(error) or type(error).__name__
 
 
 _ERROR_NAMES = {

@@ -50,7 +50,6 @@ from tuibench.mysql.rows import Row
 VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
 
 _VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {VARIABLES}"
-_UPTIME_SQL = "SHOW GLOBAL STATUS LIKE 'Uptime'"
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _REPLICATION_PREFIX = "5.5.5-"
 """MariaDB puts this before its version in the greeting, for clients that expect a MySQL."""
@@ -62,7 +61,7 @@ async def server_info(connection: Connection) -> ServerInfo:
     Raises ConnectionLostError when it went away meanwhile, ServerUnavailableError when it answers nothing.
     """
     variables = await _show(connection, _VARIABLES_SQL)
-    uptime = await _show(connection, _UPTIME_SQL)
+    uptime = await _show(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
     if "version" not in variables:
         variables["version"] = connection.version_text
     target, seconds = connection.target, uptime.get("Uptime", "")
@@ -159,7 +158,6 @@ async def server_value(connection: Connection, variable: str) -> str | None:
 
 READ_ONLY_BYPASS_WARNING = "the server is read-only, but not for this login: it may be a replica"
 
-_OFF_VALUES = ("OFF", "0")
 _READ_ONLY_ADMIN_SINCE = (10, 11)
 """MariaDB's SUPER lacks READ_ONLY ADMIN from here on."""
 
@@ -167,7 +165,7 @@ _READ_ONLY_ADMIN_SINCE = (10, 11)
 async def is_read_only(connection: Connection) -> bool:
     """True if the server says that only such logins may write."""
     shown = await _show(connection, "SHOW GLOBAL VARIABLES LIKE 'read\\_only'")
-    return any(value.upper() not in _OFF_VALUES for value in shown.values())
+    return any(value.upper() not in ("OFF", "0") for value in shown.values())
 
 
 def read_only_bypass_privileges(server: ServerInfo) -> tuple[str, ...]:
@@ -235,12 +233,11 @@ def candidates(processes: Sequence[Row], own: Row, ours: set[int]) -> list[Row]:
 
 
 def _sessions(rows: Sequence[Row]) -> str:
-    return ", ".join(_session(*row) for row in rows)
-
-
-def _session(number: int, user: object, host: object, command: object, seconds: object) -> str:
-    state = "idle" if command == IDLE else f"in {command}"
-    return f"session {number} ({user}@{host}, {state} for {int(str(seconds or 0))} s)"
+    return ", ".join(
+        f"session {number} ({user}@{host}, {'idle' if command == IDLE else f'in {command}'} "
+        f"for {int(str(seconds or 0))} s)"
+        for number, user, host, command, seconds in rows
+    )
 
 
 class Queries(Protocol):
@@ -265,16 +262,11 @@ LOOK_SECONDS = 2.0
 """Timeout of the second connection, which queries the holder of a lock."""
 
 LOCK_SHARE = 2 / 3
-"""The server's lock wait limit, as a share of the timeout."""
+"""How long a statement waits for a lock at most, as a share of the timeout."""
 
 LOCK_WAIT_TIMEOUT = 1205
 SQL_CHARACTERS = 60
 """A message quotes this much of a statement."""
-
-
-def lock_seconds(target: Target) -> int:
-    """Maximum time that a statement of tuibench waits for a lock."""
-    return max(1, int(target.query_timeout * LOCK_SHARE))
 
 
 class Questions:
@@ -294,7 +286,10 @@ class Questions:
             return await (watched if self._seconds is None else wait_with_timeout(watched, self._seconds))
         except TimeoutError as error:
             connection.abort()
-            raise await self._no_answer(sql) from error
+            await self._find_lock(ends_query=True)
+            text = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
+            lock = f"; {self._lock}" if self._lock else ""
+            raise NoAnswerError(2013, text + lock, "increase --query-timeout to wait longer") from error
         except SQLError as error:
             if error.code == LOCK_WAIT_TIMEOUT:
                 raise self._locked(sql, error) from error
@@ -307,12 +302,6 @@ class Questions:
             return ""
         text = f"waiting for {self._target.where}: no answer to {shortened(sql)} for {NOTICE_SECONDS:g} s"
         return f"{text}; {self._lock}" if self._lock else text
-
-    async def _no_answer(self, sql: str) -> NoAnswerError:
-        await self._find_lock(ends_query=True)
-        text = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
-        lock = f"; {self._lock}" if self._lock else ""
-        return NoAnswerError(2013, text + lock, "increase --query-timeout to wait longer")
 
     def _locked(self, sql: str, error: SQLError) -> LockedError:
         lock = self._lock or "it waits for a lock"
@@ -401,7 +390,7 @@ async def apply_session_defaults(connection: Connection) -> None:
     """
     wanted = {
         **SESSION_DEFAULTS,
-        "lock_wait_timeout": str(lock_seconds(connection.target)),
+        "lock_wait_timeout": str(max(1, int(connection.target.query_timeout * LOCK_SHARE))),
         TIME_LIMIT_VARIABLES[detect_flavour(connection.version_text, "")]: "0",
     }
     if not await _set_variables(connection, wanted):
@@ -419,19 +408,15 @@ async def _set_variables(connection: Connection, values: dict[str, str]) -> bool
         raise
     except SQLError as error:
         if isinstance(error, ConnectionLostError) or error.code == INIT_CONNECT_FAILED:
-            raise _closed_at_once_error(connection, error) from error
+            connection.abort()
+            target = connection.target
+            raise ServerUnavailableError(
+                f"the server at {target.where} accepts user '{target.user}' and closes the connection at "
+                f"once: {error.message}",
+                "check its init_connect and its error log",
+            ) from error
         if error.code in EXPIRED_CODES:
             connection.abort()
             raise password_expired_error(error, connection.target) from error
         return False
     return True
-
-
-def _closed_at_once_error(connection: Connection, error: SQLError) -> ServerUnavailableError:
-    connection.abort()
-    target = connection.target
-    return ServerUnavailableError(
-        f"the server at {target.where} accepts user '{target.user}' and closes the connection at once: "
-        f"{error.message}",
-        "check its init_connect and its error log",
-    )

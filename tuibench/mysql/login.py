@@ -204,7 +204,14 @@ class Handshake:
                 "check --host and --port; a proxy's version can be configured",
             )
         self._is_greeted = True
-        self._request_compression()
+        if self._target.compress:
+            # The driver compresses after the login what both sides agreed to.
+            if not raw.server_capabilities & CLIENT.COMPRESS:
+                raise ServerUnavailableError(
+                    f"the server at {self._target.where} offers no compression with zlib",
+                    "leave --compress out, or allow it there (MySQL: protocol_compression_algorithms)",
+                )
+            raw.client_flags |= CLIENT.COMPRESS
         await self._secure()
         self._plugin = raw.login_plugin
         if first is not None and STRENGTHS.get(self._plugin, 0) < first.strength:
@@ -315,23 +322,25 @@ class Handshake:
     def _is_tls_offered(self) -> bool:
         return bool(self._raw.server_capabilities & CLIENT.SSL)
 
-    def _request_compression(self) -> None:
-        """The driver compresses after the login what both sides agreed to."""
-        if not self._target.compress:
-            return
-        if not self._raw.server_capabilities & CLIENT.COMPRESS:
-            raise ServerUnavailableError(
-                f"the server at {self._target.where} offers no compression with zlib",
-                "leave --compress out, or allow it there (MySQL: protocol_compression_algorithms)",
-            )
-        self._raw.client_flags |= CLIENT.COMPRESS
-
     async def _secure(self) -> None:
         raw = self._raw
         if raw.tls_context is None:
             return
         if self._is_tls_offered:
-            await self._encrypt()
+            name = self._target.ssl_server_name or self._target.host
+            raw.write_packet(self._request())
+            try:
+                is_encrypted = await wait_with_timeout(
+                    raw.upgrade_to_tls(name, self._records), self._tls_seconds
+                )
+            except (OSError, ssl.SSLError, TimeoutError) as error:
+                raise tls_error(error, self._target) from error
+            if not is_encrypted:
+                raise tls_error(ConnectionResetError("the server closed the connection"), self._target)
+            if raw.receiver.length != raw.receiver.pos:
+                raise ProtocolError(
+                    "it sends data before TLS that would count as encrypted", self._target.where
+                )
         elif self._target.ssl_mode == "preferred" and self._first is None:
             raw.tls_context = None
             raw.client_flags &= ~CLIENT.SSL
@@ -394,18 +403,6 @@ class Handshake:
             proof = _auth.scramble_caching_sha2(raw.login_password, raw.salt[:SCRAMBLE_BYTES])
         raw.write_packet(proof)
         return await raw.read_packet()
-
-    async def _encrypt(self) -> None:
-        raw, name = self._raw, self._target.ssl_server_name or self._target.host
-        raw.write_packet(self._request())
-        try:
-            is_encrypted = await wait_with_timeout(raw.upgrade_to_tls(name, self._records), self._tls_seconds)
-        except (OSError, ssl.SSLError, TimeoutError) as error:
-            raise tls_error(error, self._target) from error
-        if not is_encrypted:
-            raise tls_error(ConnectionResetError("the server closed the connection"), self._target)
-        if raw.receiver.length != raw.receiver.pos:
-            raise ProtocolError("it sends data before TLS that would count as encrypted", self._target.where)
 
     def _request(self) -> bytes:
         """The packet that requests TLS: the start of the login, with the flags that will be in the login."""
@@ -517,7 +514,13 @@ async def run_password_command(command: str, longest_seconds: float = COMMAND_TI
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     if process.returncode:
-        raise ServerUnavailableError(_failure_message(process.returncode, complaint), HINT)
+        how = (
+            f"ended with {process.returncode}"
+            if process.returncode > 0
+            else f"was ended by signal {-process.returncode}"
+        )
+        words = sanitize.excerpt(" ".join(complaint.decode(errors="replace").split()))
+        raise ServerUnavailableError(f"the password command {how}" + (f": {words}" if words else ""), HINT)
     try:
         password = out.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -527,12 +530,6 @@ async def run_password_command(command: str, longest_seconds: float = COMMAND_TI
     if "\n" in password:
         raise ServerUnavailableError("the password command prints more than one line", HINT)
     return password
-
-
-def _failure_message(status: int, complaint: bytes) -> str:
-    how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
-    words = sanitize.excerpt(" ".join(complaint.decode(errors="replace").split()))
-    return f"the password command {how}" + (f": {words}" if words else "")
 
 
 def is_wanted(target: Target, first: FirstLogin | None) -> bool:

@@ -118,13 +118,6 @@ def parse_option(key: str, text: str | None, place: str) -> TargetField | None:
         raise UsageError(f"{place}: '{text}' is no value for '{key}'", _allowed_values(key)) from None
 
 
-def unknown_key_error(key: str, place: str) -> UsageError:
-    """The error for a key that [tuibench] does not have."""
-    nearest = difflib.get_close_matches(key, KNOWN_KEYS, n=1)
-    hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(KNOWN_KEYS)}"
-    return UsageError(f"{place}: unknown key '{key}' in [tuibench]", hint)
-
-
 def _allowed_values(key: str) -> str:
     if key == "port":
         return "a number from 1 to 65535"
@@ -215,7 +208,9 @@ def merge_entries(entries: Iterable[OptionEntry], group_suffix: str = "") -> Opt
             continue
         if entry.key not in KNOWN_KEYS:
             if entry.group.startswith(STRICT_GROUP):
-                raise unknown_key_error(entry.key, entry.place)
+                nearest = difflib.get_close_matches(entry.key, KNOWN_KEYS, n=1)
+                hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(KNOWN_KEYS)}"
+                raise UsageError(f"{entry.place}: unknown key '{entry.key}' in [tuibench]", hint)
             continue
         parsed = parse_option(entry.key, entry.text, entry.place)
         if parsed is not None:
@@ -232,7 +227,10 @@ def parse_option_file(text: str, file: str) -> Iterator[OptionEntry | IncludeDir
         if not line or line[0] in "#;":
             continue
         if line[0] == "!":
-            yield _include(line, place)
+            found = _INCLUDE.fullmatch(line)
+            if not found:
+                raise UsageError(f"{place}: '{line}' is neither !include FILE nor !includedir FOLDER")
+            yield IncludeDirective(path=found[2], is_folder=found[1] == "includedir")
         elif line[0] == "[":
             found = _GROUP.match(line)
             if not found:
@@ -241,21 +239,10 @@ def parse_option_file(text: str, file: str) -> Iterator[OptionEntry | IncludeDir
         elif not group:
             raise UsageError(f"{place}: an option before the first [group]")
         else:
-            yield _entry(line, group, place)
-
-
-def _include(line: str, place: str) -> IncludeDirective:
-    found = _INCLUDE.fullmatch(line)
-    if not found:
-        raise UsageError(f"{place}: '{line}' is neither !include FILE nor !includedir FOLDER")
-    return IncludeDirective(path=found[2], is_folder=found[1] == "includedir")
-
-
-def _entry(line: str, group: str, place: str) -> OptionEntry:
-    name, sign, text = _without_comment(line).partition("=")
-    written = name.strip().lower().replace("_", "-")
-    key = written.removeprefix(LOOSE)
-    return OptionEntry(place, group, key, _unquoted(text.strip()) if sign else None, key != written)
+            name, sign, text = _without_comment(line).partition("=")
+            written = name.strip().lower().replace("_", "-")
+            key = written.removeprefix(LOOSE)
+            yield OptionEntry(place, group, key, _unquoted(text.strip()) if sign else None, key != written)
 
 
 def _without_comment(line: str) -> str:
@@ -297,11 +284,7 @@ def _entries_of_text(text: str, path: Path, depth: int = 0) -> Iterator[OptionEn
         if isinstance(item, OptionEntry):
             yield item
             continue
-        for included in _included(item, path.parent):
+        # The files an include means; of a folder, its `.cnf` files by name.
+        place = path.parent / files.expand_path(item.path)
+        for included in sorted(place.glob("*.cnf")) if item.is_folder else [place]:
             yield from _read_entries(included, depth + 1)
-
-
-def _included(include: IncludeDirective, base: Path) -> list[Path]:
-    """The files an include means; of a folder, its `.cnf` files by name."""
-    path = base / files.expand_path(include.path)
-    return sorted(path.glob("*.cnf")) if include.is_folder else [path]

@@ -147,7 +147,6 @@ MAX_EOF_BYTES = 8
 MOST_COLUMNS = 0xFFFF
 """The servers' own limit is 4096 for a table; a prepared statement cannot announce more than this."""
 
-TOO_MANY_COLUMNS = f"it announces more than {MOST_COLUMNS:,} columns"
 MORE_RESULTS = 0x0008
 SQL_STATE_BYTES = 6
 
@@ -225,11 +224,17 @@ class ResponseParser:
             if following > end:
                 break
             if sequence != self._sequence or not size:
-                self._allow(data, body, size)
+                # What is out of sequence: the last words of a server that closes the connection, or nonsense.
+                # An empty packet only ends one that is a multiple of the largest.
+                is_allowed = data[body] == ERR or not self._is_numbered if size else self._skip
+                if not is_allowed:
+                    raise ProtocolError("its packets are out of order")
             self._sequence = sequence + 1 & 0xFF
             if self._skip:
                 self._skip -= size < MAX_PAYLOAD_BYTES
-            elif self._in_rows and not self._is_last(data[body], size):
+            elif self._in_rows and not (
+                data[body] == ERR or (data[body] == EOF and size <= self._longest_eof)
+            ):
                 following = self._row(data, following, size)
             elif self._read(data[body:following], data, following):
                 self._left = data[following:]
@@ -237,18 +242,6 @@ class ResponseParser:
             place = following
         self._left = data[place:]
         return None
-
-    def _allow(self, data: bytes, body: int, size: int) -> None:
-        """What is out of sequence: the last words of a server that closes the connection, or nonsense.
-
-        An empty packet only ends one that is a multiple of the largest.
-        """
-        is_allowed = data[body] == ERR or not self._is_numbered if size else self._skip
-        if not is_allowed:
-            raise ProtocolError("its packets are out of order")
-
-    def _is_last(self, kind: int, size: int) -> bool:
-        return kind == ERR or (kind == EOF and size <= self._longest_eof)
 
     def _row(self, data: bytes, following: int, size: int) -> int:
         """Counts a row, and those behind it if they are alike; returns where they end."""
@@ -286,7 +279,11 @@ class ResponseParser:
         kind = payload[0]
         if kind == ERR:
             self._left = data[following:]
-            raise errors.error_for_code(*parse_error_packet(payload))
+            # An SQL state may precede the message.
+            words = payload[3:]
+            if words.startswith(b"#"):
+                words = words[SQL_STATE_BYTES:]
+            raise errors.error_for_code(_short(payload, 1)[0], words.decode("utf-8", "replace"))
         if self._in_rows:
             self._in_rows = False
             return self._is_over(payload, 3 if self._has_eof else _status_offset(payload, 0))
@@ -298,7 +295,7 @@ class ResponseParser:
         columns, end = read_length_encoded_int(payload, 0)
         has_definitions = end == len(payload) or payload[end]
         if columns > MOST_COLUMNS:
-            raise ProtocolError(TOO_MANY_COLUMNS)
+            raise ProtocolError(f"it announces more than {MOST_COLUMNS:,} columns")
         self._in_rows = True
         self._skip = (columns if has_definitions else 0) + self._has_eof
         return False
@@ -340,14 +337,6 @@ def read_length_encoded_int(data: bytes, place: int) -> tuple[int, int]:
     if end > len(data):
         raise IndexError("a number is longer than its packet")
     return int.from_bytes(data[place + 1 : end], "little"), end
-
-
-def parse_error_packet(packet: bytes) -> tuple[int, str]:
-    """The code and the message of an ERR packet; an SQL state may precede the message."""
-    words = packet[3:]
-    if words.startswith(b"#"):
-        words = words[SQL_STATE_BYTES:]
-    return _short(packet, 1)[0], words.decode("utf-8", "replace")
 
 
 def _status_offset(data: bytes, body: int) -> int:

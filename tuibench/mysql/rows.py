@@ -172,28 +172,23 @@ def binary_reader(column: ResultColumn, encoding: str) -> BinaryReader:
     """The function that reads a column's values."""
     if column.kind in FIXED_SIZE_FORMATS:
         signed, unsigned = FIXED_SIZE_FORMATS[column.kind]
-        read = _fixed_size_reader(unsigned if column.is_unsigned else signed)
-        return _finite_reader(read) if column.kind in (FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE) else read
+        form = unsigned if column.is_unsigned else signed
+        unpack, size = struct.Struct(form).unpack_from, struct.calcsize(form)
+
+        def read(data: bytes, place: int) -> tuple[Any, int]:
+            return unpack(data, place)[0], place + size
+
+        if column.kind not in (FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE):
+            return read
+
+        def read_finite(data: bytes, place: int) -> tuple[float, int]:
+            number, end = read(data, place)
+            return _finite(number), end
+
+        return read_finite
     if column.kind in TEMPORAL_READERS:
         return partial(TEMPORAL_READERS[column.kind], digits=column.decimals)
     return _length_encoded_reader(text_converter(column, encoding))
-
-
-def _fixed_size_reader(form: str) -> BinaryReader:
-    unpack, size = struct.Struct(form).unpack_from, struct.calcsize(form)
-
-    def read(data: bytes, place: int) -> tuple[Any, int]:
-        return unpack(data, place)[0], place + size
-
-    return read
-
-
-def _finite_reader(read_number: BinaryReader) -> BinaryReader:
-    def read(data: bytes, place: int) -> tuple[float, int]:
-        number, end = read_number(data, place)
-        return _finite(number), end
-
-    return read
 
 
 def _length_encoded_reader(convert: TextConverter) -> BinaryReader:
@@ -278,7 +273,6 @@ ReadRow = Callable[[bytes, int], tuple[Row, int]]
 RowReaderFactory = Callable[[Sequence[ResultColumn], str], ReadRow]
 """What reads rows of these columns, whose texts are encoded so."""
 
-EOF_BYTES = HEADER_BYTES + 5
 MALFORMED_ROW = "its rows do not match their column definitions"
 ER_INVALID_CHARACTER_STRING = 1300
 NOT_ENCODED = (
@@ -315,7 +309,7 @@ class ResultReader:
         self.most_values: int | None = None
         self._encoding = encoding
         self._definitions = definitions
-        self._gap = 0 if without_eof else EOF_BYTES
+        self._gap = 0 if without_eof else HEADER_BYTES + 5
         self._longest_eof = MAX_PAYLOAD_BYTES - 1 if without_eof else MAX_EOF_BYTES
         self._head = b""
         self._read_row: ReadRow = form((), encoding)

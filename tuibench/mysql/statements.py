@@ -104,16 +104,12 @@ def _parse_result_set(data: bytes, key: bytes) -> int | None:
         sequence = sequence + 1 & 0xFF
     rows = _count_rows(data, place, end, sequence, last >> 24)
     if rows == 1:
-        _remember(key, data, place, sequence)
+        # Remember what is around the one row that begins at `place`.
+        if len(_frames) >= MAX_FRAMES:
+            _frames.clear()
+        around = place + HEADER_BYTES + END_BYTES
+        _frames[key] = data[:place], data[-END_BYTES:], place, around + 1, (sequence << 24) - around
     return rows
-
-
-def _remember(key: bytes, data: bytes, place: int, sequence: int) -> None:
-    """Remembers what is around the one row that begins at `place`."""
-    if len(_frames) >= MAX_FRAMES:
-        _frames.clear()
-    around = place + HEADER_BYTES + END_BYTES
-    _frames[key] = data[:place], data[-END_BYTES:], place, around + 1, (sequence << 24) - around
 
 
 def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> int | None:
@@ -125,23 +121,22 @@ def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> 
     rows, rest = divmod(end - place, length + HEADER_BYTES)
     if rest or not length or kind >= EOF or header >> 24 != sequence or (sequence + rows) & 0xFF != last:
         return None
-    return rows if rows == 1 or _are_alike(data, place, end, rows) else None
-
-
-def _are_alike(data: bytes, place: int, end: int, rows: int) -> bool:
-    """Whether these packets are rows of the first one's length, in sequence."""
+    if rows == 1:
+        return 1
+    # Whether these packets are rows of the first one's length, in sequence.
     stride = (end - place) // rows
     kinds = data[place + HEADER_BYTES : end : stride]
-    sequence = data[place + 3]
-    return (
+    first = data[place + 3]
+    are_alike = (
         rows <= MAX_ROWS
         and data[place:end:stride] == data[place : place + 1] * rows
         and data[place + 1 : end : stride] == data[place + 1 : place + 2] * rows
         and data[place + 2 : end : stride] == data[place + 2 : place + 3] * rows
-        and data[place + 3 : end : stride] == SEQUENCES[sequence : sequence + rows]
+        and data[place + 3 : end : stride] == SEQUENCES[first : first + rows]
         and EOF not in kinds
         and ERR not in kinds
     )
+    return rows if are_alike else None
 
 
 MOST_BYTES = 1 << 26

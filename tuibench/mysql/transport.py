@@ -136,21 +136,19 @@ class CompressedTransport(Layer):
             if data[place + 3] == 0:
                 self._sequence = 0
             for start in range(place, end, MOST_FRAME_BYTES):
-                frames += self._frame(data[start : min(end, start + MOST_FRAME_BYTES)])
+                payload = data[start : min(end, start + MOST_FRAME_BYTES)]
+                length = 0
+                if len(payload) >= LEAST_COMPRESSED_BYTES:
+                    packed = zlib.compress(payload, 1)
+                    if len(packed) < len(payload):
+                        length, payload = len(payload), packed
+                head = len(payload) | self._sequence << 24 | length << 32
+                self._sequence = (self._sequence + 1) & 0xFF
+                frames += head.to_bytes(FRAME_HEADER_BYTES, "little") + payload
             place = end
         self._unwritten = data[place:]
         if frames:
             self._transport.write(bytes(frames))
-
-    def _frame(self, payload: bytes) -> bytes:
-        length = 0
-        if len(payload) >= LEAST_COMPRESSED_BYTES:
-            packed = zlib.compress(payload, 1)
-            if len(packed) < len(payload):
-                length, payload = len(payload), packed
-        head = len(payload) | self._sequence << 24 | length << 32
-        self._sequence = (self._sequence + 1) & 0xFF
-        return head.to_bytes(FRAME_HEADER_BYTES, "little") + payload
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -243,7 +241,11 @@ def _shared_context(
 ) -> ResumingContext:
     """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
     for path in filter(None, (ca, cert, key)):
-        _check_readable(path)
+        # OpenSSL does not say which file it cannot read.
+        try:
+            files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
+        except OSError as error:
+            raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error
     try:
         made = (LoggingContext if hands_over else ResumingContext)(ssl.PROTOCOL_TLS_CLIENT)
         made.check_hostname = mode == "verify-identity"
@@ -268,14 +270,6 @@ def _shared_context(
                 "/dev/fd must be there; --engine=asyncio needs it not",
             ) from error
     return made
-
-
-def _check_readable(path: str) -> None:
-    """OpenSSL does not say which file it cannot read."""
-    try:
-        files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
-    except OSError as error:
-        raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error
 
 
 def tls_name(transport: Any) -> str:

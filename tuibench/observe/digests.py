@@ -29,8 +29,6 @@ WHERE EVENT_NAME = 'statement/com/Execute' AND @@version LIKE '%MariaDB%'
 """
 """Executions by the binary protocol: MariaDB keeps no digests of them."""
 
-INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
-
 
 class DigestStatistics(NamedTuple):
     """The digests of a database with their counts, most frequent first, and the seconds in which they were
@@ -89,7 +87,7 @@ async def _read(connection: Connection, database: str) -> dict[str, _Row]:
             f"the server's statement digests cannot be read: {error}",
             "it takes performance_schema=ON and the privilege SELECT on performance_schema.*",
         ) from error
-    if not rows and not await _keeps_digests(connection):
+    if not rows and str((await connection.query("SELECT @@GLOBAL.performance_schema"))[0][0]) in ("0", "OFF"):
         raise RunError(
             "the server keeps no statement digests: performance_schema is OFF",
             "use a slow query log with long_query_time=0: tuibench profiles from-slow-log FILE",
@@ -98,11 +96,6 @@ async def _read(connection: Connection, database: str) -> dict[str, _Row]:
         str(digest): _Row(str(text), int(count), float(first), float(last))
         for digest, text, count, first, last in rows
     }
-
-
-async def _keeps_digests(connection: Connection) -> bool:
-    ((value,),) = await connection.query("SELECT @@GLOBAL.performance_schema")
-    return str(value) not in ("0", "OFF")
 
 
 async def read_tables(
@@ -138,7 +131,7 @@ async def _span(
     connection: Connection, table: str, column: str, kind: str, key: str, samples: Sequence[str]
 ) -> tuple[int | None, int | None]:
     """The smallest and the largest integer: of the whole column if it has an index, else of some rows."""
-    if kind not in INTEGERS:
+    if kind not in ("tinyint", "smallint", "mediumint", "int", "bigint"):
         return None, None
     if key:
         quoted = f"`{column.replace('`', '``')}`"

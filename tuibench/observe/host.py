@@ -42,7 +42,6 @@ CGROUP = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 
 CPU_MAX, MEMORY_MAX, CPU_STAT = "cpu.max", "memory.max", "cpu.stat"
-THROTTLED = "throttled_usec"
 UNLIMITED_BYTES = 1 << 60
 """Version 1 reports a number above this if memory has no limit."""
 
@@ -111,7 +110,7 @@ def _cores(text: str) -> float | None:
 
 def _throttled(text: str) -> float | None:
     figures = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-    micros = figures.get(THROTTLED, "")
+    micros = figures.get("throttled_usec", "")
     return int(micros) / 1e6 if micros.isdecimal() else None
 
 
@@ -253,7 +252,6 @@ class ProcessTimes:
 
 
 BLOCK = Path("/sys/block")
-NET = Path("/sys/class/net")
 
 _LOOPBACKS = ("lo", "loop", "ram", "zram")
 
@@ -280,7 +278,7 @@ def disk_totals() -> dict[str, float]:
 def net_bytes() -> dict[str, float]:
     """The totals of the counted network cards since boot; empty if unavailable."""
     cards = psutil.net_io_counters(pernic=True, nowrap=False) or {}
-    wanted = counted_devices(cards, NET)
+    wanted = counted_devices(cards, Path("/sys/class/net"))
     if not wanted:
         return {}
     return {

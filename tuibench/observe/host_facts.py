@@ -61,44 +61,32 @@ CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
 
 def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostConditions:
     """The current conditions. `datadir` is the server's data directory, if the server is on this host."""
-    soft, hard = (_limit_or_none(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
-    swap = _swap()
-    disk = _disk(datadir)
+    soft, hard = (
+        None if limit == resource.RLIM_INFINITY else limit
+        for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    swap = disk = load_average = None
+    with contextlib.suppress(psutil.Error, OSError, RuntimeError):
+        swap = psutil.swap_memory()
+    # The data directory's file system, unless there is no permission.
+    with contextlib.suppress(OSError):
+        disk = shutil.disk_usage(datadir) if datadir else None
+    with contextlib.suppress(OSError, AttributeError):
+        load_average = os.getloadavg()[0]
     return HostConditions(
         files_soft=soft,
         files_hard=hard,
-        swap_used_bytes=swap[0] if swap else None,
-        swap_total_bytes=swap[1] if swap else None,
-        disk_free_bytes=disk[0] if disk else None,
-        disk_total_bytes=disk[1] if disk else None,
+        swap_used_bytes=swap.used if swap else None,
+        swap_total_bytes=swap.total if swap else None,
+        disk_free_bytes=disk.free if disk else None,
+        disk_total_bytes=disk.total if disk else None,
         governors=tuple(sorted({_first_line(path) for path in sys_folder.glob(GOVERNORS)} - {""})),
         huge_pages=_first_line(sys_folder / HUGE_PAGES).partition("[")[2].partition("]")[0],
         clocksource=_first_line(sys_folder / CLOCKSOURCE),
         fine_timers=sys.platform.startswith("linux"),
         cores=os.cpu_count() or 0,
-        load_average=_load_average(),
+        load_average=load_average,
     )
-
-
-def _limit_or_none(limit: int) -> int | None:
-    return None if limit == resource.RLIM_INFINITY else limit
-
-
-def _swap() -> tuple[int, int] | None:
-    try:
-        swap = psutil.swap_memory()
-    except (psutil.Error, OSError, RuntimeError):
-        return None
-    return swap.used, swap.total
-
-
-def _disk(datadir: str) -> tuple[int, int] | None:
-    """Free and total bytes of the data directory's file system; None without permission."""
-    try:
-        usage = shutil.disk_usage(datadir) if datadir else None
-    except OSError:
-        return None
-    return (usage.free, usage.total) if usage else None
 
 
 def _first_line(path: Path) -> str:
@@ -113,7 +101,6 @@ ROOT = Path("/")
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p", "virtiofs"}
 )
-MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
 VIRTUAL_DISKS = ("vd", "xvd", "sr")
 CONTAINER_FILES = {"/run/.containerenv": "podman", "/.dockerenv": "docker"}
 CONTAINER_MARK = "container"
@@ -271,7 +258,7 @@ def _mounts(root: Path) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
 
 def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
     """The block device's name and kind."""
-    if file_system in MEMORY_FILE_SYSTEMS:
+    if file_system in ("tmpfs", "ramfs"):
         return "", "memory"
     if file_system in NETWORK_FILE_SYSTEMS or file_system.startswith("fuse."):
         return "", "network"
@@ -282,16 +269,13 @@ def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
         return "", ""
     place = link.resolve()
     disk = place if (place / "queue").is_dir() else place.parent
-    return place.name, _kind(disk)
-
-
-def _kind(disk: Path) -> str:
     if disk.name.startswith("nvme"):
-        return "NVMe SSD"
-    if disk.name.startswith(VIRTUAL_DISKS):
-        return "virtual disk"
-    turns = _text(disk / "queue/rotational")
-    return {"0": "SSD", "1": "HDD"}.get(turns, "")
+        kind = "NVMe SSD"
+    elif disk.name.startswith(VIRTUAL_DISKS):
+        kind = "virtual disk"
+    else:
+        kind = {"0": "SSD", "1": "HDD"}.get(_text(disk / "queue/rotational"), "")
+    return place.name, kind
 
 
 def free_memory_bytes() -> int:
@@ -310,13 +294,6 @@ class CpuWatch:
         before, now = self._before, cpu_time()
         total, steal = now.total - before.total, max(0.0, now.steal - before.steal)
         return (max(0.0, now.busy - before.busy - steal) / total, steal / total) if total > 0 else None
-
-
-def _load_average() -> float | None:
-    try:
-        return os.getloadavg()[0]
-    except (OSError, AttributeError):
-        return None
 
 
 ROUND_TRIPS = 20
@@ -404,7 +381,8 @@ async def read_environment(
             await connection.close()
     except TuibenchError as error:
         gaps.append(f"the server's variables and the round trip: {error.message}")
-    host, disk = await asyncio.to_thread(_host_and_disk, server)
+    datadir = server.datadir if server.is_local else ""
+    host, disk = await asyncio.to_thread(lambda: (host_facts(datadir), disk_facts(datadir)))
     if disk is None and server.is_local and server.datadir:
         gaps.append(f"the disk: this system lists no file system that holds {server.datadir}")
     return Environment(
@@ -442,11 +420,6 @@ async def _round_trip(connection: Connection, now_ns: Callable[[], int]) -> Roun
         median_ms=statistics.median(took_ms),
         max_ms=max(took_ms),
     )
-
-
-def _host_and_disk(server: ServerInfo) -> tuple[HostFacts, DiskFacts | None]:
-    datadir = server.datadir if server.is_local else ""
-    return host_facts(datadir), disk_facts(datadir)
 
 
 KIB, MIB = 1024, 1024 * 1024

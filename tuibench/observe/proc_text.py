@@ -52,8 +52,6 @@ COMMAND = (
 )
 """Two small processes per request; thread files are read only if there are not too many."""
 
-HOST_FILES = ("/proc/uptime", "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev")
-NO_THREADS = "/nowhere"
 KIB = 1024
 SECTOR_BYTES = 512
 CPU_FIELDS = 8
@@ -157,8 +155,8 @@ def _choose(
 
 def request_line(number: int, facts: RemoteFacts) -> str:
     """The request: the threads' folder, then the files."""
-    files = list(HOST_FILES)
-    threads = NO_THREADS
+    files = ["/proc/uptime", "/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev"]
+    threads = "/nowhere"
     if facts.server_pid is not None:
         own = f"/proc/{facts.server_pid}"
         threads = f"{own}/task"
@@ -180,7 +178,8 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
         return None
     pid = facts.server_pid
     own = f"/proc/{pid}"
-    seconds = _process_seconds(files.get(f"{own}/stat", [""])[0], facts.ticks_per_second)
+    fields = _stat_fields(files.get(f"{own}/stat", [""])[0])
+    seconds = (int(fields[11]) + int(fields[12])) / facts.ticks_per_second if len(fields) > 12 else None
     resident = files.get(f"{own}/statm", [""])[0].split()
     limits = parse_limits({path: "\n".join(text) for path, text in files.items()}, facts.group)
     has_ended = pid is not None and seconds is None
@@ -276,11 +275,6 @@ def _network(lines: list[str], facts: RemoteFacts) -> dict[str, float]:
         "received_bytes": sum(int(row[0]) for row in wanted),
         "sent_bytes": sum(int(row[8]) for row in wanted),
     }
-
-
-def _process_seconds(stat: str, ticks: int) -> float | None:
-    fields = _stat_fields(stat)
-    return (int(fields[11]) + int(fields[12])) / ticks if len(fields) > 12 else None
 
 
 def _stat_fields(stat: str) -> list[str]:

@@ -417,7 +417,10 @@ class RemoteHost:
         invalid.
         """
         address = parse_host_metrics(text)
-        return cls(_source_of(address, server), text, clock, interval_seconds)
+        source: HostSource = (
+            NodeExporterSource(address, ANSWER_SECONDS) if address.url else SshSource(address, server)
+        )
+        return cls(source, text, clock, interval_seconds)
 
     def follow(self, server: ServerInfo) -> None:
         """Find the server's process again after a restart."""
@@ -442,7 +445,11 @@ class RemoteHost:
         try:
             reading = task.result()
         except HostSourceError as error:
-            return self._failed(str(error))
+            note = str(error)
+            self._last, self._note = None, note
+            self._retry_at_ns = self._clock.now_ns() + int(self._retry_seconds * NS_PER_SECOND)
+            self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
+            return NamedSample(None, note, failed=True)
         self._retry_seconds = FIRST_RETRY_SECONDS
         return self._sample(reading)
 
@@ -460,12 +467,6 @@ class RemoteHost:
         except TimeoutError as error:
             raise HostSourceError(f"{self._origin} does not answer") from error
 
-    def _failed(self, note: str) -> NamedSample:
-        self._last, self._note = None, note
-        self._retry_at_ns = self._clock.now_ns() + int(self._retry_seconds * NS_PER_SECOND)
-        self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
-        return NamedSample(None, note, failed=True)
-
     def _sample(self, reading: HostTotals) -> NamedSample:
         before, self._last, self._note = self._last, reading, ""
         cores = len(reading.cores)
@@ -473,11 +474,3 @@ class RemoteHost:
             return NamedSample(None, FIRST_NOTE)
         found = host_tick(before, reading, cores=cores or 1, origin=self._origin)
         return NamedSample(found, "" if found else FIRST_NOTE)
-
-
-def _source_of(address: HostAddress, server: ServerInfo) -> HostSource:
-    """Create the source. The HTTP client is imported only for a node_exporter."""
-    if not address.url:
-        return SshSource(address, server)
-
-    return NodeExporterSource(address, ANSWER_SECONDS)

@@ -70,22 +70,19 @@ def waits_sql(flavour: Flavour) -> str:
 
 def lock_waits(rows: Sequence[Row], own_ids: Set[int]) -> tuple[LockWait, ...]:
     """The waits without duplicates, the longest first."""
-    pairs = {(int(row[0]), int(row[1])): _wait(row, own_ids) for row in rows}
+    pairs: dict[tuple[int, int], LockWait] = {}
+    for waiting, blocking, table, seconds, waiting_statement, blocking_statement in rows:
+        pairs[int(waiting), int(blocking)] = LockWait(
+            waiting=int(waiting),
+            blocking=int(blocking),
+            waiting_is_ours=int(waiting) in own_ids,
+            blocking_is_ours=int(blocking) in own_ids,
+            table=str(table or "").replace("`", ""),
+            seconds=max(0, int(seconds or 0)),
+            waiting_statement=normalize_sql(waiting_statement or ""),
+            blocking_statement=normalize_sql(blocking_statement or ""),
+        )
     return tuple(sorted(pairs.values(), key=lambda wait: (-wait.seconds, wait.waiting, wait.blocking)))
-
-
-def _wait(row: Row, own_ids: Set[int]) -> LockWait:
-    waiting, blocking, table, seconds, waiting_statement, blocking_statement = row
-    return LockWait(
-        waiting=int(waiting),
-        blocking=int(blocking),
-        waiting_is_ours=int(waiting) in own_ids,
-        blocking_is_ours=int(blocking) in own_ids,
-        table=str(table or "").replace("`", ""),
-        seconds=max(0, int(seconds or 0)),
-        waiting_statement=normalize_sql(waiting_statement or ""),
-        blocking_statement=normalize_sql(blocking_statement or ""),
-    )
 
 
 _SECTION = re.compile(
@@ -106,22 +103,19 @@ def last_deadlock(status: str) -> Deadlock | None:
         return None
     victim = _VICTIM.search(section[1])
     parts = _PARTY.split(section[1])[1:]
-    parties = tuple(
-        _party(text, rolled_back=victim is not None and victim[1] == number)
-        for number, text in zip(parts[::2], parts[1::2], strict=True)
-    )
-    return Deadlock(at=at[0], parties=parties)
-
-
-def _party(text: str, *, rolled_back: bool) -> DeadlockParty:
-    found = _STATEMENT.search(text)
-    tables = dict.fromkeys(name.replace("`", "") for name in _TABLE.findall(text))
-    return DeadlockParty(
-        connection=int(found[1]) if found else 0,
-        statement=normalize_sql(found[2]) if found else "",
-        tables=tuple(tables),
-        rolled_back=rolled_back,
-    )
+    parties = []
+    for number, text in zip(parts[::2], parts[1::2], strict=True):
+        found = _STATEMENT.search(text)
+        tables = dict.fromkeys(name.replace("`", "") for name in _TABLE.findall(text))
+        parties.append(
+            DeadlockParty(
+                connection=int(found[1]) if found else 0,
+                statement=normalize_sql(found[2]) if found else "",
+                tables=tuple(tables),
+                rolled_back=victim is not None and victim[1] == number,
+            )
+        )
+    return Deadlock(at=at[0], parties=tuple(parties))
 
 
 MOST_SESSIONS = 200
@@ -176,31 +170,6 @@ def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
 def among(ids: frozenset[int], name: str = "ID") -> str:
     """The condition that a column is one of some numbers, by ranges."""
     return " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
-
-
-def parse_server_sessions(rows: Sequence[Row]) -> tuple[ServerSession, ...]:
-    return tuple(
-        ServerSession(
-            id=int(id),
-            user=str(user or ""),
-            host=str(host or ""),
-            database=str(database or ""),
-            command=str(command or ""),
-            state=str(state or ""),
-            seconds=_seconds(seconds),
-            statement=normalize_sql(statement or ""),
-        )
-        for id, user, host, database, command, state, seconds, statement in rows
-    )
-
-
-def parse_own_sessions(rows: Sequence[Row]) -> tuple[OwnSessions, ...]:
-    return tuple(
-        OwnSessions(
-            command=str(command or ""), state=str(state or ""), count=int(count), seconds=_seconds(seconds)
-        )
-        for command, state, count, seconds in rows
-    )
 
 
 def _seconds(value: object) -> int:
@@ -309,9 +278,29 @@ class ActivitySampler:
             )
             self._deadlock = last_deadlock(str(rows[0][2])) if rows else None
         return Activity(
-            sessions=parse_server_sessions(listed),
+            sessions=tuple(
+                ServerSession(
+                    id=int(id),
+                    user=str(user or ""),
+                    host=str(host or ""),
+                    database=str(database or ""),
+                    command=str(command or ""),
+                    state=str(state or ""),
+                    seconds=_seconds(seconds),
+                    statement=normalize_sql(statement or ""),
+                )
+                for id, user, host, database, command, state, seconds, statement in listed
+            ),
             others=others,
-            own=parse_own_sessions(own),
+            own=tuple(
+                OwnSessions(
+                    command=str(command or ""),
+                    state=str(state or ""),
+                    count=int(count),
+                    seconds=_seconds(seconds),
+                )
+                for command, state, count, seconds in own
+            ),
             waits=lock_waits(waits, ids),
             deadlock=self._deadlock,
             gaps=tuple(gap for gap in (waits_gap, opened_gap, self._deadlock_gap) if gap),

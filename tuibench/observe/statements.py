@@ -74,8 +74,6 @@ EXECUTED_NOTE = "digests that begin with EXECUTE are prepared statements"
 EXECUTED = re.compile(r"EXECUTE [A-Z(]")
 """A prepared statement among the digests; the statement EXECUTE itself is followed by a quoted name."""
 
-OWN_TABLES = "performance_schema"
-
 KEY_SQL = "CONCAT(IFNULL(SCHEMA_NAME, ''), ' ', IFNULL(DIGEST, ''))"
 DIGESTS_SQL = (
     f"SELECT {KEY_SQL}, DIGEST_TEXT, COUNT_STAR, SUM_TIMER_WAIT, SUM_LOCK_TIME, "  # noqa: S608 (names of our own)
@@ -95,9 +93,6 @@ HISTOGRAM_SQL = (
 """Reads one statement by the table's key: any other condition reads the whole table, 450 rows for each
 digest.
 """
-
-NO_CPU = ", NULL"
-
 
 Distribution = dict[int, int]
 """Counts of a statement's times by the upper bound of their bucket, in microseconds."""
@@ -147,7 +142,12 @@ class StatementSampler:
             return StatementReading(gaps=(OFF,))
         gaps: list[str] = []
         digests = await _first_allowed(connection, DIGESTS_SQL, ", SUM_CPU_TIME", gaps)
-        totals = {str(row[0]): parse_digest(row) for row in digests if is_foreign(row[1])}
+        # Without statements that have no digest, and those that read the performance schema, as ours do.
+        totals = {
+            str(key): _totals(str(text), DIGEST, figures)
+            for key, text, *figures in digests
+            if text and "performance_schema" not in str(text)
+        }
         if any(EXECUTED.match(each.text) for each in totals.values()):
             gaps.append(EXECUTED_NOTE)
         else:
@@ -162,9 +162,20 @@ class StatementSampler:
         rows = await _first_allowed(connection, PREPARED_SQL, ", SUM(SUM_CPU_TIME)", gaps)
         found: dict[str, StatementSums] = {}
         for row in rows:
-            each = parse_prepared(row)
+            text, *figures = row
+            each = _totals(normalize_sql(str(text)), PREPARED, figures)
             key = f"{PREPARED} {each.text}"
-            found[key] = _added(found.get(key), each)
+            before = found.get(key)
+            if before is None:
+                found[key] = each
+            else:
+                found[key] = each._replace(
+                    calls=before.calls + each.calls,
+                    time_us=before.time_us + each.time_us,
+                    lock_us=(before.lock_us or 0.0) + (each.lock_us or 0.0),
+                    rows_examined=(before.rows_examined or 0) + (each.rows_examined or 0),
+                    cpu_us=((before.cpu_us or 0.0) + (each.cpu_us or 0.0)) or None,
+                )
         if found:
             gaps.append(PREPARED_NOTE)
         return found
@@ -210,29 +221,12 @@ async def _first_allowed(connection: Connection, sql: str, cpu: str, gaps: list[
     if rows is not None:
         return rows
     try:
-        return await connection.query(sql.format(cpu=NO_CPU))
+        return await connection.query(sql.format(cpu=", NULL"))
     except ConnectionLostError:
         raise
     except SQLError as error:
         gaps.append(f"statements: {error.message}")
         return ()
-
-
-def is_foreign(text: object) -> bool:
-    """False for statements without a digest, and for those that read the performance schema, as ours do."""
-    return bool(text) and OWN_TABLES not in str(text)
-
-
-def parse_digest(row: Row) -> StatementSums:
-    """Parse a row of the digests. A CPU time of 0 means that it is not counted."""
-    _, text, calls, time, lock, examined, cpu = row
-    return _totals(str(text), DIGEST, (calls, time, lock, examined, cpu))
-
-
-def parse_prepared(row: Row) -> StatementSums:
-    """Parse a row of the prepared statements, with normalized text."""
-    text, *figures = row
-    return _totals(normalize_sql(str(text)), PREPARED, figures)
 
 
 def _totals(text: str, source: str, figures: Sequence[object]) -> StatementSums:
@@ -244,19 +238,8 @@ def _totals(text: str, source: str, figures: Sequence[object]) -> StatementSums:
         time_us=(time or 0) / PS_PER_US,
         lock_us=None if lock is None else lock / PS_PER_US,
         rows_examined=examined,
+        # A CPU time of 0 means that it is not counted.
         cpu_us=cpu / PS_PER_US if cpu else None,
-    )
-
-
-def _added(before: StatementSums | None, more: StatementSums) -> StatementSums:
-    if before is None:
-        return more
-    return more._replace(
-        calls=before.calls + more.calls,
-        time_us=before.time_us + more.time_us,
-        lock_us=(before.lock_us or 0.0) + (more.lock_us or 0.0),
-        rows_examined=(before.rows_examined or 0) + (more.rows_examined or 0),
-        cpu_us=((before.cpu_us or 0.0) + (more.cpu_us or 0.0)) or None,
     )
 
 

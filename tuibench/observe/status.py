@@ -108,9 +108,18 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
     """The sample of `after`, with the growth of the counters since `before`."""
     restarted = before is not None and has_restarted(before, after)
     interval = None if before is None or restarted else _interval(before, after)
-    reset = before is not None and interval is not None and was_reset(before, after, interval)
+    # After FLUSH STATUS, the time since the flush is shorter than the uptime, or a counter decreased.
+    reset = (
+        before is not None
+        and interval is not None
+        and (interval.reset or _flushed_at(after) > _flushed_at(before))
+    )
     interval = None if reset else interval
-    traffic = _traffic(before, after, interval)
+    if before is None or interval is None or after.times is None or Counter.QUESTIONS not in interval.deltas:
+        traffic = None
+    else:
+        own = OwnStatements(*(now - then for now, then in zip(after.own, before.own, strict=True)))
+        traffic = traffic_in(interval, own, times_between(before.times, after.times))
     return ServerObservation(
         tick=_server_tick(before, after, interval, traffic),
         counters=_cumulative(after),
@@ -120,15 +129,6 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
         own_statements=after.own.statements,
         traffic=traffic,
     )
-
-
-def _traffic(
-    before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
-) -> Tick | None:
-    if before is None or interval is None or after.times is None or Counter.QUESTIONS not in interval.deltas:
-        return None
-    own = OwnStatements(*(now - then for now, then in zip(after.own, before.own, strict=True)))
-    return traffic_in(interval, own, times_between(before.times, after.times))
 
 
 def has_restarted(before: StatusReading, after: StatusReading) -> bool:
@@ -143,31 +143,20 @@ def has_restarted(before: StatusReading, after: StatusReading) -> bool:
         return True
     elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
     aged = _grown(Counter.UPTIME, before, after)
+    # The number of statements; on a server that does not count them, any counter.
+    grown = _grown(Counter.QUESTIONS, before, after)
     signs = (
         aged is not None and aged < elapsed - RESTART_SLACK_SECONDS,
-        _has_fewer_counted(before, after),
+        grown < 0 if grown is not None else _interval(before, after).reset,
         after.connection != before.connection,
     )
     return sum(signs) >= 2
-
-
-def _has_fewer_counted(before: StatusReading, after: StatusReading) -> bool:
-    """True if the number of statements decreased; on a server that does not count them, any counter."""
-    grown = _grown(Counter.QUESTIONS, before, after)
-    return grown < 0 if grown is not None else _interval(before, after).reset
 
 
 def _grown(counter: Counter, before: StatusReading, after: StatusReading) -> int | None:
     """The difference between the readings; None if the server does not report the counter."""
     then, now = before.status.get(counter), after.status.get(counter)
     return now - then if then is not None and now is not None else None
-
-
-def was_reset(before: StatusReading, after: StatusReading, interval: CounterInterval) -> bool:
-    """True after FLUSH STATUS: the time since the flush is shorter than the uptime, or a counter
-    decreased.
-    """
-    return interval.reset or _flushed_at(after) > _flushed_at(before)
 
 
 def _flushed_at(reading: StatusReading) -> int:
@@ -409,7 +398,6 @@ class OptionalFigures:
 
 
 STATUS_SQL = "SHOW GLOBAL STATUS"
-VARIABLES_SQL = "SHOW GLOBAL VARIABLES"
 NO_STATUS = "SHOW GLOBAL STATUS has none of the counters of MySQL and MariaDB"
 
 TIMEOUT_SHARE = 0.8
@@ -522,7 +510,9 @@ class StatusSampler:
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
         """All of them; empty for a server that does not support the statement."""
         try:
-            variables: dict[str, str] = dict(await timed(connection, self._timer).query(VARIABLES_SQL))
+            variables: dict[str, str] = dict(
+                await timed(connection, self._timer).query("SHOW GLOBAL VARIABLES")
+            )
         except SQLError as error:
             if error.code not in UNSUPPORTED_CODES:
                 raise

@@ -252,11 +252,13 @@ def log_header(base_seconds: float) -> str:
 
 def log_lines(start_seconds: float, seconds: float, histograms: Mapping[str, Histogram]) -> str:
     """One interval, a line for each tag; empty histograms with a tag are omitted."""
-    return "".join(
-        _line(start_seconds, seconds, tag, histogram)
-        for tag, histogram in histograms.items()
-        if histogram.count or tag == RESPONSE
-    )
+    lines = []
+    for tag, histogram in histograms.items():
+        if histogram.count or tag == RESPONSE:
+            before = f"{_TAG}{tag}," if tag else ""
+            times = f"{start_seconds:.3f},{seconds:.3f},{histogram.max_us / US_PER_MS:.3f}"
+            lines.append(f"{before}{times},{encode_histogram(histogram)}\n")
+    return "".join(lines)
 
 
 def by_tag(
@@ -289,9 +291,3 @@ def parse_line(line: str, where: str = "") -> LogLine | None:
         payload=fields[-1],
         where=where,
     )
-
-
-def _line(start_seconds: float, seconds: float, tag: str, histogram: Histogram) -> str:
-    before = f"{_TAG}{tag}," if tag else ""
-    highest_ms = histogram.max_us / US_PER_MS
-    return f"{before}{start_seconds:.3f},{seconds:.3f},{highest_ms:.3f},{encode_histogram(histogram)}\n"

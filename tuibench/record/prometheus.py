@@ -23,7 +23,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
-from prometheus_client.samples import Sample
 
 from tuibench import sanitize
 from tuibench.metrics.figures import FIGURES, all_values
@@ -77,14 +76,13 @@ class _Fixed(Collector):
     def __init__(self, found: Iterable[Metric]) -> None:
         self._found = list(found)
         for metric in self._found:
-            metric.samples = [_harmless(sample) for sample in metric.samples]
+            metric.samples = [
+                sample._replace(labels={name: sanitize.text(value) for name, value in sample.labels.items()})
+                for sample in metric.samples
+            ]
 
     def collect(self) -> Iterable[Metric]:
         return self._found
-
-
-def _harmless(sample: Sample) -> Sample:
-    return sample._replace(labels={name: sanitize.text(value) for name, value in sample.labels.items()})
 
 
 def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
@@ -114,7 +112,10 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
             snapshot.traffic.hist(RESPONSE),
         )
     yield from _resources(snapshot.use)
-    yield _events(snapshot.events)
+    family = CounterMetricFamily(PREFIX + "events", "Events by kind.", labels=["kind"])
+    for kind in EventKind:
+        family.add_metric([str(kind)], snapshot.events.get(kind, 0))
+    yield family
     yield from _read(prometheus_metrics.STATUS_GAUGES, snapshot.status)
     sample = snapshot.sample
     if sample is None:
@@ -123,7 +124,10 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield from _read(prometheus_metrics.LOAD_GAUGES, sample.load)
     yield from _read(prometheus_metrics.SERVER_GAUGES, sample.server)
     if sample.server is not None:
-        yield from _server(sample.server)
+        for counter, help_text in prometheus_metrics.exported_counters():
+            if counter in sample.server.levels:
+                value = sample.server.levels[counter] * counter.facts.unit.in_metric
+                yield CounterMetricFamily(f"{PREFIX}server_{counter.facts.metric}", help_text, value=value)
     yield _figures(sample)
     yield from _host(sample.host, PREFIX)
     yield from _host(sample.client_host, PREFIX + prometheus_metrics.CLIENT)
@@ -219,20 +223,6 @@ def _resources(use: ResourceUse) -> Iterator[Metric]:
         )
         family.add_metric(values, use.used[counter.resource] * counter.factor)
     yield from families.values()
-
-
-def _events(seen: dict[str, int]) -> Metric:
-    family = CounterMetricFamily(PREFIX + "events", "Events by kind.", labels=["kind"])
-    for kind in EventKind:
-        family.add_metric([str(kind)], seen.get(kind, 0))
-    return family
-
-
-def _server(tick: Tick) -> Iterator[Metric]:
-    for counter, help_text in prometheus_metrics.exported_counters():
-        if counter in tick.levels:
-            value = tick.levels[counter] * counter.facts.unit.in_metric
-            yield CounterMetricFamily(f"{PREFIX}server_{counter.facts.metric}", help_text, value=value)
 
 
 def _read(

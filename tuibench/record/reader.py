@@ -318,6 +318,8 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
     loads = [sample.load for sample in samples if sample.load]
     whole = total_tick(sample.tick for sample in samples)
     seconds, headline = whole.end - since, run.plan.headline
+    workers = run.states[-1][1].workers if run.states else 0
+    busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
     return {
         "seconds": seconds,
         **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
@@ -333,9 +335,18 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
         "server": ServerTotals(
             version=run.plan.server.version_text,
             flavour=run.plan.server.flavour,
-            deltas=_growth(run, whole),
+            deltas=(
+                {}
+                if any(event.kind is EventKind.RESTART for event in run.events)
+                else {name: int(value) for name, value in whole.sums.items() if name in CUMULATIVE_NAMES}
+            ),
         ),
-        "client": _client(run, loads, seconds),
+        "client": ClientTotals(
+            workers=workers,
+            cpu_share=busy / seconds,
+            cpu_seconds=busy * workers,
+            limited=any("client-limited" in text for _, status in run.states for text in status.warnings),
+        ),
         "client_delay_ms": max((load.levels.get("client_delay_ms", 0.0) for load in loads), default=0.0),
         "effects": latest_effects(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
@@ -345,24 +356,6 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
 
 def _with(summary: Summary, **fields: object) -> Summary:
     return Summary(**{**{name: getattr(summary, name) for name in Summary.__struct_fields__}, **fields})
-
-
-def _growth(run: Run, whole: Tick) -> dict[str, int]:
-    """The growth of the server's counters; empty after a restart."""
-    if any(event.kind is EventKind.RESTART for event in run.events):
-        return {}
-    return {name: int(value) for name, value in whole.sums.items() if name in CUMULATIVE_NAMES}
-
-
-def _client(run: Run, loads: Sequence[Tick], seconds: float) -> ClientTotals:
-    workers = run.states[-1][1].workers if run.states else 0
-    busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
-    return ClientTotals(
-        workers=workers,
-        cpu_share=busy / seconds,
-        cpu_seconds=busy * workers,
-        limited=any("client-limited" in text for _, status in run.states for text in status.warnings),
-    )
 
 
 def load_run(directory: Path) -> Run:

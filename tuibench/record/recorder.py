@@ -108,17 +108,6 @@ class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
     last: bool = False
 
 
-def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
-    """The fields of a StatusLine that differ in `now`; empty if nothing has changed."""
-    changed = {
-        name: value for name, value in asdict(now).items() if before is None or getattr(before, name) != value
-    }
-    if before is not None and "settings" in changed:
-        known = {setting.name: setting for setting in before.settings}
-        changed["settings"] = tuple(each for each in now.settings if known.get(each.name) != each)
-    return changed
-
-
 def status_from_line(line: msgspec.Struct, before: Status | None) -> Status | None:
     """The status from this line on; None if an earlier line with the rest is missing."""
     found = {name: value for name, value in asdict(line).items() if value is not UNSET and name != "at"}
@@ -290,14 +279,10 @@ REPORTS, HISTOGRAMS = "reports.jsonl", "histograms.hlog"
 STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
 
 
-def _ignore(_: str) -> None:
-    """Ignore the failure."""
-
-
 class RunRecorder:
     """Writes one run directory. `on_failure` is called once, with the reason of a write error."""
 
-    def __init__(self, directory: Path, on_failure: Callable[[str], object] = _ignore) -> None:
+    def __init__(self, directory: Path, on_failure: Callable[[str], object] = lambda _: None) -> None:
         self.directory = directory
         self._on_failure = on_failure
         self._streams: dict[str, IO[bytes]] = {}
@@ -328,7 +313,12 @@ class RunRecorder:
 
     def sample(self, sample: Sample) -> None:
         """Write a tick, with a line of latencies for each; not during a warm-up."""
-        self._write_line(encode_sample(sample))
+        if self._samples is not None:
+            line = encode_sample(sample)
+            try:
+                self._samples.write(line)
+            except OSError as error:
+                self._fail(error)
         if sample.throughput is not None and sample.elapsed_seconds > 0:
             if self._base_seconds is None:
                 self._base_seconds = sample.at - sample.elapsed_seconds - sample.late_ms / 1e3
@@ -351,9 +341,18 @@ class RunRecorder:
         """Write the changed parts of the status. `at` is wall clock time."""
         if not self._streams:
             return
-        changes = status_changes(self._status, status)
-        if changes:
-            self._append(STATUS, StatusLine(at=at, **changes))
+        # The fields of a StatusLine that differ; empty if nothing has changed.
+        before = self._status
+        changed = {
+            name: value
+            for name, value in asdict(status).items()
+            if before is None or getattr(before, name) != value
+        }
+        if before is not None and "settings" in changed:
+            known = {setting.name: setting for setting in before.settings}
+            changed["settings"] = tuple(each for each in status.settings if known.get(each.name) != each)
+        if changed:
+            self._append(STATUS, StatusLine(at=at, **changed))
             self._status = status
 
     def report(self, report: FullReport, latencies: Histogram | None = None, *, last: bool = False) -> None:
@@ -382,14 +381,6 @@ class RunRecorder:
         tagged = hdr_log.by_tag(tick.hist(RESPONSE), tick.hist(SERVICE), tick.named(TRANSACTION))
         self._put(HISTOGRAMS, hdr_log.log_lines(start, tick.end - start, tagged).encode())
         self._end_seconds = tick.end
-
-    def _write_line(self, line: bytes) -> None:
-        if self._samples is None:
-            return
-        try:
-            self._samples.write(line)
-        except OSError as error:
-            self._fail(error)
 
     def _append(self, name: str, line: Event | StatusLine | ReportLine) -> None:
         self._put(name, msgspec.json.encode(line) + b"\n")

@@ -97,7 +97,9 @@ def find_run_directory(wanted: str) -> Path:
     if not known:
         raise UsageError(f"there is no recorded run in {paths.runs_dir()}", "tuibench run … records one")
     if wanted == LATEST:
-        return known[_by_start(known)[-1]]
+        # The ids in the order of their starts.
+        times = {name: describe_run(directory).started_at or 0.0 for name, directory in known.items()}
+        return known[sorted(times, key=lambda name: (times[name], name))[-1]]
     meant = matching_names(wanted, sorted(known))
     if len(meant) > 1:
         raise UsageError(f"several runs match: {abbreviated_list(meant)}", "give a longer part of the id")
@@ -122,7 +124,19 @@ def describe_run(directory: Path) -> RecordedEntry:
             threads=plan.plan.threads,
             threads_at_start=plan.plan.threads,
         )
-        return _ended(known, figures) if figures else _unended(known, directory)
+        return (
+            msgspec.structs.replace(
+                known,
+                threads=figures.threads,
+                seconds=figures.seconds,
+                transactions=figures.transactions.total,
+                transactions_per_second=figures.transactions.per_second,
+                p95_ms=figures.latency_ms.p95 if figures.latency_ms else None,
+                outcome=figures.outcome,
+            )
+            if figures
+            else _unended(known, directory)
+        )
     except RunError as error:
         return msgspec.structs.replace(known, error=str(error))
 
@@ -135,18 +149,6 @@ def remove_run(directory: Path) -> None:
         shutil.rmtree(directory)
     except OSError as error:
         raise RunError(f"cannot remove {directory}: {error.strerror}") from error
-
-
-def _ended(line: RecordedEntry, figures: _SummaryFigures) -> RecordedEntry:
-    return msgspec.structs.replace(
-        line,
-        threads=figures.threads,
-        seconds=figures.seconds,
-        transactions=figures.transactions.total,
-        transactions_per_second=figures.transactions.per_second,
-        p95_ms=figures.latency_ms.p95 if figures.latency_ms else None,
-        outcome=figures.outcome,
-    )
 
 
 def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
@@ -174,12 +176,6 @@ def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
 
 def _directories() -> Iterator[Path]:
     return (each for each in reader.list_directory(paths.runs_dir()) if isfile(each / PLAN))
-
-
-def _by_start(known: dict[str, Path]) -> list[str]:
-    """The ids in the order of their starts."""
-    times = {name: describe_run(directory).started_at or 0.0 for name, directory in known.items()}
-    return sorted(times, key=lambda name: (times[name], name))
 
 
 def _size(directory: Path) -> int:

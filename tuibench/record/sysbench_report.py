@@ -10,7 +10,6 @@ Aggregation of ticks to intervals.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -161,14 +160,11 @@ def queue_line(tick: Tick) -> str:
 def further_lines(tick: Tick) -> list[str]:
     """The lines after an interval line: sysbench's line of the queue, and one about connections."""
     lines = [queue_line(tick)] if tick.levels.get("rate") else []
-    if "idle_wanted" in tick.levels:
-        lines.append(f"[ {tick.end:.0f}s ] {connections_text(tick)}")
-    return lines
-
-
-def connections_text(tick: Tick) -> str:
-    """Users, idle connections and logins of an interval, if the load has them."""
-    parts, levels = [], tick.levels
+    levels = tick.levels
+    if "idle_wanted" not in levels:
+        return lines
+    # Users, idle connections and logins of an interval, if the load has them.
+    parts = []
     logins, missed = read("logins", tick) or 0.0, read("missed_logins", tick) or 0.0
     if levels.get("users"):
         users, waiting = levels["users"], levels.get("waiting", 0)
@@ -179,7 +175,7 @@ def connections_text(tick: Tick) -> str:
         parts.append(f"logins/s: {logins:.2f}, login (ms,95%): {_p95('login_p95', tick)}")
     if missed:
         parts.append(f"missed/s: {missed:.2f}")
-    return ", ".join(parts)
+    return [*lines, f"[ {tick.end:.0f}s ] {', '.join(parts)}"]
 
 
 def _p95(figure: str, tick: Tick) -> str:
@@ -219,6 +215,11 @@ def report_text(report: FullReport) -> str:
     seconds = report.seconds or 1.0
     queries, latency, fairness = report.queries, report.latency, report.fairness
     transactions, errors, reconnects = report.transactions, report.errors, report.reconnects
+    # sysbench reports 0.00 without a percentile.
+    percentiles = "\n".join(
+        f"{f'        {wanted:>3}th percentile:':<43}{value or 0.0:10.2f}"
+        for wanted, value in report.percentiles.items()
+    )
     # Without a transaction there are no latencies.
     latencies = (
         ""
@@ -228,7 +229,7 @@ Latency (ms):
          min:                              {latency.min:10.2f}
          avg:                              {latency.avg:10.2f}
          max:                              {latency.max:10.2f}
-{_percentile_lines(report)}
+{percentiles or "         percentile stats:               disabled"}
          sum:                              {report.latency_sum_ms:10.2f}
 
 """
@@ -255,16 +256,6 @@ Threads fairness:
     execution time (avg/stddev):   {fairness.seconds_avg:.4f}/{fairness.seconds_stddev:.2f}
 
 """
-
-
-def _percentile_lines(report: FullReport) -> str:
-    """sysbench reports 0.00 without a percentile."""
-    if not report.percentiles:
-        return "         percentile stats:               disabled"
-    return "\n".join(
-        f"{f'        {wanted:>3}th percentile:':<43}{value or 0.0:10.2f}"
-        for wanted, value in report.percentiles.items()
-    )
 
 
 def interval_stat(tick: Tick, percentile: float) -> dict[str, float]:
@@ -370,7 +361,11 @@ def histogram_text(histogram: Histogram) -> str:
     for bucket, times in histogram.counts.items():
         place = sysbench_bucket(min(bucket_upper_bound(bucket), histogram.max_us) / US_PER_MS)
         counts[place] = counts.get(place, 0) + times
-    return HISTOGRAM_HEAD + "".join(_rows(counts)) + " \n"
+    rows, most = [], max(counts.values(), default=0)
+    for bucket, count in sorted(counts.items()):
+        stars = "*" * math.floor(count * (STARS / most) + 0.5)
+        rows.append(f"{sysbench_bucket_ms(bucket):12.3f} |{stars:<{STARS}} {count}\n")
+    return HISTOGRAM_HEAD + "".join(rows) + " \n"
 
 
 def sysbench_bucket(value_ms: float) -> int:
@@ -382,13 +377,6 @@ def sysbench_bucket(value_ms: float) -> int:
 def sysbench_bucket_ms(bucket: int) -> float:
     """The value in milliseconds that represents a bucket."""
     return math.exp(bucket / _PER_BUCKET + _OFFSET)
-
-
-def _rows(counts: dict[int, int]) -> Iterator[str]:
-    most = max(counts.values(), default=0)
-    for bucket, count in sorted(counts.items()):
-        stars = "*" * math.floor(count * (STARS / most) + 0.5)
-        yield f"{sysbench_bucket_ms(bucket):12.3f} |{stars:<{STARS}} {count}\n"
 
 
 INTERVAL_ROUNDING_SECONDS = 1e-6

@@ -48,7 +48,6 @@ from tuibench.tuning.performance import (
 )
 from tuibench.tuning.setting import (
     NEVER,
-    FlavourSupport,
     ServerVersion,
     Setting,
     SettingScope,
@@ -149,8 +148,14 @@ def unsupported_reason(setting: Setting, server: ServerVersion) -> str:
         return f"it is read-only on {here}, and dynamic since {since}: changing it {REQUIRES_RESTART}"
     supported = [support for support in setting.supported if support.flavour == server.flavour]
     if not supported:
-        return f"only {_exclusive_flavour(setting)} has it; this is {here}"
-    return f"{server.flavour} has it {_version_span(supported, server)}; this is {here}"
+        only = setting.supported[0]
+        since = f" {version_text(only.since)} and later" if only.since else ""
+        return f"only {only.flavour}{since} has it; this is {here}"
+    past = [support for support in supported if support.is_past(server.version_tuple)]
+    span = (
+        f"only before {version_text(past[-1].until)}" if past else f"since {version_text(supported[0].since)}"
+    )
+    return f"{server.flavour} has it {span}; this is {here}"
 
 
 def requires_restart(setting: Setting, server: ServerVersion) -> bool:
@@ -175,24 +180,6 @@ def start_option(setting: Setting, server: ServerVersion, value: str) -> tuple[s
     return setting.start_options.get(said) or f"--{setting.name.replace('_', '-')}={said}", said
 
 
-def other_flavour(setting: Setting, server: ServerInfo) -> str:
-    """The flavour that has the setting, if the server's has it in no version; else empty."""
-    flavours = [support.flavour for support in setting.supported]
-    return "" if server.flavour in flavours else str(flavours[0])
-
-
-def _exclusive_flavour(setting: Setting) -> str:
-    support = setting.supported[0]
-    return f"{support.flavour}{f' {version_text(support.since)} and later' if support.since else ''}"
-
-
-def _version_span(supported: list[FlavourSupport], server: ServerVersion) -> str:
-    past = [support for support in supported if support.is_past(server.version_tuple)]
-    if past:
-        return f"only before {version_text(past[-1].until)}"
-    return f"since {version_text(supported[0].since)}"
-
-
 def setting_state(
     setting: Setting,
     server: ServerInfo,
@@ -206,6 +193,8 @@ def setting_state(
     """A setting as screens and records show it."""
     support = setting.support(server)
     offered = [setting.canonical(support, choice) for choice in setting.choices(support)] if support else []
+    # The flavour that has the setting, if the server's has it in no version; else empty.
+    flavours = [support.flavour for support in setting.supported]
     return SettingState(
         name=setting.name,
         value=value,
@@ -228,7 +217,7 @@ def setting_state(
         cost=setting.cost,
         short_name=setting.short_name,
         is_size=setting.kind is ValueKind.SIZE,
-        only=other_flavour(setting, server),
+        only="" if server.flavour in flavours else str(flavours[0]),
     )
 
 
@@ -263,13 +252,9 @@ def order_by_limits(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[s
     for lower, upper in LIMIT_PAIRS:
         if lower in wanted and upper in wanted:
             raised = Decimal(wanted[upper]) >= Decimal(now.get(upper, "0"))
-            _put_before(names, *((upper, lower) if raised else (lower, upper)))
+            places = sorted((names.index(lower), names.index(upper)))
+            names[places[0]], names[places[1]] = (upper, lower) if raised else (lower, upper)
     return names
-
-
-def _put_before(names: list[str], first: str, second: str) -> None:
-    places = sorted((names.index(first), names.index(second)))
-    names[places[0]], names[places[1]] = first, second
 
 
 def _builtin_preset(name: str, flush_log: str, sync_binlog: str, risk: str) -> PresetState:
@@ -336,15 +321,10 @@ def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tu
                 if preset.name not in _BUILTIN_NAMES or find_setting(name).support(server)
             },
             risk=preset.risk,
-            short_names=_short_names(preset.values),
+            short_names={name: short for name in preset.values if (short := find_setting(name).short_name)},
         )
         for preset in presets
     )
-
-
-def _short_names(names: Iterable[str]) -> dict[str, str]:
-    found = {name: find_setting(name).short_name for name in names}
-    return {name: short for name, short in found.items() if short}
 
 
 def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:
@@ -363,8 +343,6 @@ def _canonical_if_valid(name: str, value: str, server: ServerInfo) -> str:
         return value
 
 
-NO_RISK_GIVEN = "Your own preset, without a description of its risk."
-
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 
@@ -372,7 +350,7 @@ class PresetConfig(msgspec.Struct, forbid_unknown_fields=True):
     """A preset as it is written."""
 
     settings: dict[str, str | int | float | bool]
-    risk: str = NO_RISK_GIVEN
+    risk: str = "Your own preset, without a description of its risk."
 
 
 def all_presets(path: Path | None = None) -> tuple[PresetState, ...]:
@@ -392,7 +370,10 @@ def _user_preset(name: str, table: Any, where: str) -> PresetState:
     text = _decode_preset(table, where)
     values = {}
     for written, value in text.settings.items():
-        setting = _find_setting_at(written, f"{where}.settings")
+        try:
+            setting = find_setting(written)
+        except UsageError as error:
+            raise UsageError(f"{where}.settings.{written}: {error.message}", error.hint) from None
         values[setting.name] = _preset_value(setting, value, f"{where}.settings.{written}")
     if not values:
         raise UsageError(f"{where}.settings: a preset has at least one setting")
@@ -411,13 +392,6 @@ def _decode_preset(table: Any, where: str) -> PresetConfig:
         message, _, path = str(error).partition(" - at `$")
         keys = path.rstrip("`").replace("[...]", "")
         raise UsageError(f"{where}{keys}: {message[:1].lower()}{message[1:]}") from None
-
-
-def _find_setting_at(name: str, where: str) -> Setting:
-    try:
-        return find_setting(name)
-    except UsageError as error:
-        raise UsageError(f"{where}.{name}: {error.message}", error.hint) from None
 
 
 def _preset_value(setting: Setting, value: str | float | bool, where: str) -> str:
@@ -543,7 +517,8 @@ def parse_grants(lines: Iterable[str], database: str) -> Grants:
         if not match or match[2] == "*" or not _covers(match[2].strip("`'\""), database):
             continue
         if match[3] == "*":
-            on_database |= _privilege_names(match[1])
+            names = {" ".join(name.split()).upper() for name in _COLUMNS.sub("", match[1]).split(",")}
+            on_database |= {EVERYTHING if name == "ALL PRIVILEGES" else name for name in names}
         else:
             partly = True
     return Grants(
@@ -552,11 +527,6 @@ def parse_grants(lines: Iterable[str], database: str) -> Grants:
         partly=partly,
         account=next((match[1] for line in known if (match := _ACCOUNT.search(line))), ""),
     )
-
-
-def _privilege_names(text: str) -> set[str]:
-    names = {" ".join(name.split()).upper() for name in _COLUMNS.sub("", text).split(",")}
-    return {EVERYTHING if name == "ALL PRIVILEGES" else name for name in names}
 
 
 def _covers(pattern: str, database: str) -> bool:

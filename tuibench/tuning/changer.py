@@ -490,7 +490,12 @@ class SettingsManager:
             value = own[name]
             began = original = self._workload.changed.get(name, value)
         else:
-            value = "" if self._is_without_effect(name) else self._setter.values.get(name, "")
+            # What the server reports says nothing about a setting without effect.
+            value = (
+                ""
+                if self._unavailable.get(name) == catalogue.WITHOUT_EFFECT
+                else self._setter.values.get(name, "")
+            )
             original = self.journal.ledger.original(name) or value
             began = self._began.get(name, value) if value else ""
         return catalogue.setting_state(
@@ -502,10 +507,6 @@ class SettingsManager:
             began=began,
             changed_by=self._changed_by(name, value, original, began),
         )
-
-    def _is_without_effect(self, name: str) -> bool:
-        """True if the value that the server reports says nothing about it."""
-        return self._unavailable.get(name) == catalogue.WITHOUT_EFFECT
 
     def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
         changes = self.journal.ledger.changes_of(name)

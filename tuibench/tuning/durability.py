@@ -157,14 +157,13 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _LOG = (Counter.LOG_WRITES, *LOG_FSYNCS, Counter.LOG_WAITS)
 _BINLOG_BYTES = (Counter.BINLOG_BYTES_WRITTEN, Counter.PERFORMANCE_BINLOG_BYTES)
-_WITH_BINLOG = {"log_bin": (ON,)}
 
 _redo = partial(Setting, topic=SettingTopic.REDO)
 _binlog = partial(
     Setting,
     topic=SettingTopic.BINLOG,
     needs=BINARY_LOG,
-    acts_with=_WITH_BINLOG,
+    acts_with={"log_bin": (ON,)},
     counters=_BINLOG_BYTES,
 )
 

@@ -105,14 +105,13 @@ class ChangeSettled(msgspec.Struct, frozen=True, tag="settled", kw_only=True):
 
 
 JournalEntry = SettingChange | ChangeConfirmed | ChangeHandedOver | ChangeSettled
-JournalLine = JournalHeader | JournalEntry
 
 _encoder = msgspec.json.Encoder()
 _header_decoder = msgspec.json.Decoder(JournalHeader)
 _entry_decoder = msgspec.json.Decoder(JournalEntry)
 
 
-def encode_line(record: JournalLine) -> bytes:
+def encode_line(record: JournalHeader | JournalEntry) -> bytes:
     """One line, with its newline."""
     return _encoder.encode(record) + b"\n"
 
@@ -150,7 +149,16 @@ def decode_journal(data: bytes, name: str) -> JournalContents:
 
 
 def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeader:
-    rescue = "; ".join(_manual_statements(entries)) or "it holds no change"
+    # The oldest value of each setting that the entries leave open.
+    settled = {seq for entry in entries if isinstance(entry, ChangeSettled) for seq in entry.seqs}
+    oldest: dict[str, str] = {}
+    for entry in entries:
+        if isinstance(entry, SettingChange) and entry.seq not in settled:
+            oldest.setdefault(entry.setting, entry.old)
+    rescue = (
+        "; ".join([manual_statement(setting, value) for setting, value in oldest.items()])
+        or "it holds no change"
+    )
     try:
         header = _header_decoder.decode(line)
     except DECODE_ERRORS as error:
@@ -164,16 +172,6 @@ def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeade
             f"restore it with the version of tuibench that wrote it, or manually: {rescue}",
         )
     return header
-
-
-def _manual_statements(entries: list[JournalEntry]) -> list[str]:
-    """The oldest value of each setting that the entries leave open."""
-    settled = {seq for entry in entries if isinstance(entry, ChangeSettled) for seq in entry.seqs}
-    oldest: dict[str, str] = {}
-    for entry in entries:
-        if isinstance(entry, SettingChange) and entry.seq not in settled:
-            oldest.setdefault(entry.setting, entry.old)
-    return [manual_statement(setting, value) for setting, value in oldest.items()]
 
 
 class OpenChange(NamedTuple):
@@ -375,13 +373,6 @@ def _is_writable(fd: int) -> bool:
     return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
 
 
-def rename_with_suffix(path: Path, suffix: str) -> None:
-    """Keeps the file under another name, for inspection."""
-    with contextlib.suppress(FileNotFoundError):
-        path.rename(path.with_name(path.name + suffix))
-    _sync_directory(path.parent)
-
-
 def remove(path: Path) -> None:
     """Deletes the file durably."""
     path.unlink(missing_ok=True)
@@ -521,7 +512,10 @@ class Journal:
         try:
             with _translated(self.path):
                 if self.faults:
-                    rename_with_suffix(self.path, DAMAGED_SUFFIX)
+                    # Keep the file under another name, for inspection.
+                    with contextlib.suppress(FileNotFoundError):
+                        self.path.rename(self.path.with_name(self.path.name + DAMAGED_SUFFIX))
+                    _sync_directory(self.path.parent)
                 else:
                     remove(self.path)
         finally:

@@ -103,6 +103,10 @@ def decide_restore(
             successor=successor,
         )
     original, ours = original_and_ours(each.open for each in top)
+    gone: dict[str, tuple[int, ...]] = {}
+    for each in top:
+        if each.owner is ChangeOwner.GONE:
+            gone[each.session] = (*gone.get(each.session, ()), each.seq)
     return RestoreDecision(
         setting=setting,
         action=_action(current, original, ours, first),
@@ -110,7 +114,7 @@ def decide_restore(
         original=original,
         last=last,
         seqs=_seqs(top),
-        gone=_gone(top),
+        gone=gone,
         handed=_seqs(below),
         successor=successor,
     )
@@ -155,14 +159,6 @@ def _owned_changes(setting: str, own: Ledger, others: Iterable[OtherSession]) ->
 def _seqs(held: Sequence[OwnedChange]) -> tuple[int, ...]:
     """Our own among them."""
     return tuple(each.seq for each in held if each.owner is ChangeOwner.OURS)
-
-
-def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for each in held:
-        if each.owner is ChangeOwner.GONE:
-            found[each.session] = (*found.get(each.session, ()), each.seq)
-    return found
 
 
 def restored_message(decision: RestoreDecision) -> str:

@@ -25,7 +25,6 @@ from tuibench.tuning.setting import (
     mysql,
 )
 
-FLUSH_METHODS = ("fsync", "O_DSYNC", "O_DIRECT", "O_DIRECT_NO_FSYNC")
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.POOL_BYTES_DIRTY, Counter.POOL_WAIT_FREE)
@@ -126,7 +125,7 @@ FLUSHING = (
     ),
     _flushing(
         name=ServerVariable.FLUSH_METHOD,
-        supported=both(values=FLUSH_METHODS, dynamic_since=NEVER),
+        supported=both(values=("fsync", "O_DSYNC", "O_DIRECT", "O_DIRECT_NO_FSYNC"), dynamic_since=NEVER),
         meanings={
             "fsync": "pages are read and written through the page cache of the kernel, and flushed",
             "O_DSYNC": "as fsync; the redo log is opened so that each write is flushed",
@@ -565,7 +564,6 @@ PERFORMANCE = (
 
 
 _TEMPORARY = (Counter.TMP_DISK_TABLES, Counter.TMP_TABLES)
-_POOLED = {"thread_handling": ("pool-of-threads",)}
 _CACHED = (Counter.QUERY_CACHE_HITS, Counter.QCACHE_INSERTS)
 
 _buffer = partial(
@@ -580,7 +578,7 @@ _pool = partial(
     topic=SettingTopic.THREADS,
     needs=CONNECTIONS,
     counters=(Counter.THREADPOOL_THREADS, Counter.THREADS_RUNNING),
-    acts_with=_POOLED,
+    acts_with={"thread_handling": ("pool-of-threads",)},
 )
 
 MEMORY = (

@@ -364,10 +364,8 @@ def check_connections(facts: Facts) -> Finding:
     limit = facts.server.number(ServerVariable.MAX_CONNECTIONS)
     if limit is None:
         return not_visible(NAME, ServerVariable.MAX_CONNECTIONS)
-    return _of_user(facts, limit) or _in_all(facts, limit)
-
-
-def _in_all(facts: Facts, limit: int) -> Finding:
+    if of_user := _of_user(facts, limit):
+        return of_user
     others = max(0, facts.server.status.get(Counter.THREADS_CONNECTED, 1) - 1)
     needed = others + facts.requirements.connections
     fact = f"{_wanted(facts)}, plus {others:,} of other clients; the server accepts {limit:,}"
@@ -596,7 +594,11 @@ def check_binary_log(facts: Facts) -> Finding:
         return ok(name, "the binary log is off")
     if not facts.requirements.writes:
         return ok(name, "the binary log is on, the load writes nothing")
-    seconds = _expiry_seconds(facts)
+    # Zero for never. Both variables have the same value on MariaDB.
+    seconds: float | None = facts.server.number(ServerVariable.BINLOG_EXPIRE_SECONDS)
+    if seconds is None:
+        days = facts.server.variables.get(ServerVariable.BINLOG_EXPIRE_DAYS, "0")
+        seconds = float(days) * DAY_SECONDS
     if not seconds:
         return note(
             name,
@@ -619,7 +621,12 @@ def check_clients(facts: Facts) -> Finding:
     if facts.server.clients is None:
         return not_visible(name, "other clients")
     if busy:
-        named = "; ".join(dict.fromkeys(_named(client) for client in busy[:NAMED]))
+        named = "; ".join(
+            dict.fromkeys(
+                f"{client.user}@{client.host.partition(':')[0]} in {client.database or 'no database'}"
+                for client in busy[:NAMED]
+            )
+        )
         return warning(
             name,
             f"{pluralize(len(busy), 'active connection')} of other users ({named})",
@@ -637,18 +644,6 @@ def check_clients(facts: Facts) -> Finding:
             "SHOW PROCESSLIST",
         )
     return ok(name, f"{pluralize(len(facts.server.clients), 'other connection')}, none of them active")
-
-
-def _expiry_seconds(facts: Facts) -> float:
-    """Zero for never. Both variables have the same value on MariaDB."""
-    seconds = facts.server.number(ServerVariable.BINLOG_EXPIRE_SECONDS)
-    if seconds is not None:
-        return seconds
-    return float(facts.server.variables.get(ServerVariable.BINLOG_EXPIRE_DAYS, "0")) * DAY_SECONDS
-
-
-def _named(client: ServerSession) -> str:
-    return f"{client.user}@{client.host.partition(':')[0]} in {client.database or 'no database'}"
 
 
 def check_load_privileges(facts: Facts) -> Finding:
@@ -743,8 +738,6 @@ CHECKS = (
     Check(check_governor),
 )
 
-REPORTED_SEVERITIES = (Severity.WARNING, Severity.STOP)
-
 
 def run_all_checks(facts: Facts) -> tuple[Finding, ...]:
     return tuple(check.run(facts) for check in CHECKS)
@@ -753,7 +746,7 @@ def run_all_checks(facts: Facts) -> tuple[Finding, ...]:
 def run_checks_before_run(facts: Facts) -> tuple[Finding, ...]:
     """The results that are shown before a run."""
     found = (check.run(facts) for check in CHECKS if check.before_run)
-    return tuple(finding for finding in found if finding.severity in REPORTED_SEVERITIES)
+    return tuple(finding for finding in found if finding.severity in (Severity.WARNING, Severity.STOP))
 
 
 def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:
@@ -786,47 +779,40 @@ SHARING = 16
 
 def disk_findings(facts: DiskFacts | None, speed: DiskSpeed) -> tuple[Finding, ...]:
     """Flushes, the commits that they allow, reads, and whether flushes reach the disk."""
-    return (
-        _flushes(speed),
-        _ceiling(speed),
-        _reads(speed),
-        _truth(facts, speed),
-    )
-
-
-def _flushes(speed: DiskSpeed) -> Finding:
+    # A commit with a binary log takes two flushes, of the binary log and of the redo log.
+    flushes = speed.flushes_per_second
     fact = (
-        f"{units.count(speed.flushes_per_second)} flushes/s of 4 KiB in sequence, each "
+        f"{units.count(flushes)} flushes/s of 4 KiB in sequence, each "
         f"{_time(speed.flush_p50_us)} (p95 {_time(speed.flush_p95_us)}, p99 {_time(speed.flush_p99_us)}, "
         f"max {_time(speed.flush_max_us)})"
     )
-    if speed.flush_p99_us > UNEVEN * speed.flush_p50_us:
-        return note(
-            "disk_flush",
-            f"{fact}: some flushes, and commits that wait for them, take {UNEVEN:g} times as long as usual",
-        )
-    return ok("disk_flush", fact)
-
-
-def _ceiling(speed: DiskSpeed) -> Finding:
-    """A commit with a binary log takes two flushes, of the binary log and of the redo log."""
-    flushes = speed.flushes_per_second
-    return ok(
-        "disk_commits",
-        f"with innodb_flush_log_at_trx_commit=1 one connection commits at most "
-        f"{units.count(flushes / 2)} times/s with a binary log (sync_binlog=1) and {units.count(flushes)} "
-        f"without; {SHARING} connections that group commit flushes together, "
-        f"{units.count(SHARING * flushes / 2)} and {units.count(SHARING * flushes)}",
-    )
-
-
-def _reads(speed: DiskSpeed) -> Finding:
-    if speed.reads_per_second is None or speed.reads_per_second_parallel is None:
-        return note("disk_reads", "this file system does not support direct reads: they were not measured")
-    return ok(
-        "disk_reads",
-        f"{units.count(speed.reads_per_second)} random reads/s of 16 KiB, and "
-        f"{units.count(speed.reads_per_second_parallel)} with {speed.readers} readers",
+    return (
+        (
+            note(
+                "disk_flush",
+                f"{fact}: some flushes, and commits that wait for them, take {UNEVEN:g} times as long as "
+                "usual",
+            )
+            if speed.flush_p99_us > UNEVEN * speed.flush_p50_us
+            else ok("disk_flush", fact)
+        ),
+        ok(
+            "disk_commits",
+            f"with innodb_flush_log_at_trx_commit=1 one connection commits at most "
+            f"{units.count(flushes / 2)} times/s with a binary log (sync_binlog=1) and "
+            f"{units.count(flushes)} without; {SHARING} connections that group commit flushes together, "
+            f"{units.count(SHARING * flushes / 2)} and {units.count(SHARING * flushes)}",
+        ),
+        (
+            note("disk_reads", "this file system does not support direct reads: they were not measured")
+            if speed.reads_per_second is None or speed.reads_per_second_parallel is None
+            else ok(
+                "disk_reads",
+                f"{units.count(speed.reads_per_second)} random reads/s of 16 KiB, and "
+                f"{units.count(speed.reads_per_second_parallel)} with {speed.readers} readers",
+            )
+        ),
+        _truth(facts, speed),
     )
 
 
@@ -867,8 +853,6 @@ def _status_sql(counters: Iterable[Counter]) -> str:
 
 _STATUS_SQL = _status_sql(GAUGES + ROW_WRITES)
 _WRITES_SQL = _status_sql(ROW_WRITES)
-_LIMIT_SQL = "SELECT @@SESSION.max_user_connections"
-_CLOCK_SQL = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"
 
 
 async def read_server(
@@ -884,6 +868,9 @@ async def read_server(
     granted = await query_if_allowed(connection, "SHOW GRANTS")
     listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
     database = connection.target.database
+    rows = await query_if_allowed(connection, "SELECT @@SESSION.max_user_connections")
+    # MySQL 8.0.22 has the new words; MariaDB keeps the old ones in all versions.
+    new = info.flavour == Flavour.MYSQL and info.version_tuple >= (8, 0, 22)
     return ServerFacts(
         info=info,
         database=database,
@@ -895,10 +882,12 @@ async def read_server(
         if granted is None
         else catalogue.parse_grants((str(row[0]) for row in granted), database),
         clients=None if listed is None else _clients(listed, connection.thread_id),
-        registered_replicas=len(await query_if_allowed(connection, _replicas_sql(info)) or ()),
+        registered_replicas=len(
+            await query_if_allowed(connection, "SHOW REPLICAS" if new else "SHOW SLAVE HOSTS") or ()
+        ),
         clock_ahead_seconds=await _clock_ahead(connection, wall_seconds),
         user=connection.target.user,
-        user_connections=await _user_connections(connection),
+        user_connections=int(rows[0][0]) if rows else None,
         writes={name: value for name, value in status.items() if name in ROW_WRITES},
         read_at=begun,
     )
@@ -923,17 +912,6 @@ async def read_writes_again(
     )
 
 
-async def _user_connections(connection: Connection) -> int | None:
-    rows = await query_if_allowed(connection, _LIMIT_SQL)
-    return int(rows[0][0]) if rows else None
-
-
-def _replicas_sql(info: ServerInfo) -> str:
-    """MySQL 8.0.22 has the new words; MariaDB keeps the old ones in all versions."""
-    new = info.flavour == Flavour.MYSQL and info.version_tuple >= (8, 0, 22)
-    return "SHOW REPLICAS" if new else "SHOW SLAVE HOSTS"
-
-
 def _clients(rows: Sequence[Row], own_id: int) -> tuple[ServerSession, ...]:
     return tuple(
         ServerSession(
@@ -953,6 +931,6 @@ def _clients(rows: Sequence[Row], own_id: int) -> tuple[ServerSession, ...]:
 async def _clock_ahead(connection: Connection, wall_seconds: Callable[[], float]) -> float | None:
     """How far the server's clock is ahead of this host's, within half the round trip."""
     sent = wall_seconds()
-    rows = await query_if_allowed(connection, _CLOCK_SQL)
+    rows = await query_if_allowed(connection, "SELECT UNIX_TIMESTAMP(SYSDATE(6))")
     received = wall_seconds()
     return float(rows[0][0]) - (sent + received) / 2 if rows else None

@@ -62,7 +62,14 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
     """Those with open changes on the server that this journal is about."""
     found = []
     for path in sorted(journal.path.parent.glob(f"*{SUFFIX}")):
-        if path != journal.path and (ledger := _read_ledger(path, journal.header.identity)):
+        if path == journal.path:
+            continue
+        try:
+            contents = decode_journal(path.read_bytes(), str(path))
+        except (OSError, JournalError):
+            continue
+        ledger = Ledger(contents.entries)
+        if contents.header.identity == journal.header.identity and ledger.open_settings:
             found.append(OtherSession(path.stem, ledger, is_locked(path)))
     return found
 
@@ -96,15 +103,6 @@ def settle_for_session(
     if other:
         with other:
             other.settle(seqs, how, at, f"by session {journal.path.stem}")
-
-
-def _read_ledger(path: Path, identity: str) -> Ledger | None:
-    try:
-        contents = decode_journal(path.read_bytes(), str(path))
-    except (OSError, JournalError):
-        return None
-    ledger = Ledger(contents.entries)
-    return ledger if contents.header.identity == identity and ledger.open_settings else None
 
 
 UNKNOWN_AUTHOR, OWN_AUTHOR = "another session set", "this session set"
@@ -390,7 +388,6 @@ def _pending(
 LONGEST_DELAY_SECONDS = 5.0
 REPORT_EVERY_SECONDS = 5.0
 
-Attempt = Callable[[], Awaitable[list[RestoreResult]]]
 Notify = Callable[[str], None]
 
 
@@ -403,7 +400,7 @@ def retry_delays() -> Iterator[float]:
 
 
 async def restore_with_retries(
-    attempt: Attempt, clock: Clock, seconds: float, notify: Notify
+    attempt: Callable[[], Awaitable[list[RestoreResult]]], clock: Clock, seconds: float, notify: Notify
 ) -> list[RestoreResult]:
     """Tries until the server answers, or time is up; what came of it. Says now and then what it waits for."""
     start_ns = clock.now_ns()

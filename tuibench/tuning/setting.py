@@ -315,7 +315,13 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     def _number(self, support: FlavourSupport, text: str) -> str:
         kind = self.kind_of(support)
-        number = _parse_number(kind, text)
+        # The number in a text; None if it is not a number.
+        if kind is ValueKind.SIZE:
+            found = _SIZE.fullmatch(text)
+            number = Decimal(int(found[1]) * _UNIT_BYTES[found[2].lower()]) if found else None
+        else:
+            pattern = _DECIMAL if kind in _WITH_DECIMALS else _WHOLE
+            number = Decimal(text) if pattern.fullmatch(text) and text.isascii() else None
         if number is None:
             raise self._refusal(support, text, "for example " + ", ".join(self.choices(support)))
         nearest = min(max(number, Decimal(support.low)), Decimal(support.high))
@@ -329,15 +335,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 def _written(kind: ValueKind, number: Decimal) -> str:
     return str(number.quantize(MICRO)) if kind in _WITH_DECIMALS else str(int(number))
-
-
-def _parse_number(kind: ValueKind, text: str) -> Decimal | None:
-    """The number in a text; None if it is not a number."""
-    if kind is ValueKind.SIZE:
-        found = _SIZE.fullmatch(text)
-        return Decimal(int(found[1]) * _UNIT_BYTES[found[2].lower()]) if found else None
-    pattern = _DECIMAL if kind in _WITH_DECIMALS else _WHOLE
-    return Decimal(text) if pattern.fullmatch(text) and text.isascii() else None
 
 
 def version_text(version: Version) -> str:

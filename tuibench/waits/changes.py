@@ -140,7 +140,11 @@ def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
         return ""
     first, smallest = named[0], min(abs(one.delta) for one in named)
     digits = next(digits for digits, least in ((1, 0.1), (2, 0.01), (3, 0.0)) if smallest >= least)
-    words = [f"{_class_of(one)} {units.signed(one.delta, digits)} ms" for one in named]
+    words = []
+    for one in named:
+        label = figure_named(one.figure).label.removesuffix("/trx")
+        name = f"commit ({label})" if label == WaitClass.BINARY_LOG.label else label
+        words.append(f"{name} {units.signed(one.delta, digits)} ms")
     edges = "..".join(units.signed(edge, digits).removeprefix("+") for edge in (first.low, first.high))
     words[0] += f" ({edges}) of {units.decimal(first.before, digits)}"
     probably = "" if first.excludes_zero(WIDER) else "probably "
@@ -150,11 +154,6 @@ def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
 def effect_reason(effect: Effect) -> str:
     """The sentence of an effect, or why there is none."""
     return because_text(effect.because) or effect.untold
-
-
-def _class_of(one: Comparison) -> str:
-    label = figure_named(one.figure).label.removesuffix("/trx")
-    return f"commit ({label})" if label == WaitClass.BINARY_LOG.label else label
 
 
 def _sum(sides: Iterable[RatioSeries]) -> RatioSeries:

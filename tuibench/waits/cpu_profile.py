@@ -196,7 +196,12 @@ def folded(lines: Iterable[str], shift_seconds: float = 0.0) -> CpuProfile:
     unresolved: Counter[str] = Counter()
     whole = 0
     for name, at, frames in _stacks(lines):
-        functions = [_named(function, file) for function, file in reversed(frames)]
+        functions = [
+            f"[{os.path.basename(file) or UNKNOWN}]"
+            if function == UNKNOWN
+            else function.replace(";", ":") + (KERNEL if file.startswith("[kernel") else "")
+            for function, file in reversed(frames)
+        ]
         stack = ";".join((name.replace(";", ":"), *functions))
         seconds.setdefault(int((at + shift_seconds) // 1), Counter())[stack] += 1
         whole += 1
@@ -218,12 +223,6 @@ def _stacks(lines: Iterable[str]) -> Iterator[tuple[str, float, list[tuple[str, 
         elif not line.strip() and name:
             yield name, at, frames
             name = ""
-
-
-def _named(function: str, file: str) -> str:
-    if function == UNKNOWN:
-        return f"[{os.path.basename(file) or UNKNOWN}]"
-    return function.replace(";", ":") + (KERNEL if file.startswith("[kernel") else "")
 
 
 MANY = 0.05

@@ -31,15 +31,6 @@ def is_sure(change: Comparison) -> bool:
     return abs(change.delta) >= LEAST_POINTS and change.excludes_zero(WIDER)
 
 
-def own_shares(window: Window) -> list[tuple[str, float]]:
-    """Each function's share of the samples in percent, the largest first."""
-    counts = Counter[str]()
-    for stack, count in total(window).items():
-        counts[stack.rpartition(";")[2]] += count
-    whole = counts.total()
-    return [(function, 100 * count / whole) for function, count in counts.most_common()]
-
-
 def changed_functions(before: Window, after: Window) -> list[Comparison]:
     """The functions' shares of the samples in percent, by the size of their change; empty with too few
     seconds for an interval.
@@ -60,15 +51,21 @@ def changed_functions(before: Window, after: Window) -> list[Comparison]:
     return sorted(found, key=lambda each: (-abs(each.delta), each.figure))
 
 
-def _own(second: Mapping[str, int]) -> Counter[str]:
+def _own(stacks: Mapping[str, int]) -> Counter[str]:
+    """The samples of each function that ran itself."""
     counts = Counter[str]()
-    for stack, count in second.items():
+    for stack, count in stacks.items():
         counts[stack.rpartition(";")[2]] += count
     return counts
 
 
 def function_blocks(window: Window) -> list[Block]:
-    rows = [(function, f"{share:.1f} %") for function, share in own_shares(window)[:MOST_FUNCTIONS]]
+    """Each function's share of the samples in percent, the largest first."""
+    counts = _own(total(window))
+    whole = counts.total()
+    rows = [
+        (function, f"{100 * count / whole:.1f} %") for function, count in counts.most_common(MOST_FUNCTIONS)
+    ]
     return (
         [Table(header=("function", "share"), rows=tuple(rows))]
         if rows

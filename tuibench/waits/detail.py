@@ -7,6 +7,7 @@ it waits for, as far as that is known. The last ticks are kept, so that a report
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 
 from tuibench.clock import NS_PER_SECOND
 from tuibench.errors import ConnectionLostError, SQLError
@@ -108,7 +109,7 @@ class Detail:
                 by = f": {each.blocking_statement}" if each.blocking_statement else ""
                 self._locked.setdefault(each.waiting, f"{each.table}, held by {each.blocking}{by}")
         if WaitClass.METADATA_LOCK in waits and self._flavour is Flavour.MYSQL:
-            for id, name, holder in await connection.run(self._read_metadata) or ():
+            for id, name, holder in await connection.run(partial(self._query, sql=_METADATA_SQL)) or ():
                 self._locked[int(id)] = f"{name}, held by {holder}" if holder else str(name)
 
     def end_tick(self, now_ns: int) -> None:
@@ -148,9 +149,6 @@ class Detail:
 
     async def _read_rows(self, connection: Connection) -> Sequence[Row]:
         return await self._query(connection, waits_sql(self._flavour))
-
-    async def _read_metadata(self, connection: Connection) -> Sequence[Row]:
-        return await self._query(connection, _METADATA_SQL)
 
     async def _query(self, connection: Connection, sql: str) -> Sequence[Row]:
         try:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench import units
-from tuibench.model.tick import Sample
-from tuibench.tui.charts import ChartPoint, TimeAccount, whole_account
+from tuibench.tui.charts import TimeAccount, whole_account
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, chart_points
@@ -77,19 +76,20 @@ def time_stack(
 ) -> list[TextLine]:
     """The chart: the mean number of connections in each class, in every column."""
     points = chart_points(view, max(width - AXIS_WIDTH, 1))
-    stacks = [_stack(points[place : place + _AHEAD + 1]) for place in range(len(points))]
+    stacks: list[list[float] | None] = []
+    for place, point in enumerate(points):
+        # The classes of this column; those of the next one that has any, if they include it.
+        near = (
+            each.account for each in points[place : place + _AHEAD + 1] if each is not None and each.account
+        )
+        account = None if point is None else next(near, None)
+        stacks.append(
+            [part / account.seconds for part in account.spent[: len(LOOKS)]] if account is not None else None
+        )
     top = axis_maximum(max((sum(each) for each in stacks if each), default=0.0))
     shares = [[100 * part / top for part in each] if each else None for each in stacks]
     label = f"{top:g}" if any(stacks) else ""
     return stacked_chart(STACK, shares, label, view, width, height, ascii_only=ascii_only, numbered=numbered)
-
-
-def _stack(points: Sequence[ChartPoint | None]) -> Sequence[float] | None:
-    """The classes of the first of these columns; those of the next one that has any, if they include it."""
-    if points[0] is None:
-        return None
-    account = next((point.account for point in points if point is not None and point.account), None)
-    return [part / account.seconds for part in account.spent[: len(LOOKS)]] if account else None
 
 
 def time_figure(view: View, width: int, height: int) -> list[TextLine]:
@@ -120,8 +120,21 @@ def time_table(
     if not listed:
         return [pad_line(line, width) for line in notes or _muted(wrap_text(NO_ACCOUNT, width))][:height]
     is_plain = is_told_by_glyphs(ascii_only=ascii_only)
-    rows = [_clickable(_row(view, wait, windows, width, is_plain=is_plain), wait, chosen) for wait in listed]
-    lines = [_heading(view, windows), *rows, *notes]
+    rows = []
+    for wait in listed:
+        mark, name, *rest = _row(view, wait, windows, width, is_plain=is_plain)
+        name = name._replace(role="selected") if wait is chosen else name
+        pick = f"screen.pick({PLACES[wait]})"
+        rows.append(tuple(span._replace(action=pick) for span in (mark, name, *rest)))
+    title = "TIME OF SESSIONS" if view.is_watch else "TIME OF A TRX"
+    columns = [f"{each.name:>{_NUMBER}}" for each in windows]
+    if len(windows) == 1:
+        columns = [f"{'sessions' if view.is_watch else 'connections':>{_NUMBER}}"]
+        columns += [] if view.is_watch else [f"{'per trx':>{_NUMBER}}"]
+        columns += [f"{'share':>{_SHARE}}"]
+    else:
+        columns += [f"{'change':>{_NUMBER}}"]
+    lines = [(TextSpan(f"{title:<{_NAME}}", "title"), TextSpan("".join(columns), "muted")), *rows, *notes]
     return [pad_line(line, width) for line in lines][:height]
 
 
@@ -166,18 +179,6 @@ def _listed(view: View, windows: Sequence[Window]) -> list[WaitClass]:
     ]
 
 
-def _heading(view: View, windows: Sequence[Window]) -> TextLine:
-    title = "TIME OF SESSIONS" if view.is_watch else "TIME OF A TRX"
-    columns = [f"{each.name:>{_NUMBER}}" for each in windows]
-    if len(windows) == 1:
-        columns = [f"{'sessions' if view.is_watch else 'connections':>{_NUMBER}}"]
-        columns += [] if view.is_watch else [f"{'per trx':>{_NUMBER}}"]
-        columns += [f"{'share':>{_SHARE}}"]
-    else:
-        columns += [f"{'change':>{_NUMBER}}"]
-    return (TextSpan(f"{title:<{_NAME}}", "title"), TextSpan("".join(columns), "muted"))
-
-
 def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, is_plain: bool) -> TextLine:
     """Look, name, numbers and bar of a class."""
     letter, role = LOOKS.get(wait, (" ", "muted"))
@@ -208,12 +209,6 @@ def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, 
         TextSpan("".join(cells), "strong"),
         TextSpan(f"  {bar}", role),
     )
-
-
-def _clickable(line: TextLine, wait: WaitClass, chosen: WaitClass | None) -> TextLine:
-    mark, name, *rest = line
-    name = name._replace(role="selected") if wait is chosen else name
-    return tuple(span._replace(action=f"screen.pick({PLACES[wait]})") for span in (mark, name, *rest))
 
 
 def listed_classes(view: View) -> list[WaitClass]:
@@ -248,17 +243,15 @@ def waiting_detail(wait: WaitClass | None, view: View, width: int, height: int) 
     lines: list[TextLine] = []
     for kind, found in known:
         lines.append((TextSpan(KINDS[kind], "muted"),))
-        lines += [_part_line(part.name, part.connections, width) for part in found[: shown[kind]]]
+        for part in found[: shown[kind]]:
+            number = f"{units.decimal(part.connections, 2):>7}  "
+            name = shorten(part.name, max(width - len(number), 1))
+            lines.append((TextSpan(number, "strong"), TextSpan(name)))
     return [pad_line(line, width) for line in (*head, *lines, *_muted(notes))][:height]
 
 
 def _muted(texts: Sequence[str]) -> list[TextLine]:
     return [(TextSpan(text, "muted"),) for text in texts]
-
-
-def _part_line(name: str, connections: float, width: int) -> TextLine:
-    number = f"{units.decimal(connections, 2):>7}  "
-    return (TextSpan(number, "strong"), TextSpan(shorten(name, max(width - len(number), 1))))
 
 
 KINDS = {
@@ -279,14 +272,7 @@ def _notes(view: View, width: int) -> list[TextLine]:
     """Why it changed, how often the waits are sampled if that is seldom, and what is missing."""
     because = effect_reason(view.effect) if view.effect is not None else ""
     texts = [f"{view.effect.change}: {because}"] if view.effect is not None and because else []
-    return [
-        *((TextSpan(part, "strong"),) for text in texts for part in wrap_text(text, width)),
-        *((TextSpan(part, "muted"),) for why in _gaps(view.recent) for part in wrap_text(why, width)),
-    ]
-
-
-def _gaps(samples: Sequence[Sample]) -> list[str]:
-    ticks = [sample.tick for sample in samples[-NOW_POINTS:]]
+    ticks = [sample.tick for sample in view.recent[-NOW_POINTS:]]
     done, seconds = (
         sum(tick.sums.get(TIME + name, 0.0) for tick in ticks) for name in ("samples", "seconds")
     )
@@ -301,4 +287,7 @@ def _gaps(samples: Sequence[Sample]) -> list[str]:
         for name, why in tick.missing.items()
         if name.startswith(TIME.rstrip("."))
     }
-    return [*slow, *missing]
+    return [
+        *((TextSpan(part, "strong"),) for text in texts for part in wrap_text(text, width)),
+        *((TextSpan(part, "muted"),) for why in [*slow, *missing] for part in wrap_text(why, width)),
+    ]

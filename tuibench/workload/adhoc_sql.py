@@ -55,9 +55,11 @@ def adhoc_profile_text(
     unused = set(known) - set().union(*(used for _, used in made))
     if unused:
         raise UsageError(f"--sql-param: :{min(unused)} does not occur in the SQL")
+    words = " ".join(texts[0].sql.split())
+    summary = words if len(words) <= 60 else words[:59] + "…"
     lines = [
         f"name = {toml_text(ADHOC_PROFILE)}",
-        f"summary = {toml_text('ad-hoc SQL: ' + _abbreviated(texts[0].sql))}",
+        f"summary = {toml_text('ad-hoc SQL: ' + summary)}",
         'data_set = "none"',
     ]
     lists = [line for parameter in known.values() for line in parameter.lists]
@@ -87,7 +89,12 @@ def _parameter(name: str, text: str) -> _Parameter:
             (f'let.{name} = {{ make = "{make}", low = {found["low"]}, high = {found["high"]} }}',)
         )
     if text.startswith("{"):
-        _require_toml_table(name, text)
+        try:
+            tomllib.loads(f"value = {text}")
+        except DECODE_ERRORS as error:
+            raise UsageError(
+                f"--sql-param {name}: '{text}' is not a table: {error}", '{ make = "digits", groups = 10 }'
+            ) from error
         return _Parameter((f"let.{name} = {text}",))
     words = [word.strip() for word in text.split("|")]
     if len(words) > 1:
@@ -107,15 +114,6 @@ def _parameter(name: str, text: str) -> _Parameter:
             f"1..100, uniform 1..100, red|green, {{ make = … }}, or an expression; not '{text}'",
         ) from error
     return _Parameter((f"let.{name} = {toml_text(text)}",), needs)
-
-
-def _require_toml_table(name: str, text: str) -> None:
-    try:
-        tomllib.loads(f"value = {text}")
-    except DECODE_ERRORS as error:
-        raise UsageError(
-            f"--sql-param {name}: '{text}' is not a table: {error}", '{ make = "digits", groups = 10 }'
-        ) from error
 
 
 def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> tuple[list[str], set[str]]:
@@ -174,7 +172,11 @@ def _bind_parameters(
 ) -> tuple[str, list[str]]:
     """The statement with `?` for each parameter, and the names in their order."""
     shut = list(sql.literal_spans(statement))
-    _reject_profile_syntax(text, offset, statement, shut)
+    # Ad-hoc SQL does not have this syntax of profiles.
+    for place, letter in enumerate(statement):
+        if letter in "?{}" and not any(first <= place < last for first, last in shut):
+            hint = "write :name for a value" if letter == "?" else "put it in quotes"
+            _fail(text, offset + place, f"'{letter}' is not valid here", hint)
     marked, bind, begin = [], [], 0
     for found in _PARAMETER.finditer(statement):
         if any(first <= found.start() < last for first, last in shut):
@@ -194,16 +196,6 @@ def _bind_parameters(
     return "?".join((*marked, statement[begin:])), bind
 
 
-def _reject_profile_syntax(
-    text: AdhocTransaction, offset: int, statement: str, shut: list[tuple[int, int]]
-) -> None:
-    """Syntax of profiles that ad-hoc SQL does not have."""
-    for place, letter in enumerate(statement):
-        if letter in "?{}" and not any(first <= place < last for first, last in shut):
-            hint = "write :name for a value" if letter == "?" else "put it in quotes"
-            _fail(text, offset + place, f"'{letter}' is not valid here", hint)
-
-
 def _with_dependencies(used: Iterable[str], known: Mapping[str, _Parameter]) -> set[str]:
     """The names that are used, including those in their expressions."""
     wanted, seen = list(used), set[str]()
@@ -217,11 +209,6 @@ def _with_dependencies(used: Iterable[str], known: Mapping[str, _Parameter]) -> 
 
 def _fail(text: AdhocTransaction, offset: int, message: str, hint: str = "") -> NoReturn:
     raise UsageError(f"{text.source}: {sql.line_and_column(text.sql, offset)}: {message}", hint)
-
-
-def _abbreviated(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= 60 else words[:59] + "…"
 
 
 def number_transactions(texts: Sequence[str]) -> Iterator[AdhocTransaction]:

@@ -210,14 +210,10 @@ TABLE_NAME = re.compile(r"pi([1-9][0-9]*)")
 
 def _date(values: RowValues, rows: range) -> ColumnValues:
     """Times of one day, increasing with the row number."""
-    return [b"2025-01-%02d %02d:%02d:%02d" % _time_of(row) for row in rows]
-
-
-def _time_of(row: int) -> tuple[int, int, int, int]:
-    minutes, second = divmod(row, 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    return days % 28 + 1, hour, minute, second
+    return [
+        b"2025-01-%02d %02d:%02d:%02d" % (row // 86_400 % 28 + 1, row // 3600 % 24, row // 60 % 60, row % 60)
+        for row in rows
+    ]
 
 
 def _integer(high: int) -> Column:

@@ -147,7 +147,13 @@ class StepChecker:
         lasting = dict(inner)
         for number, one in enumerate(step.steps):
             self._check_step(f"{path}.steps[{number}]", one, inner, explicit, depth + 1)
-        self._check_rollback(path, step, explicit)
+        if step.rollback is not False:
+            if not 0 < step.rollback <= 1:
+                self._errors.fail(f"{path}.rollback", "true, or a probability above 0 and up to 1")
+            if not explicit:
+                self._errors.fail(
+                    f"{path}.rollback", "rollback needs a transaction, but this one is autocommit"
+                )
         if always:
             scope.update(lasting)
 
@@ -181,7 +187,10 @@ class StepChecker:
         self._check_bind(path, statement.sql, statement.bind, scope)
         for name, part in statement.parts.items():
             self._check_part(path, name, part, statement, scope)
-        self._check_captures(path, statement, scope)
+        for captured in statement.capture:
+            self._values.define(f"{path}.capture", captured, scope, "any")
+        if statement.rows:
+            self._values.define(f"{path}.rows", statement.rows, scope, "list")
 
     def _check_bind(self, path: str, sql: str, bind: tuple[str, ...], scope: VariableScope) -> None:
         wanted = strip_literals(sql).count("?")
@@ -244,20 +253,6 @@ class StepChecker:
 
     def _is_known(self, text: str) -> bool:
         return set(variable_names(parse_expression(text))) <= self._known.keys()
-
-    def _check_captures(self, path: str, statement: language.StatementText, scope: VariableScope) -> None:
-        for name in statement.capture:
-            self._values.define(f"{path}.capture", name, scope, "any")
-        if statement.rows:
-            self._values.define(f"{path}.rows", statement.rows, scope, "list")
-
-    def _check_rollback(self, path: str, step: language.StepText, explicit: bool) -> None:
-        if step.rollback is False:
-            return
-        if not 0 < step.rollback <= 1:
-            self._errors.fail(f"{path}.rollback", "true, or a probability above 0 and up to 1")
-        if not explicit:
-            self._errors.fail(f"{path}.rollback", "rollback needs a transaction, but this one is autocommit")
 
 
 MAX_PAUSE_SECONDS = 3600

@@ -32,7 +32,6 @@ from tuibench.workload.language import (
     MAX_PART_SIZES,
     HeadlineText,
     LetSpec,
-    PartText,
     Profile,
     StatementText,
     StepText,
@@ -66,9 +65,6 @@ from tuibench.workload.values import (
     distributed,
     with_operands,
 )
-
-LinearSum = tuple[tuple[str, ...], int]
-"""A sum of variables and a constant."""
 
 
 class ValueCompiler:
@@ -154,7 +150,7 @@ class ValueCompiler:
                 return float(self.shared(operand) if isinstance(operand, str) else operand)
 
 
-def _as_linear_sum(expression: Expression, keys: set[str]) -> LinearSum | None:
+def _as_linear_sum(expression: Expression, keys: set[str]) -> tuple[tuple[str, ...], int] | None:
     """The expression as a sum of variables and a constant, if it is one."""
     match expression:
         case Variable(name=name) if name in keys:
@@ -174,6 +170,9 @@ def compile_headline(text: HeadlineText | None, values: ValueCompiler) -> Headli
     if text is None:
         return None
     is_doubtful = bool(text.needs) and not values.flag(text.needs)
+    ideal = float(constant_value(values.expression(text.ideal))) if text.ideal else None
+    if ideal is not None and ideal <= 0:
+        raise UsageError(f"the ideal of a headline, {text.ideal}, is {ideal:g}", "it must be above 0")
     return Headline(
         title=text.title,
         transaction=text.transaction,
@@ -181,16 +180,9 @@ def compile_headline(text: HeadlineText | None, values: ValueCompiler) -> Headli
         note=", ".join(
             filter(None, (text.note, *(note for flag, note in text.note_if.items() if values.flag(flag))))
         ),
-        ideal=_compile_ideal(text.ideal, values) if text.ideal else None,
+        ideal=ideal,
         doubt=text.doubt if is_doubtful else "",
     )
-
-
-def _compile_ideal(text: str, values: ValueCompiler) -> float:
-    ideal = float(constant_value(values.expression(text)))
-    if ideal <= 0:
-        raise UsageError(f"the ideal of a headline, {text}, is {ideal:g}", "it must be above 0")
-    return ideal
 
 
 MAX_PLACEHOLDERS = 65_535
@@ -278,8 +270,16 @@ class StepCompiler:
                 return None
             when = None
         fixed = tuple(takewhile(lambda each: self._size_of(each) is None, text.statements))
+        repeat = self._values.bound(text.repeat)
+        if isinstance(repeat, int) and not 0 <= repeat <= MAX_REPEAT:
+            raise UsageError(
+                f"a step would be repeated {repeat:,} times", f"0 to {MAX_REPEAT:,} are possible"
+            )
+        # With autocommit, it only ends the transaction.
+        chance = float(text.rollback)
+        statements = (ROLLBACK,) if self._explicit else ()
         return ProgramStep(
-            repeat=self._repeat(text),
+            repeat=repeat,
             let=self._values.lets(text.let),
             statements=tuple(self._statement(statement) for statement in fixed),
             when=when,
@@ -290,7 +290,7 @@ class StepCompiler:
             steps=(
                 *chain.from_iterable(map(self._sized_steps, text.statements[len(fixed) :])),
                 *self._steps(text.steps),
-                *self._rollback(float(text.rollback)),
+                *((ProgramStep(repeat=1, let={}, statements=statements, rollback=chance),) if chance else ()),
             ),
         )
 
@@ -310,19 +310,6 @@ class StepCompiler:
             statement = self._statement(msgspec.structs.replace(text, parts=parts))
             when = Operation("==", (Variable(size), Constant(number)))
             yield ProgramStep(repeat=1, let={}, statements=(statement,), when=when)
-
-    def _rollback(self, chance: float) -> tuple[ProgramStep, ...]:
-        """A step that rolls back; with autocommit, it only ends the transaction."""
-        statements = (ROLLBACK,) if self._explicit else ()
-        return (ProgramStep(repeat=1, let={}, statements=statements, rollback=chance),) if chance else ()
-
-    def _repeat(self, text: StepText) -> Bound:
-        repeat = self._values.bound(text.repeat)
-        if isinstance(repeat, int) and not 0 <= repeat <= MAX_REPEAT:
-            raise UsageError(
-                f"a step would be repeated {repeat:,} times", f"0 to {MAX_REPEAT:,} are possible"
-            )
-        return repeat
 
     def _statement(self, text: StatementText) -> Statement:
         names_table = "{table}" in text.sql
@@ -348,10 +335,15 @@ class StepCompiler:
     def _part(self, text: StatementText) -> RepeatedPart | None:
         for name, part in text.parts.items():
             before = strip_literals(text.sql).partition(f"{{{name}}}")[0].count("?")
+            repeat = self._values.number(part.repeat)
+            if not 1 <= repeat <= MAX_REPEAT:
+                raise UsageError(
+                    f"a part would be repeated {repeat:,} times", f"1 to {MAX_REPEAT:,} are possible"
+                )
             return RepeatedPart(
                 field=name,
                 sql=part.sql,
-                repeat=self._part_repeat(part),
+                repeat=repeat,
                 join=part.join,
                 index=part.index,
                 before=before,
@@ -359,14 +351,6 @@ class StepCompiler:
                 bind=self._bind(part.bind),
             )
         return None
-
-    def _part_repeat(self, part: PartText) -> int:
-        repeat = self._values.number(part.repeat)
-        if not 1 <= repeat <= MAX_REPEAT:
-            raise UsageError(
-                f"a part would be repeated {repeat:,} times", f"1 to {MAX_REPEAT:,} are possible"
-            )
-        return repeat
 
     def _bind(self, texts: tuple[str, ...]) -> Bind:
         """Keep a variable as a name: a lookup is faster than the evaluation of an expression."""
@@ -426,7 +410,11 @@ def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
     pauses = not profile.pauses_if or bool(values[profile.pauses_if])
     transactions = tuple(compiler.transaction(each, pauses=pauses) for each in profile.transactions)
     for transaction in transactions:
-        if not _does_anything(transaction):
+        if not any(
+            statement.cls is not StatementClass.OTHER or statement.name not in FRAME_STATEMENTS
+            for step in all_steps(transaction.steps)
+            for statement in step.statements
+        ):
             raise UsageError(
                 f"{profile.name}: with these options the transaction '{transaction.name}' has no statements",
                 "increase one of its repeat counts",
@@ -440,12 +428,4 @@ def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
         deck=profile.draw == "deck",
         empty=bool(profile.empty_unless) and not values[profile.empty_unless],
         headline=compile_headline(profile.headline, ValueCompiler(values, profile.lists)),
-    )
-
-
-def _does_anything(transaction: Transaction) -> bool:
-    return any(
-        statement.cls is not StatementClass.OTHER or statement.name not in FRAME_STATEMENTS
-        for step in all_steps(transaction.steps)
-        for statement in step.statements
     )

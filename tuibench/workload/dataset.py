@@ -380,11 +380,6 @@ _TEXTS = {RowFormat.SQL: b"'%b'", RowFormat.TABBED: b"%b", RowFormat.BULK: b"\0%
 _INT = struct.Struct("<i")
 
 
-def bulk_parameter_types(columns: Mapping[str, str]) -> str:
-    """The type codes of bulk statements."""
-    return "".join("i" if kind == "INT" else "s" for kind in columns.values())
-
-
 def encode_rows(row_format: RowFormat, count: int, columns: Sequence[ColumnValues]) -> bytes:
     """`count` encoded rows, each with its terminator; in an INSERT also the last one with a comma."""
     before, between, after = _DELIMITERS[row_format]
@@ -405,7 +400,8 @@ class EncodedRows(ABC):
     """Encodes the rows of one table in one format, as a RowSource; a subclass generates them as columns."""
 
     def __init__(self, columns: Mapping[str, str], row_bytes: int, row_format: RowFormat) -> None:
-        self.parameters = bulk_parameter_types(columns)
+        # The type codes of bulk statements.
+        self.parameters = "".join("i" if kind == "INT" else "s" for kind in columns.values())
         self.row_bytes = row_bytes
         self._columns = tuple(columns)
         self._row_format = row_format

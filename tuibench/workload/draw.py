@@ -88,13 +88,6 @@ def checked_decimal(number: Decimal) -> Decimal:
     return number
 
 
-def _checked_result(number: Decimal) -> Decimal:
-    """As `checked_decimal`, for a calculated number, whose digits are few."""
-    if PRECISION - MAX_DECIMAL_DIGITS <= number.adjusted() < MAX_DECIMAL_DIGITS:
-        return number
-    return checked_decimal(number)
-
-
 def whole_number(value: Any) -> int:
     """The whole part of a number."""
     if type(value) not in NUMBERS:
@@ -132,18 +125,20 @@ def _calculation(sign: str, function: Callable[[Any, Any], Any]) -> Callable[[An
 
     def calculate(left: Any, right: Any) -> Any:
         if type(left) not in NUMBERS or type(right) not in NUMBERS:
-            raise _unfit(sign, left, right)
+            raise TypeError(
+                f"unsupported operand type(s) for {sign}: '{kind_of(left)}' and '{kind_of(right)}'"
+            )
         try:
             made = function(left, right)
         except ArithmeticError:
             raise ValueError("division by zero" if not right else TOO_LONG_QUOTIENT) from None
-        return _checked_result(made) if type(made) is Decimal else _checked_integer(made)
+        if type(made) is not Decimal:
+            return _checked_integer(made)
+        # A calculated number has few digits: its exponent says whether it must be checked.
+        is_short = PRECISION - MAX_DECIMAL_DIGITS <= made.adjusted() < MAX_DECIMAL_DIGITS
+        return made if is_short else checked_decimal(made)
 
     return calculate
-
-
-def _unfit(sign: str, left: Any, right: Any) -> TypeError:
-    return TypeError(f"unsupported operand type(s) for {sign}: '{kind_of(left)}' and '{kind_of(right)}'")
 
 
 _sum = _calculation("+", operator.add)
@@ -242,11 +237,14 @@ def compile_expression(expression: Expression, places: Mapping[str, int]) -> Eva
         case Variable(name=name):
             return operator.itemgetter(places[name])
         case Conditional(test=test, yes=yes, no=no):
-            return _conditional(*(compile_expression(part, places) for part in (test, yes, no)))
+            decides, then, otherwise = (compile_expression(part, places) for part in (test, yes, no))
+            return lambda row: then(row) if decides(row) else otherwise(row)
         case ListExpression(of=inner):
-            return _list_evaluator(
-                [compile_expression(part, places) for part in inner], is_constant(expression)
-            )
+            items = [compile_expression(part, places) for part in inner]
+            if is_constant(expression):
+                made = [evaluate([]) for evaluate in items]
+                return lambda row: made
+            return lambda row: [_checked_item(evaluate(row)) for evaluate in items]
         case Operation(operator=name, operands=operands):
             return _operation(name, [compile_expression(operand, places) for operand in operands])
         case _:
@@ -269,33 +267,18 @@ def fold_constants(expression: Expression) -> Expression:
     if isinstance(inner, Operation):
         if is_constant(inner):
             return literal(constant_value(inner))
-        return _short_circuit(inner)
+        # Fold `a and false`, `true and a` and the like.
+        if inner.operator not in ("and", "or"):
+            return inner
+        settling = inner.operator == "or"
+        open_ones = []
+        for operand in inner.operands:
+            if not is_constant(operand):
+                open_ones.append(operand)
+            elif bool(constant_value(operand)) is settling:
+                return Constant(settling)
+        return open_ones[0] if len(open_ones) == 1 else inner
     return inner
-
-
-def _short_circuit(expression: Operation) -> Expression:
-    """Fold `a and false`, `true and a` and the like."""
-    if expression.operator not in ("and", "or"):
-        return expression
-    settling = expression.operator == "or"
-    open_ones = []
-    for operand in expression.operands:
-        if not is_constant(operand):
-            open_ones.append(operand)
-        elif bool(constant_value(operand)) is settling:
-            return Constant(settling)
-    return open_ones[0] if len(open_ones) == 1 else expression
-
-
-def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
-    return lambda row: yes(row) if test(row) else no(row)
-
-
-def _list_evaluator(inner: list[Evaluate], is_constant: bool) -> Evaluate:
-    if is_constant:
-        made = [evaluate([]) for evaluate in inner]
-        return lambda row: made
-    return lambda row: [_checked_item(evaluate(row)) for evaluate in inner]
 
 
 def _checked_item(item: Any) -> Any:
@@ -357,15 +340,6 @@ class DrawSource:
         return own.function(self.numbers, self._seed, self._connection)
 
 
-def sum_evaluator(value: Sum, places: Mapping[str, int]) -> Evaluate:
-    """A sum over a row; without a loop for the most frequent case, one variable and a constant."""
-    constant, terms = value.constant, [places[name] for name in value.variables]
-    if len(terms) == 1:
-        place = terms[0]
-        return lambda row: row[place] + constant
-    return lambda row: sum((row[term] for term in terms), constant)
-
-
 BoundValues = tuple[Any, ...]
 BindRow = Callable[[VariableRow], BoundValues]
 
@@ -412,7 +386,12 @@ def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource)
     """The function that returns a variable's value."""
     match value:
         case Sum():
-            return sum_evaluator(value, places)
+            # A sum over a row; without a loop for the most frequent case, one variable and a constant.
+            constant, terms = value.constant, [places[name] for name in value.variables]
+            if len(terms) == 1:
+                place = terms[0]
+                return lambda row: row[place] + constant
+            return lambda row: sum((row[term] for term in terms), constant)
         case Formula(expression=expression):
             return source.function(expression, places)
         case List(of=of, count=count):
@@ -453,19 +432,15 @@ def _distinct_items(draw: Callable[[], Any], count: int) -> list[Any]:
 def _bind_variables(bind: Bind, places: Mapping[str, int], source: DrawSource) -> BindRow:
     bound = [places[name] for name in bind if isinstance(name, str) and name in places]
     if len(bound) < len(bind):
-        return _bind_expressions(bind, places, source)
+        expressions = [Variable(one) if isinstance(one, str) else one for one in bind]
+        functions = [source.function(expression, places) for expression in expressions]
+        return lambda row: tuple([function(row) for function in functions])
     if not bound:
         return lambda row: ()
     if len(bound) == 1:
         place = bound[0]
         return lambda row: (row[place],)
     return itemgetter(*bound)
-
-
-def _bind_expressions(bind: Bind, places: Mapping[str, int], source: DrawSource) -> BindRow:
-    expressions = [Variable(one) if isinstance(one, str) else one for one in bind]
-    functions = [source.function(expression, places) for expression in expressions]
-    return lambda row: tuple([function(row) for function in functions])
 
 
 def _bind_around_part(
@@ -494,16 +469,12 @@ def _bind_around_part(
             bound += more
         return tuple(bound)
 
-    return limited if _may_exceed(bind, part) else values
-
-
-def _may_exceed(bind: Bind, part: RepeatedPart) -> bool:
-    """Whether the texts of a statement may be more than it may have."""
+    # The texts of the longest statement that it can make, against those that it may have.
     drawn = {name: drawn_characters(value) for name, value in part.let.items()}
     each = sum(
         drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS for one in part.bind
     )
-    return len(bind) * MAX_CHARACTERS + part.repeat * each > MAX_BOUND_CHARACTERS
+    return limited if len(bind) * MAX_CHARACTERS + part.repeat * each > MAX_BOUND_CHARACTERS else values
 
 
 def _bind_repetition(

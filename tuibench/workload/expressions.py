@@ -19,13 +19,11 @@ import msgspec
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.workload.options import ProfileOption
 
-Scalar = bool | int | str | None
-
 
 class Constant(msgspec.Struct, frozen=True, tag="constant"):
     """An integer, a quoted text, `true`, `false` or `null`."""
 
-    value: Scalar
+    value: bool | int | str | None
 
 
 class DecimalConstant(msgspec.Struct, frozen=True, tag="exact"):
@@ -290,7 +288,6 @@ def _number(word: str) -> Expression:
 
 
 ExpressionType = Literal["number", "text", "flag", "list", "any"]
-TypeScope = Mapping[str, ExpressionType]
 
 OPTION_TYPES: dict[str, ExpressionType] = {
     "integer": "number",
@@ -315,7 +312,7 @@ def option_type(option: ProfileOption) -> ExpressionType:
     return OPTION_TYPES[option.type]
 
 
-def type_of(expression: Expression, scope: TypeScope) -> ExpressionType:
+def type_of(expression: Expression, scope: Mapping[str, ExpressionType]) -> ExpressionType:
     """The type of an expression's value. Raises UsageError for unknown names and incompatible types."""
     match expression:
         case Constant(value=value):

@@ -115,12 +115,6 @@ Calls = Callable[[], Sequence[Call]]
 """Returns the calls of a transaction, or of a step, with new values each time."""
 
 
-def static_calls(transaction: Transaction, layout: ProgramLayout, source: DrawSource) -> Calls:
-    """The function that returns a static transaction's calls."""
-    steps = [_step_calls(step, layout, source) for step in transaction.steps]
-    return steps[0] if len(steps) == 1 else _concatenate_calls(steps)
-
-
 def limited_calls(calls: Iterable[Call]) -> Sequence[Call]:
     """All calls of a step or a transaction. Raises LimitError where their texts are too many."""
     made, left = [], MAX_DRAWN_CHARACTERS
@@ -159,9 +153,11 @@ def _concatenate_calls(steps: Sequence[Calls]) -> Calls:
 
 def _step_calls(step: ProgramStep, layout: ProgramLayout, source: DrawSource) -> Calls:
     tables, repeat = layout.tables, int(step.repeat) if isinstance(step.repeat, int) else 0
-    if not step.let and not any(map(_is_varying, step.statements)):
+    is_varying = any(len(one.sql) > 1 or one.bind or one.part is not None for one in step.statements)
+    if not step.let and not is_varying:
         once = [(layout.first(statement), ()) for statement in step.statements]
-        return _constant_calls(tuple(once * repeat))
+        fixed_calls = tuple(once * repeat)
+        return lambda: fixed_calls
     derived = {name: value for name, value in step.let.items() if isinstance(value, DERIVED_VALUES)}
     drawn = [name for name in step.let if name not in derived]
     places = {name: place for place, name in enumerate((*drawn, *derived))}
@@ -181,17 +177,9 @@ def _step_calls(step: ProgramStep, layout: ProgramLayout, source: DrawSource) ->
     return (lambda: limited_calls(general())) if may_exceed else lambda: list(general())
 
 
-def _is_varying(statement: Statement) -> bool:
-    return len(statement.sql) > 1 or bool(statement.bind) or statement.part is not None
-
-
 def _is_single_without_values(statements: tuple[Statement, ...]) -> bool:
     """True if there is exactly one, without values."""
     return len(statements) == 1 and not statements[0].bind and statements[0].part is None
-
-
-def _constant_calls(fixed_calls: tuple[Call, ...]) -> Calls:
-    return lambda: fixed_calls
 
 
 def _calls_without_values(repeat: int, tables: int, first: int, random: Callable[[], float]) -> Calls:
@@ -363,7 +351,11 @@ class _StepBuilder:
         whole = self._places[statement.rows] if statement.rows else None
 
         def keep(row: VariableRow, rows: Rows) -> None:
-            kept = [_checked_row(one) for one in rows]
+            # Floating-point numbers are converted to exact numbers.
+            kept = [
+                [check(value) if (check := _CHECKS.get(type(value))) else value for value in one]
+                for one in rows
+            ]
             if columns:
                 first = kept[0] if kept else [None] * len(columns)
                 _assign_columns(row, columns, first, statement.name)
@@ -428,11 +420,6 @@ def _assign_columns(row: VariableRow, columns: list[int], values: Sequence[Any],
         raise UsageError(f"'{where}' gives {len(values)} columns, {len(columns)} variables are declared")
     for place, value in zip(columns, values, strict=False):
         row[place] = value
-
-
-def _checked_row(values: Sequence[Any]) -> list[Any]:
-    """A row with floating-point numbers converted to exact numbers. Raises LimitError."""
-    return [check(value) if (check := _CHECKS.get(type(value))) else value for value in values]
 
 
 def _as_decimal(value: float) -> Decimal | float:
@@ -549,7 +536,8 @@ class TransactionGenerator:
         self._starts: dict[int, Callable[[], Conversation]] = {}
         for which, transaction in enumerate(program.transactions):
             if layout.are_static[which]:
-                self.calls.append(static_calls(transaction, layout, source))
+                steps = [_step_calls(step, layout, source) for step in transaction.steps]
+                self.calls.append(steps[0] if len(steps) == 1 else _concatenate_calls(steps))
             else:
                 start = interactive_transaction(transaction, layout, source)
                 self._starts[which] = guarded = _with_run_errors(start, program.profile, transaction.name)

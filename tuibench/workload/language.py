@@ -214,21 +214,27 @@ def decode_profile(text: str, source: str) -> Profile:
         path, message = _locate_error(raw, error)
     except RecursionError:
         raise UsageError(f"{source}: steps are nested too deeply") from None
-    raise UsageError(f"{source}: {path or 'top level'}: {message}", _hint(message))
-
-
-def _split_path(error: msgspec.ValidationError) -> tuple[str, str]:
-    """The key path and message of an error."""
-    message = str(error)
-    found = _PATH.search(message)
-    if not found:
-        return "", message
-    return found["path"].lstrip("."), message[: found.start()]
+    found = _QUOTED.search(message)
+    raise UsageError(
+        f"{source}: {path or 'top level'}: {message}",
+        did_you_mean(
+            found["word"],
+            (
+                key_names()
+                if "unknown field" in message
+                else frozenset({*KINDS, *get_args(OptionType), "weight", "deck"})
+            ),
+        )
+        if found
+        else "",
+    )
 
 
 def _locate_error(raw: Any, error: msgspec.ValidationError) -> tuple[str, str]:
     """Path and message; finds the user-defined keys that msgspec omits by decoding each entry."""
-    path, message = _split_path(error)
+    message = str(error)
+    found = _PATH.search(message)
+    path, message = (found["path"].lstrip("."), message[: found.start()]) if found else ("", message)
     before, free, _ = path.partition(_FREE_KEY)
     if not free:
         return path, message
@@ -246,17 +252,6 @@ def _value_at(raw: Any, path: str) -> Any:
     for part in re.findall(r"[^.\[\]]+", path):
         raw = raw[int(part)] if isinstance(raw, list) else raw[part]
     return raw
-
-
-def _hint(message: str) -> str:
-    found = _QUOTED.search(message)
-    return did_you_mean(found["word"], _valid_names(message)) if found else ""
-
-
-def _valid_names(message: str) -> frozenset[str]:
-    if "unknown field" in message:
-        return key_names()
-    return frozenset({*KINDS, *get_args(OptionType), "weight", "deck"})
 
 
 def toml_text(text: str) -> str:

@@ -50,17 +50,12 @@ def find_profile(name: str) -> Path:
         if isfile(path):
             return path
         what = "script" if script.is_script(path) else "profile file"
-        raise UsageError(f"there is no {what} {name}", _lua_hint(path))
+        profile = CLASSIC.get(path.stem, path.stem)
+        is_known = path.suffix == LUA and profile in profiles
+        raise UsageError(f"there is no {what} {name}", f"there is a profile {profile}" if is_known else "")
     if plain not in profiles:
         raise UsageError(f"there is no profile '{name}'", did_you_mean(plain, profiles) or LIST_PROFILES_HINT)
     return profiles[plain]
-
-
-def _lua_hint(path: Path) -> str:
-    if path.suffix != LUA:
-        return ""
-    name = CLASSIC.get(path.stem, path.stem)
-    return f"there is a profile {name}" if name in available_profiles() else ""
 
 
 CLASSIC = {

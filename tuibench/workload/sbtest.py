@@ -41,7 +41,18 @@ class SbtestRows:
         self, row_format: RowFormat, number_width: int, draw_k: Callable[[], int], stream: Random
     ) -> None:
         self._row_format = row_format
-        self._layout = DigitRows(_row_fields(row_format, number_width), stream)
+        c, pad = Digits[int](groups=C_GROUPS), Digits[int](groups=PAD_GROUPS)
+        number, binary = NumberField(number_width), NumberField(4, is_binary=True)
+        parts: dict[RowFormat, list[RowField]] = {
+            RowFormat.SQL: [b"(", number, b",", number, b",'", c, b"','", pad, b"'),"],
+            RowFormat.TABBED: [number, b"\t", number, b"\t", c, b"\t", pad, b"\n"],
+            # Each value has a zero prefix (not null, not default), each text its length.
+            RowFormat.BULK: [
+                *(b"\0", binary, b"\0", binary),
+                *(bytes((0, c.most_characters)), c, bytes((0, pad.most_characters)), pad),
+            ],
+        }
+        self._layout = DigitRows(parts[row_format], stream)
         self._draw_k = draw_k
 
     @property
@@ -58,21 +69,6 @@ class SbtestRows:
         if self._row_format is RowFormat.SQL:
             del block[-1]
         return bytes(block)
-
-
-def _row_fields(row_format: RowFormat, width: int) -> list[RowField]:
-    c, pad = Digits[int](groups=C_GROUPS), Digits[int](groups=PAD_GROUPS)
-    number, binary = NumberField(width), NumberField(4, is_binary=True)
-    parts: dict[RowFormat, list[RowField]] = {
-        RowFormat.SQL: [b"(", number, b",", number, b",'", c, b"','", pad, b"'),"],
-        RowFormat.TABBED: [number, b"\t", number, b"\t", c, b"\t", pad, b"\n"],
-        # Each value has a zero prefix (not null, not default), each text its length.
-        RowFormat.BULK: [
-            *(b"\0", binary, b"\0", binary),
-            *(bytes((0, c.most_characters)), c, bytes((0, pad.most_characters)), pad),
-        ],
-    }
-    return parts[row_format]
 
 
 MAX_TABLES = 100_000

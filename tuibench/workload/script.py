@@ -113,7 +113,10 @@ def native_settings(
         "text": script.text,
         "command": script.command,
         "search": list(script.search),
-        "given": {name: _as_text(value) for name, value in own.items()},
+        "given": {
+            name: ("on" if value else "off") if isinstance(value, bool) else str(value)
+            for name, value in own.items()
+        },
         "general": {
             **GENERAL,
             **{name: value for name, value in shared.items() if value is not None},
@@ -155,10 +158,6 @@ GENERAL: dict[str, object] = {
     "verbosity": 3,
 }
 """Options of sysbench that a script may read; the run itself has its own."""
-
-
-def _as_text(value: OptionValue) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def declared(script: Script) -> Declared:

@@ -218,13 +218,6 @@ class LoggedStatement(NamedTuple):
     sql: str
 
 
-class LoggedTransaction(NamedTuple):
-    """Statements of one connection; `explicit` if BEGIN and COMMIT enclosed them."""
-
-    statements: tuple[str, ...]
-    explicit: bool
-
-
 def statements(lines: Iterable[str]) -> Iterator[LoggedStatement]:
     """The statements of a log, in its order; none if it is not a slow query log."""
     connection, at, database = 0, None, ""
@@ -263,8 +256,10 @@ class TransactionGrouper:
         self.rolled_back = 0
         self._open: dict[int, list[str]] = {}
 
-    def add(self, statement: LoggedStatement) -> LoggedTransaction | None:
-        """The transaction that this statement completes, if any."""
+    def add(self, statement: LoggedStatement) -> tuple[tuple[str, ...], bool] | None:
+        """The statements of the transaction that this one completes, if any, and whether BEGIN and COMMIT
+        enclosed them.
+        """
         connection, sql = statement.connection, statement.sql
         if _BEGIN.match(sql):
             self._open[connection] = []
@@ -274,11 +269,11 @@ class TransactionGrouper:
             if _ROLLBACK.match(sql):
                 self.rolled_back += done is not None
                 return None
-            return LoggedTransaction(tuple(done), explicit=True) if done else None
+            return (tuple(done), True) if done else None
         if connection in self._open:
             self._open[connection].append(sql)
             return None
-        return LoggedTransaction((sql,), explicit=False)
+        return (sql,), False
 
 
 MAX_LISTED = 100
@@ -312,16 +307,12 @@ def model_of(values: Sequence[Value]) -> ValueModel:
         return literal(numbers[0])
     integers = [value for value in numbers if isinstance(value, int)]
     if len(integers) < len(numbers):
-        places = max(_places(value) for value in numbers)
+        exponents = [value.as_tuple().exponent for value in numbers if isinstance(value, Decimal)]
+        places = max(max(0, -exponent) if isinstance(exponent, int) else 0 for exponent in exponents)
         return DecimalRange(low=floor(min(numbers)), high=ceil(max(numbers)), places=min(places, 10))
     if len(set(integers)) <= FEW_SHARE * len(integers) or max(integers) > MAX_INTEGER:
         return Listed(tuple(int(value) for value in _spread(integers)))
     return Uniform(low=min(integers), high=max(integers))
-
-
-def _places(value: int | Decimal) -> int:
-    exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
-    return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
 def _spread(values: Sequence[Value]) -> Sequence[Value]:

@@ -7,7 +7,7 @@ The numbers of lines are distributed evenly and shuffled: every district has the
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from random import Random
 from typing import ClassVar, NamedTuple
@@ -140,12 +140,6 @@ def last_name(number: int) -> bytes:
     return SYLLABLES[number // 100] + SYLLABLES[number // 10 % 10] + SYLLABLES[number % 10]
 
 
-def last_name_number_draw(customers: int, loaded_c: int, stream: Random) -> Callable[[], int]:
-    """Generate the name numbers of customers after the first thousand; small districts have fewer names."""
-    names = min(customers, LAST_NAMES)
-    return Nurand(a=LAST_NAME_A, low=0, high=names - 1, loaded_c=loaded_c).with_constant(loaded_c, stream)
-
-
 ORIGINAL = b"ORIGINAL"
 ORIGINAL_SHARE = BAD_CREDIT_SHARE = 0.1
 
@@ -157,7 +151,11 @@ class TpccValues(RowValues):
         super().__init__(stream, (ALPHANUMERICS, LETTERS, DIGITS))
         self.sizes = sizes
         self.now = loaded_at
-        self.name_number = last_name_number_draw(sizes.customers, loaded_c, stream)
+        # Customers after the first thousand have random names; small districts have fewer names.
+        names = min(sizes.customers, LAST_NAMES)
+        self.name_number = Nurand(a=LAST_NAME_A, low=0, high=names - 1, loaded_c=loaded_c).with_constant(
+            loaded_c, stream
+        )
 
     def address(self, count: int) -> list[ColumnValues]:
         """Two streets, city, state, and a zip code that ends in 11111."""
@@ -174,13 +172,6 @@ class TpccValues(RowValues):
             return text
         place = int(self.chance() * (len(text) - len(ORIGINAL) + 1))
         return text[:place] + ORIGINAL + text[place + len(ORIGINAL) :]
-
-    def credits(self, count: int) -> list[bytes]:
-        return [b"BC" if self.chance() < BAD_CREDIT_SHARE else b"GC" for _ in range(count)]
-
-    def last_names(self, numbers: Sequence[int]) -> list[bytes]:
-        """Each name once, then random ones."""
-        return [last_name(number - 1 if number <= LAST_NAMES else self.name_number()) for number in numbers]
 
 
 DIST_LENGTH = 24
@@ -221,10 +212,13 @@ def _stock(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
 
 def _customer(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     count = at.rows
+    # Each name once, then random ones.
     yield at.rows, [
         list(at.numbers), at.district, at.warehouse, values.varying_texts(count, 8, 16), b"OE",
-        values.last_names(at.numbers), *values.address(count), values.texts(count, 16, DIGITS), values.now,
-        values.credits(count), b"50000.00", values.exact(count, 0, 5000, 4), b"-10.00", b"10.00", 1, 0,
+        [last_name(number - 1 if number <= LAST_NAMES else values.name_number()) for number in at.numbers],
+        *values.address(count), values.texts(count, 16, DIGITS), values.now,
+        [b"BC" if values.chance() < BAD_CREDIT_SHARE else b"GC" for _ in range(count)],
+        b"50000.00", values.exact(count, 0, 5000, 4), b"-10.00", b"10.00", 1, 0,
         values.varying_texts(count, 300, 500),
     ]  # fmt: skip
 
@@ -308,14 +302,6 @@ class TpccTable(NamedTuple):
         lines += [f"PRIMARY KEY ({self.key})"] * bool(self.key)
         body = ",\n  ".join(lines)
         return f"CREATE TABLE {name} (\n  {body}\n) ENGINE={engine}"
-
-    def reference_sql(self, name: str) -> str:
-        """The ALTER TABLE statement that adds the foreign keys; empty without any."""
-        added = (
-            f"ADD CONSTRAINT fk_{name}_{number} FOREIGN KEY ({columns}) REFERENCES {parent}"
-            for number, (columns, parent) in enumerate(self.references, 1)
-        )
-        return f"ALTER TABLE {name} {', '.join(added)}" if self.references else ""
 
 
 _NOT_NULL_COLUMNS = frozenset({"h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "ol_i_id"})
@@ -529,8 +515,15 @@ class Tpcc(DataSet, frozen=True, kw_only=True):
         """
         if not self.foreign_keys:
             return ()
-        added = (table.reference_sql(name) for name, table in TABLES.items())
-        return ("SET SESSION foreign_key_checks=0", *filter(None, added))
+        statements = ["SET SESSION foreign_key_checks=0"]
+        for name, table in TABLES.items():
+            added = (
+                f"ADD CONSTRAINT fk_{name}_{number} FOREIGN KEY ({columns}) REFERENCES {parent}"
+                for number, (columns, parent) in enumerate(table.references, 1)
+            )
+            if table.references:
+                statements.append(f"ALTER TABLE {name} {', '.join(added)}")
+        return tuple(statements)
 
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> TpccRows:
         """A source of the table's rows in a format, with values from `stream`."""

@@ -125,7 +125,9 @@ def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ..
         for slot, shape in enumerate(first.template.slots):
             seen = [sample[place].values[slot] for sample in samples]
             if shape.row:
-                slots.append(_list_model(shape.row, shape.width, seen))
+                lengths = sorted(map(len, seen))
+                columns = [[row[column] for rows in seen for row in rows] for column in range(shape.width)]
+                slots.append(SlotModel(tuple(map(model_of, columns)), shape.row, lengths[len(lengths) // 2]))
                 continue
             values = [rows[0][0] for rows in seen]
             model = _related(earlier, values) or model_of(values)
@@ -150,12 +152,6 @@ def _related(earlier: Sequence[tuple[int, list[Value]]], values: Sequence[Value]
 def _plus(slot: int, number: int) -> Sum:
     """The value of an earlier slot plus a number."""
     return Sum((f"v{slot}",), number)
-
-
-def _list_model(row: str, width: int, seen: Sequence[tuple[tuple[Value, ...], ...]]) -> SlotModel:
-    lengths = sorted(len(rows) for rows in seen)
-    columns = [[row[column] for rows in seen for row in rows] for column in range(width)]
-    return SlotModel(tuple(model_of(column) for column in columns), row, lengths[len(lengths) // 2])
 
 
 ASSUMED_RANGE = 99
@@ -240,8 +236,8 @@ class _DigestReader:
         return StatementModel(Template(tuple(self._fragments), slots), tuple(self._slots))
 
     def _take(self, place: int) -> int:
-        token, before = self._tokens[place], self._word(place - 1)
-        if token.text == "(" and self._is_omitted_list(place):
+        token, before = self._tokens[place], self._tokens[place - 1].text.upper() if place else ""
+        if token.text == "(" and [each.text for each in self._tokens[place : place + 5]] == list("(...)"):
             self._omitted_list(before)
             return place + 5
         if before in ("VALUES", "VALUE") and token.text == "(" and self._is_insert:
@@ -254,9 +250,6 @@ class _DigestReader:
         if token.kind == "name" and token.text.upper() not in _KEYWORDS:
             self._column = plain_name(token.text)
         return place + 1
-
-    def _word(self, place: int) -> str:
-        return self._tokens[place].text.upper() if place >= 0 else ""
 
     def _is_function(self, place: int) -> bool:
         """True if a name may be a function's: no space is allowed after it."""
@@ -273,9 +266,6 @@ class _DigestReader:
         self._fragments[-1] += " " * bool(self._fragments[-1] and not slot.row)
         self._slots.append(slot)
         self._fragments.append("")
-
-    def _is_omitted_list(self, place: int) -> bool:
-        return [token.text for token in self._tokens[place : place + 5]] == ["(", ".", ".", ".", ")"]
 
     def _omitted_list(self, before: str) -> None:
         """`(...)`: the values of an IN list, or of one or more rows of an INSERT."""
@@ -330,7 +320,18 @@ class _DigestReader:
             self._between = slot
             self._add(SlotModel((self._model(self._column),)))
         elif before == "AND" and self._between is not None:
-            self._add(SlotModel((self._upper_end(self._between),)))
+            (model,) = self._slots[self._between].models
+            self._add(
+                SlotModel(
+                    (
+                        (
+                            _plus(sum(not each.row for each in self._slots[: self._between]), ASSUMED_RANGE)
+                            if isinstance(model, Uniform)
+                            else model
+                        ),
+                    )
+                )
+            )
             self._between = None
         elif before in _COMPARISONS:
             self._add(SlotModel((self._model(self._column),)))
@@ -340,12 +341,6 @@ class _DigestReader:
     def _last_keyword(self) -> str:
         words = " ".join(self._fragments).upper().split()
         return next((word for word in reversed(words) if word in _KEYWORDS), "")
-
-    def _upper_end(self, slot: int) -> ValueModel:
-        (model,) = self._slots[slot].models
-        if isinstance(model, Uniform):
-            return _plus(sum(not each.row for each in self._slots[:slot]), ASSUMED_RANGE)
-        return model
 
     def _model(self, column: str, *, is_new: bool = False) -> ValueModel:
         for table in self._tables:
@@ -389,27 +384,19 @@ _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+`?(?:\w+`?\.`?)?(\w+)", re.I
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]+")
 
 
-class ObservedTraffic(NamedTuple):
-    """The content of a profile. `notes` are comments at its head."""
-
-    name: str
-    summary: str
-    notes: Sequence[str]
-    kinds: Sequence[TransactionModel]
-
-
-def profile_text(traffic: ObservedTraffic) -> str:
+def profile_text(name: str, summary: str, notes: Sequence[str], kinds: Sequence[TransactionModel]) -> str:
+    """A profile of observed transactions. `notes` are comments at its head."""
     writer = _Writer()
-    bodies = [writer.transaction(kind) for kind in traffic.kinds]
-    lines = [f"# {note}" if note else "#" for note in traffic.notes]
+    bodies = [writer.transaction(kind) for kind in kinds]
+    lines = [f"# {note}" if note else "#" for note in notes]
     lines += [
         "",
-        f"name = {toml_text(traffic.name)}",
-        f"summary = {toml_text(traffic.summary)}",
+        f"name = {toml_text(name)}",
+        f"summary = {toml_text(summary)}",
         'data_set = "none"',
     ]
     if writer.lists:
-        lines += ["", "[lists]", *(f"{name} = {values}" for name, values in writer.lists.items())]
+        lines += ["", "[lists]", *(f"{each} = {values}" for each, values in writer.lists.items())]
     return "\n".join(lines) + "\n" + "".join(bodies)
 
 

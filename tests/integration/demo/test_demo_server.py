@@ -92,9 +92,9 @@ async def test_a_server_made_from_nothing_has_its_option_file_and_its_stop_leave
         "[mysqld]\ninnodb_page_size=8k\ndatadir=/var/lib/mysql\nlog_bin=/var/log/mysql/log\nport=3306\n"
         "[mariadb]\nquery_cache_size=2M\n"
     )
-    options = read_server_options(str(file), binary)
-    assert options.left_out == ("datadir", "port")
-    server = await PrivateServer.start(binary, base=base, options=options.options)
+    options, left_out = read_server_options(str(file), binary)
+    assert left_out == ("datadir", "port")
+    server = await PrivateServer.start(binary, base=base, options=options)
     asked = "SELECT @@innodb_page_size, @@log_bin_basename, @@port"
     ((page_size, log, port),) = await ask(server.target, asked)
     assert (page_size, port) == (8192, server.target.port)

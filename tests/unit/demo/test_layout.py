@@ -201,16 +201,16 @@ def file(tmp_path: Path) -> str:
 
 
 def test_the_servers_own_groups_without_places(file: str) -> None:
-    found = read_server_options(file, MY_CNF_MARIADB)
+    options, left_out = read_server_options(file, MY_CNF_MARIADB)
     common = (
         "--innodb-buffer-pool-size=2G",
         "--loose-innodb-numa-interleave=ON",
         "--skip-name-resolve",
         "--log-bin=binlog",
     )
-    assert found.options == (*common, "--query-cache-type=0")
-    assert found.left_out == ("datadir", "socket")
-    assert read_server_options(file, MY_CNF_MYSQL).options == (*common, "--innodb-redo-log-capacity=1G")
+    assert options == (*common, "--query-cache-type=0")
+    assert left_out == ("datadir", "socket")
+    assert read_server_options(file, MY_CNF_MYSQL)[0] == (*common, "--innodb-redo-log-capacity=1G")
 
 
 def test_groups() -> None:

@@ -171,6 +171,16 @@ def test_an_included_folder_gives_its_cnf_files_by_name(tmp_path: Path) -> None:
     assert read_options(str(main)) == {"user": "two", "host": "h"}
 
 
+def test_includes_are_relative_to_the_file_that_has_them(tmp_path: Path) -> None:
+    main, folder = tmp_path / "main.cnf", tmp_path / "more"
+    folder.mkdir()
+    main.write_text("!include more/1.cnf\n!include more/2.cnf\n")
+    (folder / "1.cnf").write_text("[client]\nuser=one\n!include 3.cnf\n")
+    (folder / "2.cnf").write_text("[client]\nhost=two\n")
+    (folder / "3.cnf").write_text("[client]\nport=3\n")
+    assert read_options(str(main)) == {"user": "one", "host": "two", "port": 3}
+
+
 def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
     main = tmp_path / "main.cnf"
     main.write_text(f"[client]\nuser=ann\n!include {main}\n!include /does/not/exist.cnf\n")

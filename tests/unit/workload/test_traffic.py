@@ -25,7 +25,6 @@ from tuibench.workload.templates import (
 )
 from tuibench.workload.traffic import (
     ColumnFacts,
-    ObservedTraffic,
     SlotModel,
     TrafficMix,
     UnknownValueError,
@@ -42,7 +41,7 @@ def compiled(transactions: Sequence[tuple[Sequence[str], bool]], most: int = 20)
     mix = TrafficMix()
     for texts, explicit in transactions:
         mix.add(texts, explicit=explicit)
-    text = profile_text(ObservedTraffic("seen", "statements seen", ["a note", ""], mix.kinds(most)))
+    text = profile_text("seen", "statements seen", ["a note", ""], mix.kinds(most))
     return library.load_program("seen.toml", {}, text)
 
 
@@ -317,7 +316,7 @@ def test_transactions_of_connections_that_take_turns() -> None:
         ]
         if (made := grouper.add(LoggedStatement(connection, None, "", sql))) is not None
     ]
-    assert [(each.statements, each.explicit) for each in done] == [
+    assert done == [
         (("SELECT 3",), False),
         (("UPDATE a SET x = 1", "UPDATE b SET x = 1"), True),
     ]
