@@ -209,6 +209,14 @@ def test_the_parts_of_the_big_numbers_stand_apart(height: int) -> None:
     assert lines[change - 1] == lines[word] == ""
 
 
+def test_the_big_numbers_name_no_key_that_is_refused() -> None:
+    view = initial_view(script.hello(60))
+    assert "No change yet: d changes durability" in text(big_numbers(view, 120, 36))
+    shown = text(big_numbers(replace(view, read_only=True), 120, 36))
+    assert "No change yet." in shown
+    assert "changes durability" not in shown
+
+
 def test_the_big_numbers_say_why_an_effect_was_not_measured() -> None:
     shown = text(big_numbers(next_view(initial_view(script.hello(LENGTH)), NOT_MEASURED), 120, 36))
     assert " 3  preset unsafe" in shown

@@ -177,7 +177,8 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         words = TextSpan(f"effect: not measured, {missing.not_measured}", "warn")
         return [_change_line(missing.marker or 0, change_of(missing, view), width), (words,)]
     if effect is None:
-        return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
+        hint = _NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE
+        return [(TextSpan("No change yet." if view.cannot_steer else hint, "muted"),)]
     reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
     return [
         _change_line(effect.markers[-1], effect.change, width, reason),
