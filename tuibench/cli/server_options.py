@@ -266,7 +266,13 @@ class ServerOptions:
 
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
-        self._check_timeouts()
+        for name in TIMEOUTS:
+            seconds = getattr(self, name)
+            if seconds is not None and not SHORTEST_TIMEOUT_SECONDS <= seconds <= LONGEST_TIMEOUT_SECONDS:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} must be between {SHORTEST_TIMEOUT_SECONDS:g} and "
+                    f"{LONGEST_TIMEOUT_SECONDS:,.0f} seconds, not {seconds:g}"
+                )
         login = ("failover", "user", "password_command", "database", "ssl_mode", "compress")
         names = (*ADDRESS_FIELDS, *login, *CERTIFICATES, *PASSWORD_EXCHANGE, *TIMEOUTS)
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
@@ -293,15 +299,6 @@ class ServerOptions:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
             raise UsageError(f"invalid server options: {error}") from error
-
-    def _check_timeouts(self) -> None:
-        for name in TIMEOUTS:
-            seconds = getattr(self, name)
-            if seconds is not None and not SHORTEST_TIMEOUT_SECONDS <= seconds <= LONGEST_TIMEOUT_SECONDS:
-                raise UsageError(
-                    f"--{name.replace('_', '-')} must be between {SHORTEST_TIMEOUT_SECONDS:g} and "
-                    f"{LONGEST_TIMEOUT_SECONDS:,.0f} seconds, not {seconds:g}"
-                )
 
     def _compresses_as_sysbench(self) -> bool:
         wanted = (self.mysql_compression or "off").lower()

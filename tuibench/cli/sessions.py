@@ -426,10 +426,11 @@ def status_text(hello: Hello) -> str:
     now, plan, server = hello.status, hello.plan, hello.server
     limit = f" of {hms(plan.seconds)}" if plan.seconds else ""
     figures = hello.samples[-1].throughput if hello.samples else None
+    rate = f", rate: {now.rate:,g}/s" if now.rate else ""
     lines = [
         f"{hello.session}: {now.state}, {hms(hello.elapsed_seconds)}{limit}, viewers: {hello.viewers}",
         f"{plan.profile} on {server.flavour} {server.version}, {hello.target.user}@{hello.target.where}",
-        *([] if plan.is_watch else [_asked_text(now)]),
+        *([] if plan.is_watch else [f"threads: {now.threads:,}{rate}"]),
         *([f"plan: {_plan_text(now.plan)}"] if now.plan else []),
         *([f"weights: {format_weights(now.weights)}"] if now.weights else []),
         *([f"simulated network delay: {format_delay(now.client_delay_ms)}"] if now.client_delay_ms else []),
@@ -454,11 +455,6 @@ def _plan_text(plan: PlanProgress) -> str:
     following = f"{plan.following} in" if plan.following else "ends in"
     place = f"stage {plan.stage} of {len(plan.stages)}"
     return f"{stages}, {place}, {plan.phase}, {following} {hms(plan.left_seconds)}"
-
-
-def _asked_text(now: Status) -> str:
-    """Current load settings."""
-    return f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else "")
 
 
 def _figures_text(load: Tick) -> str:

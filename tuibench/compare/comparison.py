@@ -174,7 +174,9 @@ MOST_NAMED, LONGEST_NAMED = 5, 30
 def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> RunComparison:
     """Compare all sides with the first one; each side is one or more runs."""
     every = run_names([run for side in sides for run in side])
-    names = side_names(sides, every)
+    # The name of each side, made of the names of its runs.
+    rest = iter(every)
+    names = tuple(", ".join(islice(rest, len(side))) for side in sides)
     ticks = [[[_ticks(run) for run in start] for start in by_start(side)] for side in sides]
     is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides]
     rows = tuple(
@@ -249,12 +251,6 @@ def _stalls(side: Side) -> str:
 def _slowest(side: Side) -> str:
     every = slowest_of((slow for run in side for slow in run.summary.slowest), 1)
     return slow_text(every[0]) if every else ABSENT
-
-
-def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:
-    """The name of each side, made of the names of its runs."""
-    names = iter(every)
-    return tuple(", ".join(islice(names, len(side))) for side in sides)
 
 
 def _ticks(run: Run) -> TickSeries:

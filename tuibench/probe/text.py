@@ -92,7 +92,10 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
             _bottleneck(result),
             _recovery(result),
             [fit_line(result.fit)] if result.fit else [],
-            _confidence(result),
+            (
+                f"Confidence: {result.confidence}, from {len(result.steps)} steps in {result.seconds:.0f} s.",
+                *(f"  {doubt}" for doubt in result.doubts),
+            ),
         )
         for line in lines
     )
@@ -199,12 +202,6 @@ def _recovery(result: ProbeResult) -> Iterator[str]:
         f"Again at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
         f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
     )
-
-
-def _confidence(result: ProbeResult) -> Iterator[str]:
-    yield f"Confidence: {result.confidence}, from {len(result.steps)} steps in {result.seconds:.0f} s."
-    for doubt in result.doubts:
-        yield f"  {doubt}"
 
 
 def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:

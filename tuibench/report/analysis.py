@@ -42,13 +42,13 @@ def analysis(run: Run) -> tuple[Section, ...]:
         nothing = Text(("No transaction was committed, so there is nothing to analyse.",))
         return (section("Result", nothing),)
     bottleneck = diagnose(run_evidence(run))
-    contents: dict[str, Iterator[str]] = {
+    contents: dict[str, Iterable[str]] = {
         "Queries": _queries(run),
         "Transactions": _transactions(run),
         "Latency": _latency(run),
         "Fairness": _fairness(run),
         "Bottleneck": _bottleneck(bottleneck),
-        "Advice": _advice(run, bottleneck),
+        "Advice": [_capital(bottleneck.remedy) + ".", *(text for holds, text in CAVEATS if holds(run))],
     }
     paragraphs = {title: " ".join(sentences) for title, sentences in contents.items()}
     return tuple(section(title, Text((words,))) for title, words in paragraphs.items() if words)
@@ -195,11 +195,6 @@ def _bottleneck(bottleneck: Finding) -> Iterator[str]:
     yield f"{_capital(bottleneck.found)}."
     if bottleneck.evidence:
         yield f"{_capital('; '.join(bottleneck.evidence))}."
-
-
-def _advice(run: Run, bottleneck: Finding) -> Iterator[str]:
-    yield f"{_capital(bottleneck.remedy)}."
-    yield from (sentence for holds, sentence in CAVEATS if holds(run))
 
 
 SHORT_SECONDS = 30.0

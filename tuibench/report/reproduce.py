@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import EventKind
 from tuibench.model.plan import OptionValue, RunPlan, command_of, option_words, sysbench_words
 from tuibench.model.server import Target, address_options, server_words
 from tuibench.model.sysbench import SYSBENCH_TESTS
@@ -108,11 +108,9 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
         tuibench=command_line(plan, target),
         sysbench=sysbench_command_line(plan, target),
         by_hand=tuple(
-            f"after {hms(event.elapsed_seconds)}: {event.text}" for event in run.events if _is_steered(event)
+            f"after {hms(event.elapsed_seconds)}: {event.text}"
+            for event in run.events
+            if event.kind in STEERED and event.elapsed_seconds > 0
+            if event.marker is not None and not event.experiment
         ),
     )
-
-
-def _is_steered(event: Event) -> bool:
-    is_own = event.marker is not None and not event.experiment
-    return event.kind in STEERED and event.elapsed_seconds > 0 and is_own

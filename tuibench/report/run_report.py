@@ -30,13 +30,12 @@ from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan, setup_rows
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
-from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, SettingState, settings_with
+from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, settings_with
 from tuibench.model.summary import Summary, engine_text
 from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
 from tuibench.probe.text import probe_commands, probe_level_text, probe_lines, probe_table, steps_in_order
 from tuibench.record.reader import Run
-from tuibench.record.recorder import PlanRecord
 from tuibench.report.analysis import analysis
 from tuibench.report.answer import answer_sentence, answer_table
 from tuibench.report.html_chart import (
@@ -558,12 +557,9 @@ def important_variables(run: Run) -> Iterator[tuple[str, str]]:
     reported = {setting.name: setting for setting in settings_with(SettingRole.REPORT, first)}
     for name in (*reported, *REPORTED_READ_ONLY):
         if name in values:
-            yield str(name), _in_words(reported.get(name), values[name])
-
-
-def _in_words(setting: SettingState | None, value: str) -> str:
-    is_size = setting is not None and setting.is_size and value.isdecimal()
-    return f"{binary_size(int(value))} ({value})" if is_size else value
+            setting, value = reported.get(name), values[name]
+            is_size = setting is not None and setting.is_size and value.isdecimal()
+            yield str(name), f"{binary_size(int(value))} ({value})" if is_size else value
 
 
 WATCH_METHOD = (
@@ -586,9 +582,12 @@ def _method(run: Run) -> Iterator[Block]:
     if plan.is_watch:
         yield Text((WATCH_METHOD,), role="note")
         return
-    rows = [
-        ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
-        *_script_rows(run.plan),
+    rows = [("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile)]
+    if is_script(Path(plan.profile)):
+        # A script is known by its text: its name says little.
+        digest = hashlib.sha256(run.plan.profile_text.encode()).hexdigest()
+        rows.append(("Lua script", f"{plan.profile}, SHA-256 {digest[:16]}…"))
+    rows += [
         ("pace", _pace(plan)),
         *setup_rows(plan),
         ("engine", engine_text(run.summary.client)),
@@ -596,13 +595,6 @@ def _method(run: Run) -> Iterator[Block]:
     ]
     yield properties(rows)
     yield Text((METHOD,), role="note")
-
-
-def _script_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:
-    """A script is known by its text: its name says little."""
-    if is_script(Path(record.plan.profile)):
-        digest = hashlib.sha256(record.profile_text.encode()).hexdigest()
-        yield "Lua script", f"{record.plan.profile}, SHA-256 {digest[:16]}…"
 
 
 def _pace(plan: RunPlan) -> str:

@@ -159,7 +159,12 @@ class LoadCommands:
             case commands.ResumePlan():
                 return self._plan_runner.resume()
             case commands.SetDelay(milliseconds=milliseconds):
-                return self._delay(checked_delay_ms(milliseconds))
+                delay_ms = checked_delay_ms(milliseconds)
+                before = self._load.client_delay_ms
+                self._load.set_delay(delay_ms)
+                change = f"{format_delay(before)} → {format_delay(delay_ms)}"
+                self._log.emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
+                return f"simulated network delay: {format_delay(delay_ms)} on each round trip"
             case commands.Pause():
                 return self._pause()
             case commands.Resume():
@@ -204,13 +209,6 @@ class LoadCommands:
         )
         self._log.emit(EventKind.WEIGHTS, f"weights: {changed}")
         return f"weights: {format_weights(after)}"
-
-    def _delay(self, milliseconds: float) -> str:
-        before = self._load.client_delay_ms
-        self._load.set_delay(milliseconds)
-        change = f"{format_delay(before)} → {format_delay(milliseconds)}"
-        self._log.emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
-        return f"simulated network delay: {format_delay(milliseconds)} on each round trip"
 
     async def _threads(self, threads: int) -> str:
         before = self._load.threads

@@ -352,7 +352,16 @@ class Laboratory:
         know the level, or does not hold.
         """
         if experiment.is_guarded:
-            self._require_guard()
+            if missing := self._guard.missing_samples:
+                raise UsageError(
+                    "the guard does not know the level yet",
+                    f"try again after {pluralize(missing, 'sample')}, or start the session with --guard=off",
+                )
+            if self._broken_before:
+                raise UsageError(
+                    f"the guard does not hold: {self._broken_before}",
+                    "start the session with another --guard",
+                )
         self.present = experiment
         self._is_numbered = not experiment.gives_way
         self._original_since = math.inf
@@ -371,17 +380,6 @@ class Laboratory:
         if experiment.is_announced:
             self._session.log.emit(EventKind.EFFECT, experiment.reply)
         return experiment.reply
-
-    def _require_guard(self) -> None:
-        if missing := self._guard.missing_samples:
-            raise UsageError(
-                "the guard does not know the level yet",
-                f"try again after {pluralize(missing, 'sample')}, or start the session with --guard=off",
-            )
-        if self._broken_before:
-            raise UsageError(
-                f"the guard does not hold: {self._broken_before}", "start the session with another --guard"
-            )
 
     def stop(self, why: str) -> None:
         """Ends the present experiment."""

@@ -91,13 +91,6 @@ class LoadController:
         """The profile's headline figure."""
         return self._program.headline
 
-    def _headline_of(self, tick: Tick) -> dict[str, float]:
-        """What adds up to the headline figure: its value times the seconds."""
-        headline = self._program.headline
-        if headline is None:
-            return {}
-        return {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)}
-
     @property
     def users(self) -> int:
         """The number of users that share the connections; 0 for one user per connection."""
@@ -228,9 +221,12 @@ class LoadController:
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         tick = self.accounting.tick(reports, threads, rate)
+        # What adds up to the headline figure: its value times the seconds.
+        headline = self._program.headline
+        sums = {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)} if headline else {}
         tick = replace(
             tick,
-            sums=tick.sums | self._headline_of(tick),
+            sums=tick.sums | sums,
             levels=tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick),
         )
         refused = await self._keep_what_opened(self._latest)

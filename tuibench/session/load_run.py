@@ -119,7 +119,11 @@ class MeasuringLoop:
         if self._lifecycle.over.is_set():
             return
         self._load.resume()
-        watcher.emit(EventKind.START, self._start_text())
+        # Why the engine is not the native one is told, too.
+        engine = self._engine
+        note = f" on the {engine.name} engine: {engine.reason}" if engine.reason else ""
+        threads = pluralize(self._load.threads, "thread")
+        watcher.emit(EventKind.START, f"{self._plan.profile} with {threads}{note}")
         watcher.interventions.schedule()
         self._lifecycle.set_state(RunState.RUNNING)
         end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
@@ -132,12 +136,6 @@ class MeasuringLoop:
             await self._tick_until(zero_ns, end_ns, checkpoints)
         finally:
             await cancel_all(tasks)
-
-    def _start_text(self) -> str:
-        """The start event: profile, threads, and the reason for an engine other than the native one."""
-        text = f"{self._plan.profile} with {pluralize(self._load.threads, 'thread')}"
-        engine = self._engine
-        return f"{text} on the {engine.name} engine: {engine.reason}" if engine.reason else text
 
     async def reset_stats(self) -> None:
         """Reset the run's figures; its time axis, samples and end do not change."""
@@ -350,9 +348,9 @@ class LoadRun(SessionRun):
 
     async def _identify(self) -> tuple[ServerInfo, tuple[str, ...]]:
         plan, target = self.spec.plan, self.spec.target
-        server, found = await run_preflight(target, plan, self.program, self._start_workers)
-        self._warnings = (*found.warnings, *self._host_warnings)
-        return server, found.signs
+        server, warnings, signs = await run_preflight(target, plan, self.program, self._start_workers)
+        self._warnings = (*warnings, *self._host_warnings)
+        return server, signs
 
     async def _start_workers(self, server: ServerInfo) -> None:
         plan, target = self.spec.plan, self.spec.target

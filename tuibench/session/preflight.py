@@ -7,7 +7,6 @@ The server is read twice, some time apart: what was written in between was writt
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -50,50 +49,28 @@ REFUSED = {"read_only": FORBIDDEN_BY_OPTION}
 """Findings that predict the server's refusal, by its error."""
 
 
-class PreflightResult(NamedTuple):
-    """Warnings of the run, and the signs of a production server."""
-
-    warnings: tuple[str, ...] = ()
-    signs: tuple[str, ...] = ()
-
-
-class Preflight:
-    """The preflight check of one run."""
-
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-
-    @classmethod
-    async def begin(
-        cls, connection: Connection, info: ServerInfo, target: Target, plan: RunPlan, program: Program
-    ) -> "Preflight":
-        """The first reading. Raises an error if tables, privileges or limits make the run impossible."""
-        unused = await check_tables_ready(connection, program)
-        await check_statements_allowed(connection, program)
-        ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
-        preflight = cls(await gather_facts(connection, info, target, plan, program, ready))
-        for finding in checks.run_checks_before_run(preflight._facts):
-            if finding.severity is Severity.STOP:
-                raise _refusal(finding)
-        return preflight
-
-    async def finish(self, connection: Connection) -> PreflightResult:
-        """The second reading, and the findings from both."""
-        facts = await _watched(connection, self._facts)
-        warnings = tuple(finding.text for finding in checks.run_checks_before_run(facts))
-        return PreflightResult(warnings, _production_signs(facts.server, facts.requirements.stems))
-
-
 async def run_preflight(
     target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
-) -> tuple[ServerInfo, PreflightResult]:
-    """Identifies the server and checks the run; `meanwhile` fills the time between the two readings."""
+) -> tuple[ServerInfo, tuple[str, ...], tuple[str, ...]]:
+    """Identifies the server and checks the run; `meanwhile` fills the time between the two readings.
+
+    Returns the server, the warnings of the run, and the signs of a production server. Raises an error if
+    tables, privileges or limits make the run impossible.
+    """
     connection = await connect_to_tables(target, program)
     try:
         info = await server_info(connection)
-        preflight = await Preflight.begin(connection, info, target, plan, program)
+        unused = await check_tables_ready(connection, program)
+        await check_statements_allowed(connection, program)
+        ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
+        facts = await gather_facts(connection, info, target, plan, program, ready)
+        for finding in checks.run_checks_before_run(facts):
+            if finding.severity is Severity.STOP:
+                raise _refusal(finding)
         await meanwhile(info)
-        return info, await preflight.finish(connection)
+        facts = await _watched(connection, facts)
+        warnings = tuple(finding.text for finding in checks.run_checks_before_run(facts))
+        return info, warnings, _production_signs(facts.server, facts.requirements.stems)
     finally:
         await connection.close()
 
@@ -124,7 +101,9 @@ async def diagnose(
         facts = await gather_facts(connection, info, target, plan, program, data)
         cpu = CpuWatch()
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
-        facts = _with_cpu(facts, cpu.shares())
+        if (shares := cpu.shares()) is not None:
+            machine = msgspec.structs.replace(facts.machine, busy_share=shares[0], steal_share=shares[1])
+            facts = msgspec.structs.replace(facts, machine=machine)
         found = checks.run_all_checks(await _watched(connection, facts))
         if plan.cluster is None:
             found = (*found, await _engine_finding(target, plan, program))
@@ -161,13 +140,6 @@ async def _engine_finding(target: Target, plan: RunPlan, program: Program) -> Fi
         return ok("engine", engine.name)
     why, _, remedy = engine.reason.partition(": ")
     return note("engine", f"{engine.name}: {why}", remedy)
-
-
-def _with_cpu(facts: Facts, shares: tuple[float, float] | None) -> Facts:
-    if shares is None:
-        return facts
-    machine = msgspec.structs.replace(facts.machine, busy_share=shares[0], steal_share=shares[1])
-    return msgspec.structs.replace(facts, machine=machine)
 
 
 def _disk_findings(info: ServerInfo, folder: str) -> tuple[Finding, ...]:

@@ -680,7 +680,11 @@ class WatchRun(SessionRun):
         """Connects, reads the settings, opens the record. Raises a TuibenchError if that is not possible."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.watcher)
-            self._assemble()
+            watcher = self.watcher
+            self.effect_tracker = self._make_effect_tracker(None)
+            watcher.bus.event_listeners.append(self.effect_tracker.on_event)
+            watcher.on_tick = self._on_tick
+            watcher.extend_status = self._extend_status
             await self._plan_experiment()
             await self.watcher.start_recording()
             self._stack = stack.pop_all()
@@ -709,13 +713,6 @@ class WatchRun(SessionRun):
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         hello = self.watcher.hello(samples, with_events=with_events)
         return replace(hello, costs=self.effect_tracker.costs, tune=self.tune)
-
-    def _assemble(self) -> None:
-        watcher = self.watcher
-        self.effect_tracker = self._make_effect_tracker(None)
-        watcher.bus.event_listeners.append(self.effect_tracker.on_event)
-        watcher.on_tick = self._on_tick
-        watcher.extend_status = self._extend_status
 
     def _extend_status(self, status: Status) -> Status:
         return replace(

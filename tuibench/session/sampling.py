@@ -114,7 +114,13 @@ class Hosts:
         if self._remote is None:
             return client
         found = await self._remote.finish()
-        self.news = self._news(found.failed, found.note)
+        if found.failed == self._is_lost:
+            self.news = ""
+        elif found.failed:
+            self.news = f"the server's host cannot be read: {found.note}"
+        else:
+            self.news = "the server's host is read again"
+        self._is_lost = found.failed
         host = (found.sample or Tick()).moved("", HOST)
         note = {"host": found.note} if found.note else {}
         return Tick(
@@ -133,12 +139,6 @@ class Hosts:
     async def close(self) -> None:
         if self._remote is not None:
             await self._remote.close()
-
-    def _news(self, failed: bool, note: str) -> str:
-        before, self._is_lost = self._is_lost, failed
-        if failed == before:
-            return ""
-        return f"the server's host cannot be read: {note}" if failed else "the server's host is read again"
 
 
 VARIABLES_EVERY_TICKS = 10

@@ -580,7 +580,11 @@ class SweepRunner:
             result = await self._cell(cell)
             self._folder.add(result)
             self._listener.ended(result, place, self._folder.sweep)
-            self._count(result)
+            self._failed_in_succession = 0 if result.outcome == "done" else self._failed_in_succession + 1
+            if self._failed_in_succession >= MAX_FAILED_IN_SUCCESSION:
+                raise RunError(
+                    f"{self._failed_in_succession} cells in succession failed, the last one: {result.failure}"
+                )
         if plan.cleanup:
             await self._do(self._tables.drop(self._folder.sweep, self._folder.add))
 
@@ -655,16 +659,6 @@ class SweepRunner:
                     )
                 is_reported = True
             await self._clock.sleep(RETRY_SECONDS)
-
-    def _count(self, result: CellResult) -> None:
-        if result.outcome == "done":
-            self._failed_in_succession = 0
-            return
-        self._failed_in_succession += 1
-        if self._failed_in_succession >= MAX_FAILED_IN_SUCCESSION:
-            raise RunError(
-                f"{self._failed_in_succession} cells in succession failed, the last one: {result.failure}"
-            )
 
 
 CELLS = "cells"

@@ -85,23 +85,9 @@ class UserAction(NamedTuple):
         return self.states is STEERABLE_STATES
 
 
-def _pause_or_resume(view: View) -> Command:
-    return Resume() if view.status.state is RunState.PAUSED else Pause()
-
-
 def _hold_or_resume_plan(view: View) -> Command:
     plan = view.plan_under_way
     return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
-
-
-def _stop_probe(view: View) -> Command | None:
-    """Command that ends a probe; None without one: the key then opens the probe dialog."""
-    return StopExperiment("probe") if view.is_probing else None
-
-
-def _stop_ab_test(view: View) -> Command | None:
-    """Command that ends an A/B test; one that is the run itself ends with the run."""
-    return StopExperiment("ab") if view.is_ab_testing else None
 
 
 def _resolve(view: View) -> Command | None:
@@ -193,8 +179,15 @@ ACTIONS = (
         "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2,
         rarity=2,
     ),
-    UserAction("ab_test", "A", "A", "A/B", "A/B test of two values", command=_stop_ab_test),
-    _load("probe", "P", "P", "probe", "Probe: saturation point", command=_stop_probe),
+    # The key ends the experiment; without one, or in one that is the run itself, it opens the dialog.
+    UserAction(
+        "ab_test", "A", "A", "A/B", "A/B test of two values",
+        command=lambda view: StopExperiment("ab") if view.is_ab_testing else None,
+    ),
+    _load(
+        "probe", "P", "P", "probe", "Probe: saturation point",
+        command=lambda view: StopExperiment("probe") if view.is_probing else None,
+    ),
     _always(
         "pin", "e", "e", "effects", "Effects, the newest first", view_change=pin_previous_effect, rarity=1,
     ),
@@ -208,7 +201,8 @@ ACTIONS = (
         applies=lambda view: bool(view.status.undo), absent="there is nothing to undo", rarity=1,
     ),
     UserAction(
-        "pause", "p", "p", "pause", "Pause the load, or resume it", command=_pause_or_resume,
+        "pause", "p", "p", "pause", "Pause the load, or resume it",
+        command=lambda view: Resume() if view.status.state is RunState.PAUSED else Pause(),
         applies=lambda view: not view.is_watch or view.replay is not None, absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),
     ),

@@ -92,11 +92,6 @@ def is_too_small(size: Size) -> bool:
     return "-small" in size_classes(*size)
 
 
-def is_ignored(screen: Screen[Any], typed: TypedInput) -> bool:
-    """True if the input would go to a hidden dialog."""
-    return screen.has_class(HIDDEN_CLASS) and not (isinstance(typed, Key) and typed.key in LEAVING_KEYS)
-
-
 def _restore_focus(dialog: ModalScreen[Any]) -> None:
     """Focus a widget of a dialog that is shown again: hiding it has removed the focus."""
     if dialog.focused is None and not dialog.has_class(HIDDEN_CLASS):
@@ -382,7 +377,13 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._main.apply_size_classes(event.size)
 
     async def on_event(self, event: Event) -> None:
-        ignored = isinstance(event, TypedInput) and self.screen_stack and is_ignored(self.screen, event)
+        # The input would go to a hidden dialog.
+        ignored = (
+            isinstance(event, TypedInput)
+            and self.screen_stack
+            and self.screen.has_class(HIDDEN_CLASS)
+            and not (isinstance(event, Key) and event.key in LEAVING_KEYS)
+        )
         if not ignored:
             await super().on_event(event)
 

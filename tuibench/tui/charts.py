@@ -343,19 +343,18 @@ class TimeGrid(NamedTuple):
 
 def make_grid(history: ChartHistory, zoom: Zoom, count: int, interval_seconds: float) -> TimeGrid:
     """Grid of a chart that is `count` cells wide, with the newest column at its right edge."""
-    slots = slots_per_column(_wanted_slots(history, zoom, count, interval_seconds), count)
-    is_young = not zoom.seconds and (history.last_slot - history.first_slot + 1) * STARTING_CELLS <= count
+    known = history.last_slot - history.first_slot + 1
+    if not zoom.seconds:
+        wanted = 1.0
+    elif math.isinf(zoom.seconds):
+        # One column more: the first and the last one may be partial.
+        wanted = known / max(count - 1, 1)
+    else:
+        wanted = zoom.seconds / interval_seconds / count
+    slots = slots_per_column(wanted, count)
+    is_young = not zoom.seconds and known * STARTING_CELLS <= count
     cells = STARTING_CELLS if is_young else 1
     return TimeGrid(slots, (history.last_slot - 1) // slots, count, interval_seconds, cells)
-
-
-def _wanted_slots(history: ChartHistory, zoom: Zoom, count: int, interval_seconds: float) -> float:
-    if not zoom.seconds:
-        return 1
-    if math.isinf(zoom.seconds):
-        # one column more: the first and the last one may be partial
-        return (history.last_slot - history.first_slot + 1) / max(count - 1, 1)
-    return zoom.seconds / interval_seconds / count
 
 
 def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:

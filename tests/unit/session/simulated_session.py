@@ -21,7 +21,6 @@ from tuibench.model.summary import Summary
 from tuibench.session import load, load_run
 from tuibench.session import run as session_run
 from tuibench.session.load_run import LoadRun
-from tuibench.session.preflight import PreflightResult
 from tuibench.session.sampling import Sampler, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.workload.program import Program
@@ -150,11 +149,11 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
 
     async def run_preflight(
         target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
-    ) -> tuple[ServerInfo, PreflightResult]:
+    ) -> tuple[ServerInfo, tuple[str, ...], tuple[str, ...]]:
         await meanwhile(examples.SERVER)
         if refusal is not None:
             raise refusal
-        return examples.SERVER, PreflightResult()
+        return examples.SERVER, (), ()
 
     async def choose(wanted: EngineChoice, program: Program, _: Target) -> Chosen:
         return choose_before_login(wanted, program)

@@ -19,7 +19,6 @@ from tuibench.metrics.series import is_at_rest
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import ReplayState, RunState
-from tuibench.model.probe import ProbeState
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_delay, format_weights
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, UserAction, action_key, is_offered, is_possible
 from tuibench.tui.panels.load import is_untimed
@@ -167,15 +166,13 @@ def _progress(view: View) -> Iterator[Verdict]:
         left = max(0.0, effect.latest_seconds - view.run_seconds)
         yield Verdict(f"both values alternate to decide the effect, at most {left:.0f} s more", "◆", "strong")
     if view.is_probing and view.probe is not None:
-        yield Verdict(_probe_text(view.probe), "◆", "strong")
+        # The time of a probe is known in advance, its number of steps is not.
+        probe = view.probe
+        rest = hms(max(0.0, probe.order.seconds - probe.elapsed_seconds))
+        place = f"step {len(probe.steps) + 1} at {probe.level:,g} {probe.order.by}"
+        yield Verdict(f"probe: {place}, about {rest} left", "◆", "strong")
     if view.plan_under_way is not None:
         yield Verdict(_plan_text(view, view.plan_under_way), "◆", "strong")
-
-
-def _probe_text(probe: ProbeState) -> str:
-    """Progress of a probe. Its time is known in advance, its number of steps is not."""
-    left = hms(max(0.0, probe.order.seconds - probe.elapsed_seconds))
-    return f"probe: step {len(probe.steps) + 1} at {probe.level:,g} {probe.order.by}, about {left} left"
 
 
 def _plan_text(view: View, plan: PlanProgress) -> str:
@@ -316,21 +313,15 @@ def _key_row(actions: Sequence[UserAction], view: View) -> TextLine:
     """The keys in a row, without a trailing gap."""
     line: TextLine = ()
     for number, action in enumerate(actions):
+        enabled = is_possible(action, view)
+        key = TextSpan(action_key(action, view), "key" if enabled else "faint", f"app.act('{action.name}')")
         following = actions[number + 1] if number + 1 < len(actions) else None
-        line = (
-            *line,
-            *_key_spans(action, view, ends_group=following is None or following.label != action.label),
-        )
+        if following is not None and following.label == action.label:
+            line = (*line, key, TextSpan(" "))
+        else:
+            label = TextSpan(f" {_action_label(action, view)}", "muted" if enabled else "faint")
+            line = (*line, key, label, TextSpan(" " * KEY_GAP))
     return line[:-1]
-
-
-def _key_spans(action: UserAction, view: View, *, ends_group: bool) -> TextLine:
-    enabled = is_possible(action, view)
-    key = TextSpan(action_key(action, view), "key" if enabled else "faint", f"app.act('{action.name}')")
-    if not ends_group:
-        return (key, TextSpan(" "))
-    label = _action_label(action, view)
-    return (key, TextSpan(f" {label}", "muted" if enabled else "faint"), TextSpan(" " * KEY_GAP))
 
 
 def _action_label(action: UserAction, view: View) -> str:

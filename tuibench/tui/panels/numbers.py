@@ -165,7 +165,9 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
     test, progress, effect = view.shown_ab_test, view.effect_progress, view.effect
     if test is not None:
         note = trial_note(test)
-        head = _test_line(test, note if test.comparisons else "", width)
+        badge = (TextSpan(" A/B ", "badge"), TextSpan(f" {test.subject} {test.a} → {test.b}", "strong"))
+        done = TextSpan(f"   {note}" if note and test.comparisons else "", "muted")
+        head = fit_line((*badge, done), width)
         if test.comparisons:
             return [head, *_compared_lines(view, test, width, height, ascii_only=ascii_only)]
         return _in_the_room_of_an_effect([head, (TextSpan(note, "muted"),)], view, width, height)
@@ -214,12 +216,6 @@ def _compared_lines(
         _side_by_side([_before_after(one) for one in found], column),
         _side_by_side([_difference(one, column) for one in found], column),
     ]
-
-
-def _test_line(test: AbTestResult, note: str, width: int) -> TextLine:
-    """The values of an A/B test, and how much of it is done."""
-    head = (TextSpan(" A/B ", "badge"), TextSpan(f" {test.subject} {test.a} → {test.b}", "strong"))
-    return fit_line((*head, TextSpan(f"   {note}" if note else "", "muted")), width)
 
 
 def _difference(one: Comparison | None, width: int) -> TextLine:

@@ -191,15 +191,11 @@ def setting_detail(
     lines = [
         line for label, text, role in entries if text for line in _detail_entry(label, text, role, width)
     ]
-    return [pad_line(line, width) for line in _truncate(lines, height)]
-
-
-def _truncate(lines: list[TextLine], height: int) -> list[TextLine]:
-    """The lines that fit; the last one indicates that there are more."""
-    if len(lines) <= height or not height:
-        return lines[:height]
-    head, text = lines[height - 1]
-    return [*lines[: height - 1], (head, text._replace(text=f"{text.text.rstrip(', ')} …"))]
+    if len(lines) > height > 0:
+        # The last line that fits indicates that there are more.
+        head, last = lines[height - 1]
+        lines[height - 1] = (head, last._replace(text=f"{last.text.rstrip(', ')} …"))
+    return [pad_line(line, width) for line in lines[:height]]
 
 
 def original_value(setting: SettingState) -> str:

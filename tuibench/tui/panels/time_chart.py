@@ -200,10 +200,13 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
             chosen.column_at(start + chosen.interval_seconds),
             chosen.column_at(end) + chosen.cells - 1,
         )
-        marks.append((first, _span_bracket(name, last - first + 1)))
+        cells = last - first + 1
+        marks.append((first, f"├{name:─^{cells - 2}}┤" if cells > 2 else name * cells))
     cursor = cursor_column(view, columns)
     if cursor is not None and view.chart_state.cursor is not None:
-        label = _cursor_time(view.chart_state.cursor, merged=chosen.slots > 1)
+        # Start and end for a column of several ticks.
+        since, until = (hms(each) for each in view.chart_state.cursor)
+        label = f" {since}–{until} " if chosen.slots > 1 else f" {until} "
         marks.append((min(max(cursor - len(label) // 2, 0), columns - len(label)), label))
     text: TextLine = (
         TextSpan(_without_covered(_axis_text(view, columns, chosen.column_seconds), marks), "muted"),
@@ -252,16 +255,6 @@ def _axis_gutter(view: View, width: int) -> TextLine:
         else TextSpan(" zoom  ", "muted")
     )
     return pad_line((zoom, shown, left, TextSpan(" "), right, TextSpan(" cursor", "muted")), width)
-
-
-def _cursor_time(cursor: tuple[float, float], *, merged: bool) -> str:
-    """Time of the cursor; start and end for a column of several ticks."""
-    start, end = (hms(each) for each in cursor)
-    return f" {start}–{end} " if merged else f" {end} "
-
-
-def _span_bracket(name: str, width: int) -> str:
-    return f"├{name:─^{width - 2}}┤" if width > 2 else name * width
 
 
 def _cursor_reading(measure: Measure, value: float | None) -> str:

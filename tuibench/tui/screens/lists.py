@@ -15,7 +15,6 @@ from tuibench.tui.panels.lists import MOVE_KEYS, Selection, effect_text_lines
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.dialogs import ChangeDialog, ChangePrompt, ConfirmDialog, SearchScreen
 from tuibench.tui.steering import cursor_at, pin_effects
-from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Panel, Requested
 from tuibench.units import hms, local_time
@@ -45,9 +44,16 @@ class EventsScreen(MainScreen):
         self._filter = 0
 
     def body(self) -> ComposeResult:
-        yield self.panel(self._filters, id="filters")
-        yield self.panel(self._timeline, id="timeline")
-        yield self.panel(self._detail, id="event")
+        yield self.panel(
+            lambda view, *size: lists_panel.filter_line(view.events, self._filter, *size), id="filters"
+        )
+        yield self.panel(
+            lambda view, *size: lists_panel.timeline(view.events, self._filter, self._selection, *size),
+            id="timeline",
+        )
+        yield self.panel(
+            lambda view, *size: lists_panel.event_detail(self.chosen, view.events, *size), id="event"
+        )
 
     def prepare(self, view: View) -> None:
         if self._selection.id is not None:
@@ -111,15 +117,6 @@ class EventsScreen(MainScreen):
         for panel in self.query(Panel):
             panel.show(self.view)
 
-    def _filters(self, view: View, width: int, height: int) -> list[TextLine]:
-        return lists_panel.filter_line(view.events, self._filter, width, height)
-
-    def _timeline(self, view: View, width: int, height: int) -> list[TextLine]:
-        return lists_panel.timeline(view.events, self._filter, self._selection, width, height)
-
-    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
-        return lists_panel.event_detail(self.chosen, view.events, width, height)
-
 
 class SessionsScreen(SearchScreen):
     """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
@@ -138,10 +135,16 @@ class SessionsScreen(SearchScreen):
 
     def body(self) -> ComposeResult:
         yield self.search_line("words of a user, host, database, state or statement")
-        yield self.panel(self._waits, id="waits")
-        yield self.panel(self._transactions, id="transactions")
-        yield self.panel(self._sessions, id="session-list")
-        yield self.panel(self._deadlock, id="deadlock")
+        panel = settings_panel
+        yield self.panel(lambda view, *size: panel.lock_waits(view.activity, *size), id="waits")
+        yield self.panel(lambda view, *size: panel.open_transactions(view.activity, *size), id="transactions")
+        yield self.panel(
+            lambda view, width, height: panel.session_list(
+                view.activity, self._selection, width, height, self.words
+            ),
+            id="session-list",
+        )
+        yield self.panel(lambda view, *size: panel.last_deadlock(view.activity, *size), id="deadlock")
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._ids)
@@ -172,18 +175,6 @@ class SessionsScreen(SearchScreen):
     def _listed(self) -> list[ServerSession]:
         """The sessions that match the words."""
         return settings_panel.matching_sessions(self.view.activity, self.words)
-
-    def _waits(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.lock_waits(view.activity, width, height)
-
-    def _transactions(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.open_transactions(view.activity, width, height)
-
-    def _sessions(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.session_list(view.activity, self._selection, width, height, self.words)
-
-    def _deadlock(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.last_deadlock(view.activity, width, height)
 
 
 def kill_prompt(session: ServerSession) -> ChangePrompt:
@@ -227,8 +218,17 @@ class SettingsScreen(SearchScreen):
 
     def body(self) -> ComposeResult:
         yield self.search_line("words of a name, a meaning or a risk; changed, fixed")
-        yield self.panel(self._table, id="settings")
-        yield self.panel(self._detail, id="setting")
+        panel = settings_panel
+        yield self.panel(
+            lambda view, *size: panel.settings_table(
+                view.status.settings, self._shown, self._selection, *size
+            ),
+            id="settings",
+        )
+        yield self.panel(
+            lambda view, *size: panel.setting_detail(self.chosen, *size, on_restart=self._on_restart(view)),
+            id="setting",
+        )
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._shown)
@@ -291,14 +291,6 @@ class SettingsScreen(SearchScreen):
         self._selection = self._selection.settled(self._shown)
         for panel in ("#settings", "#setting"):
             self.query_one(panel, Panel).show(self.view)
-
-    def _table(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.settings_table(
-            view.status.settings, self._shown, self._selection, width, height
-        )
-
-    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.setting_detail(self.chosen, width, height, on_restart=self._on_restart(view))
 
     def _on_restart(self, view: View) -> str:
         """The command that tries values of the selected setting; empty for one that needs no restart."""

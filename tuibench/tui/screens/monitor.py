@@ -119,10 +119,6 @@ LAST_SLOT = len(SLOT_ROLES) - 1
 BAND_CLASSES = {0: "-first", LAST_SLOT: "-last"}
 
 
-def _on_live(view: View) -> tuple[str, ...]:
-    return view.chart_state.on_live
-
-
 class LiveScreen(MainScreen):
     """The most important figures at a glance."""
 
@@ -142,7 +138,9 @@ class LiveScreen(MainScreen):
                         ascii_only=self.frame.ascii_only,
                         id="chart-cpu",
                     )
-                yield FigureStack(_on_live, ascii_only=self.frame.ascii_only, id="pinned")
+                yield FigureStack(
+                    lambda view: view.chart_state.on_live, ascii_only=self.frame.ascii_only, id="pinned"
+                )
                 yield self.panel(time_axis_lines, id="axis")
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
@@ -248,15 +246,14 @@ class SaturationScreen(MainScreen):
         yield self.panel(partial(probe_chart, THROUGHPUT), id="bend")
         yield self.panel(partial(probe_chart, LATENCY), id="bend-latency")
         yield self.panel(level_axis, id="bend-axis")
-        yield self.panel(self._found, id="found")
+        yield self.panel(
+            lambda *drawn: panel_panel.probe_result(*drawn, is_whole=self.has_class("-whole")), id="found"
+        )
 
     def prepare(self, view: View) -> None:
         lines = panel_panel.probe_answer_height(view, self.size.width - 2)
         self.query_one("#answer").styles.height = lines
         self.query_one("#probe").styles.height = 1 if lines else 2
-
-    def _found(self, view: View, width: int, height: int) -> list[TextLine]:
-        return panel_panel.probe_result(view, width, height, is_whole=self.has_class("-whole"))
 
     def copied(self, view: View) -> str:
         """Commands of the formal run; before there are any, the figures."""
@@ -327,8 +324,11 @@ class TimeScreen(MainScreen):
             )
         yield self.panel(time_axis_lines, id="axis")
         with Horizontal(id="time-parts"):
-            yield self.panel(self._table, id="time-table")
-            yield self.panel(self._detail, id="time-detail")
+            is_ascii = self.frame.ascii_only
+            yield self.panel(
+                lambda *drawn: time_table(*drawn, chosen=self.chosen, ascii_only=is_ascii), id="time-table"
+            )
+            yield self.panel(lambda *drawn: waiting_detail(self.chosen, *drawn), id="time-detail")
 
     @property
     def chart_columns(self) -> int:
@@ -373,12 +373,6 @@ class TimeScreen(MainScreen):
 
     def _ids(self, view: View) -> list[int]:
         return [PLACES[wait] for wait in listed_classes(view)]
-
-    def _table(self, view: View, width: int, height: int) -> list[TextLine]:
-        return time_table(view, width, height, chosen=self.chosen, ascii_only=self.frame.ascii_only)
-
-    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
-        return waiting_detail(self.chosen, view, width, height)
 
 
 class CostScreen(MainScreen):
@@ -614,7 +608,7 @@ class HostScreen(FigureScreen):
         yield self.panel(core_bars, id="cores")
         with Horizontal(id="host-cpu"):
             yield self.panel(cpu_figure, classes="figure", id="host-cpu-figure")
-            chart = self._cpu_chart
+            chart = partial(cpu_chart, ascii_only=self.frame.ascii_only, numbered=True)
             yield TimePanel(chart, "server", ascii_only=self.frame.ascii_only, id="host-cpu-chart")
         yield self._figure_stack("host-charts")
         yield self.panel(time_axis_lines, id="axis")
@@ -650,9 +644,6 @@ class HostScreen(FigureScreen):
         self._stack.is_numbered = not has_cpu
         self._stack.set_charts(charts, rows)
         self.query_one("#axis").display = bool(charts) or has_cpu
-
-    def _cpu_chart(self, view: View, width: int, height: int) -> list[TextLine]:
-        return cpu_chart(view, width, height, ascii_only=self.frame.ascii_only, numbered=True)
 
 
 class FigurePalette(Provider):
