@@ -604,6 +604,13 @@ def test_the_same_in_one_line() -> None:
     )
 
 
+def test_its_bar_gives_way_to_long_figures() -> None:
+    view = with_host(cpu_total=100.0, cpu_server=38.0, disk_read_bytes_per_second=4270.0)
+    line = text(host_strip(view, 78, 1))
+    assert " rest 44 Mem 38 %  Disk r/w 4.17K/11.8M" in line
+    assert len(line) == 78
+
+
 def test_a_server_that_was_not_found_says_why() -> None:
     view = with_host(cpu_server=None, note="the server's process belongs to another user")
     panel = text(host_panel(view, 35, 12))

@@ -350,9 +350,7 @@ def host_strip(view: View, width: int, height: int) -> list[TextLine]:
         return [pad_line((TextSpan("Host  ", "muted"), *_no_sample(view, width)[0]), width)]
     memory = percent(read("memory_used_percent", host))
     disk = "/".join(_short_rate(read(name, host)) for name in ("disk_read", "disk_write"))
-    left: TextLine = (
-        TextSpan("CPU ", "muted"),
-        *cpu_bar(host, max(8, width - 70)),
+    figures: TextLine = (
         TextSpan(" "),
         TextSpan(f"{percent(_total(host)):>5}", cpu_role(_total(host))),
         TextSpan(" "),
@@ -364,7 +362,11 @@ def host_strip(view: View, width: int, height: int) -> list[TextLine]:
         TextSpan("  Disk r/w ", "muted"),
         TextSpan(disk, "strong"),
     )
-    return [justify(left, right, width)][:height]
+    head = TextSpan("CPU ", "muted")
+    # The bar gives way to figures that are long.
+    room = width - line_width((head, *figures, *right)) - 1
+    bar = cpu_bar(host, max(min(max(8, width - 70), room), 1))
+    return [justify((head, *bar, *figures), right, width)][:height]
 
 
 def _host_title(view: View) -> TextLine:
