@@ -48,10 +48,10 @@ from tuibench.model.server import Flavour, Target
 HERE = Path(__file__).parent
 
 LONGEST = (
-    "test_truths", "test_chaos", "test_sweep", "test_watch", "test_scripts", "test_waiting", "test_tune",
-    "test_demo_server", "test_session_service", "test_stage", "test_server_failures", "test_privileges",
-    "test_server_process", "test_prepare_fast", "test_trial", "test_mishaps", "test_hostile_sessions",
-    "test_server_refuses", "test_versions", "test_demo_command", "test_hostile_text", "test_loads",
+    "test_truths", "test_chaos", "test_scripts", "test_sweep", "test_watch", "test_stage", "test_tune",
+    "test_demo_command", "test_waiting", "test_demo_server", "test_session_service", "test_server_failures",
+    "test_privileges", "test_server_process", "test_prepare_fast", "test_trial", "test_mishaps",
+    "test_hostile_sessions", "test_server_refuses", "test_versions", "test_hostile_text", "test_loads",
     "test_connections", "test_signals", "test_bundle", "test_open_loop", "test_bad_input", "test_doctor",
     "test_failover", "test_crash", "test_probe", "test_slap", "test_private_options", "test_run",
     "test_stalls", "test_steered_load", "test_secrets", "test_web", "test_client_processes", "test_viewers",
