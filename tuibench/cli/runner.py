@@ -84,7 +84,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 async def _until_signal(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.get_running_loop()
-    listener.set(_say_waiting)
+    listener.set(lambda text: info(f"tuibench: {text}"))
     task = asyncio.ensure_future(work)
     on_ending_signals(task.cancel)
     try:
@@ -100,10 +100,6 @@ def on_ending_signals(end: Callable[..., object], *arguments: object) -> None:
     """Call this function when a signal asks the process to end."""
     for number in ENDING_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, end, *arguments)
-
-
-def _say_waiting(text: str) -> None:
-    info(f"tuibench: {text}")
 
 
 async def run_in_process(

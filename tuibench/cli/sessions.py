@@ -327,11 +327,10 @@ def sessions(
 
 
 def session_line(entry: SessionEntry) -> SessionLine:
-    silent = SessionLine(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.error)
-    return silent if entry.hello is None else _with_hello(silent, entry.hello)
-
-
-def _with_hello(line: SessionLine, hello: Hello) -> SessionLine:
+    line = SessionLine(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.error)
+    hello = entry.hello
+    if hello is None:
+        return line
     figures = hello.samples[-1].throughput if hello.samples else None
     return msgspec.structs.replace(
         line,

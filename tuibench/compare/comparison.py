@@ -196,12 +196,15 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
     found = audit(
         [[around for run in side if (around := _surroundings(run))] for side in sides], _intended(sides)
     )
+    # Figures with one value per run.
+    firsts = [side[0] for side in sides] if len(every) == len(sides) else []
+    single_rows = (*steadiness_rows(firsts), *operation_cost_rows(firsts)) if firsts else ()
     return RunComparison(
         runs=names,
         starts=tuple(map(len, ticks)),
         differences=_distinct(list(setup_differences([side[0] for side in sides]))),
         doubts=(*start_warnings(sides, names), *comparability_warnings(sides, every, rows)),
-        rows=(*rows, *_single_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
+        rows=(*rows, *single_rows),
         crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
         stalls=tuple(map(_stalls, sides)),
         slowest=tuple(map(_slowest, sides)),
@@ -255,12 +258,6 @@ def _slowest(side: Side) -> str:
 
 def _ticks(run: Run) -> TickSeries:
     return merge_ticks(tuple(run.intervals()))
-
-
-def _single_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
-    """Figures with one value per run."""
-    yield from steadiness_rows(runs)
-    yield from operation_cost_rows(runs)
 
 
 def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:

@@ -381,7 +381,11 @@ class ChartScale:
         self.right, self.bottom = style.width - RIGHT, style.height - BOTTOM
         highest = max((one.highest for one in series), default=0.0)
         self.top = style.maximum or units.axis_maximum(highest)
-        self.floor = _floor(series, self.top) if style.logarithmic else 0.0
+        self.floor = 0.0
+        if style.logarithmic:
+            # The lower end of the axis is the power of ten below the smallest value.
+            lowest = min((low for one in series for low in one.lows if low), default=self.top / 10)
+            self.floor = min(10.0 ** math.floor(math.log10(lowest)), self.top / 10)
 
     def x(self, seconds: float) -> float:
         span = self._span
@@ -608,9 +612,3 @@ def _names(scale: ChartScale, series: Sequence[Series]) -> Markup:
 
 def _last(one: Series) -> float | None:
     return next((value for value in reversed(one.means) if value is not None), None)
-
-
-def _floor(series: Sequence[Series], top: float) -> float:
-    """The lower end of a logarithmic axis: the power of ten below the smallest value."""
-    lowest = min((low for one in series for low in one.lows if low), default=top / 10)
-    return min(10.0 ** math.floor(math.log10(lowest)), top / 10)

@@ -472,7 +472,9 @@ def threads_chart(
     """Figures against the levels of `by`."""
 
     def draw(width: int, fits: str) -> Markup:
-        place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
+        means = (mean for line in lines for mean in line.means.values())
+        highest = max((_edges(mean)[1] for mean in means), default=0.0)
+        place = ThreadsScale(width, threads, units.axis_maximum(highest))
         parts = units.axis_parts(place.top)
         return tag(
             "svg",
@@ -495,10 +497,6 @@ def threads_chart(
 def colour(number: int) -> int:
     """The number of a line's colour in the stylesheet, from 0."""
     return number % COLOURS + 1
-
-
-def _highest(line: ThreadsLine) -> float:
-    return max((_edges(mean)[1] for mean in line.means.values()), default=0.0)
 
 
 def _edges(mean: Mean) -> tuple[float, float]:

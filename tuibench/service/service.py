@@ -264,7 +264,8 @@ class ConnectionLimit:
     def admit(self, newcomer: Viewer) -> bool:
         """True if it is accepted; another connection may be closed for it."""
         if len(self._open) >= self._most:
-            replaced = next(filter(self._is_replaceable, self._open), None)
+            idle = (viewer for viewer in self._open if viewer.is_idle and not self._is_viewer(viewer))
+            replaced = next(idle, None)
             if replaced is None:
                 return False
             self.forget(replaced)
@@ -274,9 +275,6 @@ class ConnectionLimit:
 
     def forget(self, ended: Viewer) -> None:
         self._open.pop(ended, None)
-
-    def _is_replaceable(self, viewer: Viewer) -> bool:
-        return viewer.is_idle and not self._is_viewer(viewer)
 
 
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -287,8 +287,13 @@ class StartForm(Vertical):
         label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELD_LABELS[name]}"))
 
     def _list(self, id: str, entries: Sequence[tuple[str, str]]) -> OptionList:
-        options = [Option(self._plain_content(_list_entry(*entry))) for entry in entries]
-        return OptionList(*options, id=id, compact=True)
+        texts = (
+            Content.assemble(
+                (f"{sanitize.text(label):<{LABEL_WIDTH}} ", ""), (sanitize.text(detail), "$detail")
+            )
+            for label, detail in entries
+        )
+        return OptionList(*(Option(self._plain_content(text)) for text in texts), id=id, compact=True)
 
     def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
         with Horizontal(id=id, classes="fields"):
@@ -310,12 +315,6 @@ class StartForm(Vertical):
 
     def _plain_content(self, text: Content) -> Content:
         return Content(to_ascii(text.plain), list(text.spans)) if self._ascii_only else text
-
-
-def _list_entry(label: str, detail: str) -> Content:
-    return Content.assemble(
-        (f"{sanitize.text(label):<{LABEL_WIDTH}} ", ""), (sanitize.text(detail), "$detail")
-    )
 
 
 SEVERITY_GLYPHS = {

@@ -198,13 +198,8 @@ def _redo_room(tick: Tick) -> str:
     return f"of {binary_size(room)}" if room else ""
 
 
-def _of_connections(tick: Tick) -> str:
-    most = tick.levels.get("max_connections")
-    return f"of {most:,.0f}" if most else ""
-
-
-def _of_tables(tick: Tick) -> str:
-    most = tick.levels.get("table_open_cache")
+def _of_most(limit: str, tick: Tick) -> str:
+    most = tick.levels.get(limit)
     return f"of {most:,.0f}" if most else ""
 
 
@@ -223,13 +218,13 @@ COMMANDS = (
 )
 CONNECTIONS = (
     _gauge("threads_running", "Threads running"),
-    _gauge("threads_connected", "connected", "Connections", beside=_of_connections),
+    _gauge("threads_connected", "connected", "Connections", beside=partial(_of_most, "max_connections")),
     _counter("threads_created", "created", "Threads created", rare=True),
     _counter("aborted_clients", "Aborted clients", alarms=True),
     _counter("aborted_connects", "aborted logins", "Aborted logins", alarms=True),
 )
 TABLES = (
-    _gauge("open_tables", "Open tables", beside=_of_tables),
+    _gauge("open_tables", "Open tables", beside=partial(_of_most, "table_open_cache")),
     _counter("table_open_cache_hits", "cache hits", "Table cache hits", rare=True),
     _counter("table_open_cache_misses", "cache misses", "Cache misses"),
     _counter("table_open_cache_overflows", "cache overflows", "Cache overflows", alarms=True),

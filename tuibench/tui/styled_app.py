@@ -286,16 +286,11 @@ CHECK_SECONDS = 0.5
 
 
 def watch_terminal(app: App[Any]) -> None:
-    """Exit the app when the terminal that it reads keys from is gone, until `unwatch_terminal`."""
+    """Exit the app when the terminal that it reads keys from is gone, until the app unmounts."""
     descriptor = _stdin_descriptor()
     if descriptor is not None and os.isatty(descriptor):
         app.set_interval(CHECK_SECONDS, lambda: None if os.isatty(descriptor) else app.exit())
         asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, _on_continue, app, descriptor)
-
-
-def unwatch_terminal() -> None:
-    """Remove the handlers of `watch_terminal`."""
-    asyncio.get_running_loop().remove_signal_handler(signal.SIGCONT)
 
 
 def _on_continue(app: App[Any], descriptor: int) -> None:
@@ -415,7 +410,8 @@ class StyledApp(FilteredPaintApp[Answer]):
 
     async def on_unmount(self) -> None:
         self._typing.cancel()
-        unwatch_terminal()
+        # The handler of `watch_terminal`.
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGCONT)
 
     def get_default_screen(self) -> Screen[Any]:
         return BlankScreen(id="_default")

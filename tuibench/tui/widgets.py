@@ -213,7 +213,8 @@ class TimePanel(Panel):
 
     def role_style(self, role: str) -> Style:
         if "+" in role:
-            return self._halves(*role.split("+"))
+            upper, lower = role.split("+")
+            return self.role_style(lower) + Style(bgcolor=self.role_style(upper).color)
         if role.startswith((MEAN_ROLE, UNCERTAIN_ROLE)):
             line = super().role_style("strong" if role.startswith(MEAN_ROLE) else "muted")
             if not role.endswith(ON_BAR) or self.app.current_theme.ansi:
@@ -226,9 +227,6 @@ class TimePanel(Panel):
     def _shade(self, number: int) -> Style:
         share = DARKEST_SHADE + (1 - DARKEST_SHADE) * number / (SHADES - 1)
         return self._dimmed(super().role_style(self._role), share)
-
-    def _halves(self, upper: str, lower: str) -> Style:
-        return self.role_style(lower) + Style(bgcolor=self.role_style(upper).color)
 
 
 class Chart(TimePanel):

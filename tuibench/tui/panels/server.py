@@ -56,8 +56,10 @@ def durability_panel_height(view: View) -> int:
 
 def durability_panel(view: View, width: int, height: int) -> list[TextLine]:
     """Title with the verdict below it, and one line per setting: name, value, original, meaning."""
-    title: TextLine = (TextSpan(" DURABILITY", "title"),)
-    heads: tuple[TextLine, ...] = (title, (_durability_verdict(view),))
+    verdict = TextSpan(" ▲ AT RISK ", "alarm") if view.at_risk else TextSpan(" ● DURABLE ", "ok")
+    if not view.durability:
+        verdict = TextSpan(f" {DASH} unknown", "muted")
+    heads: tuple[TextLine, ...] = ((TextSpan(" DURABILITY", "title"),), (verdict,))
     room = width - _VERDICT_WIDTH
     settings = [_setting_line(view, setting, room) for setting in view.durability or (None,)]
     lines = [
@@ -89,12 +91,6 @@ def _cost_span(view: View, setting: SettingState) -> TextLine:
     elif price.much(now) is not None:
         text += f", {binary_size(price.much(now))} {price.much_name}"
     return (TextSpan(f"{shorten(text, _COST_WIDTH):>{_COST_WIDTH}}", "server"),)
-
-
-def _durability_verdict(view: View) -> TextSpan:
-    if not view.durability:
-        return TextSpan(f" {DASH} unknown", "muted")
-    return TextSpan(" ▲ AT RISK ", "alarm") if view.at_risk else TextSpan(" ● DURABLE ", "ok")
 
 
 def _setting_state(view: View, setting: SettingState, room: int) -> TextLine:

@@ -31,7 +31,6 @@ from tuibench.tui.panels.bars import (
     verdicts,
 )
 from tuibench.tui.panels.lists import figures_text
-from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel, Requested
 
@@ -93,15 +92,12 @@ class MainScreen(Screen[None]):
             yield self.panel(caption_lines, id="caption")
             yield self.panel(message_line, id="note")
             if self.KEYS:
-                yield self.panel(self._own_keys, id="keys")
+                yield self.panel(lambda view, *size: screen_keys(self.keys_now(view), view, *size), id="keys")
             yield self.panel(footer, id="footer")
 
     def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
         """The screen's own keys, with what they do now."""
         return self.KEYS
-
-    def _own_keys(self, view: View, width: int, height: int) -> list[TextLine]:
-        return screen_keys(self.keys_now(view), view, width, height)
 
     def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
         """A panel in the terminal's character set."""
