@@ -40,11 +40,14 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     spent = (TextSpan(f"{seconds} of about {state.order.seconds:.0f} s", "muted"),)
     under_way = _join_fitting((title, _current_level(state), slo, spent), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
-    below: TextLine = (TextSpan(f"measured on a busy host: {state.busy}", "warn"),) if state.busy else ()
-    return [
-        pad_line(fit_line(line, width), width)
-        for line in (under_way, join_parts((below, (TextSpan(waits, "muted"),)), GAP))
-    ][:height]
+    below: TextLine = (TextSpan(waits, "muted"),)
+    if state.busy:
+        # Where the whole sentence has no room, its first clause says what is the matter.
+        words = f"measured on a busy host: {state.busy}"
+        told = [(TextSpan(text, "warn"),) for text in (words, words.partition(", ")[0])]
+        lines = [join_parts((each, below), GAP) for each in told]
+        below = lines[0] if line_width(lines[0]) <= width else lines[1]
+    return [pad_line(fit_line(line, width), width) for line in (under_way, below)][:height]
 
 
 def _join_fitting(parts: Sequence[TextLine], width: int) -> TextLine:

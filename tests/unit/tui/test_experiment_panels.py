@@ -570,3 +570,14 @@ def test_in_a_wide_terminal_the_steps_are_beside_the_result() -> None:
     for sentence in (f"Saturated at {over.result.knee.level:g} threads", "Confidence: high"):
         assert sentence in narrow
         assert sentence in wide
+
+
+def test_a_busy_host_leaves_room_for_what_a_probe_waits_for() -> None:
+    busy = "other programs use 86 % of CPU, which skews the results; stop them or use another host"
+    state = replace(probed().under_way, busy=busy, waiting="settled samples: 2 of 5")
+    view = next_view(initial_view(script.hello(60)), state)
+    clause = "measured on a busy host: other programs use 86 % of CPU"
+    assert text(panel.probe_status(view, 100, 2)).splitlines()[1].strip() == (
+        f"{clause} · waiting for settled samples: 2 of 5"
+    )
+    assert busy in text(panel.probe_status(view, 200, 2))
