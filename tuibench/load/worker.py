@@ -107,8 +107,8 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
                 if message.connections is not None:
                     engine.set_connections(message.connections)
                 messages.adjust(engine, message)
-                if message.rate is not None:
-                    use_batch_scheduling(message.rate == 0 and not begin.is_native)
+                if message.rate is not None and not begin.is_native:
+                    use_batch_scheduling(message.rate == 0)
             case messages.ResetLoadStats(limit=limit):
                 engine.reset_stats(limit)
             case Reassign():

@@ -60,7 +60,7 @@ class LoadController:
     connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
     is the largest simulated delay so far, `seconds` the measured time of the load, from `zero_ns` on.
     `unresponsive` are the workers that did not answer at the end: their last work is in no figure. `failure`
-    is that of a worker after the last tick.
+    is that of a worker after the last tick. `weights` are those of the transactions, by name.
     """
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
@@ -78,7 +78,9 @@ class LoadController:
         self.tick_lock = asyncio.Lock()
         self.commit_listeners: list[Callable[[WorkerReport], None]] = []
         self._plan = plan
+        self._has_connection_load = plan.has_connection_load
         self._program = program
+        self.weights = weights_of(program)
         self._clock = clock
         self.zero_ns: int | None = None
         self.seconds = 0.0
@@ -119,14 +121,11 @@ class LoadController:
             self.accepted_connections = None
             await self.set_threads(threads)
 
-    @property
-    def weights(self) -> dict[str, float]:
-        return weights_of(self._program)
-
     def set_weights(self, given: Mapping[str, float]) -> None:
         """Set the weights of the transactions. Raises UsageError for invalid weights."""
         mix = tuple(validated_mix(self._program, given).values())
         self._program = with_weights(self._program, mix)
+        self.weights = weights_of(self._program)
         self.fleet.set_weights(mix)
 
     @property
@@ -234,9 +233,9 @@ class LoadController:
 
     def _connection_levels(self, tick: Tick) -> dict[str, float]:
         """Connections outside the load, and the users that share those of the load."""
-        plan = self._plan
-        if not plan.has_connection_load:
+        if not self._has_connection_load:
             return {}
+        plan = self._plan
         return {
             "idle": self.accounting.idle_connections,
             "idle_wanted": plan.idle_connections,

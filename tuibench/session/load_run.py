@@ -73,6 +73,7 @@ class MeasuringLoop:
         self._watcher = watcher
         self._lifecycle = watcher.lifecycle
         self._plan = watcher.spec.plan
+        self._shows_traffic = self._plan.shows_traffic
         self._drain_seconds = watcher.spec.drain_seconds
         self._load = load
         self._engine = engine
@@ -92,7 +93,7 @@ class MeasuringLoop:
     @property
     def completion_gaps(self) -> CompletionGaps | None:
         """The times without a completed transaction; None if the server's traffic is what is shown."""
-        return None if self._plan.shows_traffic else self._load.accounting.completion_gaps
+        return None if self._shows_traffic else self._load.accounting.completion_gaps
 
     async def warm_up(self) -> None:
         """Run for a time without measuring, then drain: the measurement starts with nothing in flight or
@@ -181,8 +182,7 @@ class MeasuringLoop:
         watcher = self._watcher
         self._ticked += 1
         measured = await self._load.tick()
-        is_traffic = self._plan.shows_traffic
-        own_total = None if is_traffic else self._load.accounting.transactions_total
+        own_total = None if self._shows_traffic else self._load.accounting.transactions_total
         observed = await watcher.observe(tick.number, own_total)
         self._has_had_threads |= measured.tick.levels["threads"] > 0
         end = watcher.log.elapsed_at(tick.due_ns)
@@ -191,8 +191,8 @@ class MeasuringLoop:
             number=self._ticked,
             at=watcher.clock.wall_seconds(),
             late_ms=tick.late_ns / 1e6,
-            tick=observed.tick(end, load, shows_traffic=is_traffic),
-            shows_traffic=is_traffic,
+            tick=observed.tick(end, load, shows_traffic=self._shows_traffic),
+            shows_traffic=self._shows_traffic,
             slowest=tuple(replace(each, at_seconds=end) for each in measured.slowest) if load else (),
             replicas=observed.replicas,
             hosts=measured.hosts,

@@ -369,7 +369,9 @@ class Sampler:
 
     @property
     def time_report(self) -> TimeReport | None:
-        return self._account.detail.report() if self._account is not None else None
+        """Who waits; None if nobody asks, or nothing is known yet."""
+        is_read = self._account is not None and self._account.detail.is_read
+        return self._account.detail.report() if self._account is not None and is_read else None
 
     def know_transactions(self, transactions: Mapping[str, Sequence[str]]) -> None:
         """The load's transactions, by statement, for the account of the time."""

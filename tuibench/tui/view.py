@@ -82,6 +82,7 @@ class Caption(NamedTuple):
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the screens draw. `leaving` is True once the operator has asked the session to stop.
+    `effects` are those of the events, the newest last.
 
     `activity` has the last report on the server's sessions, None if none was requested yet. `keys` are the
     user's own, by action. `frozen` is the view at which the operator froze the charts, see `visible_view`; in
@@ -98,6 +99,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     recent: tuple[Sample, ...] = ()
     history: ChartHistory = ChartHistory()
     events: tuple[Event, ...] = ()
+    effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     headline: Headline | None = None
     engine: str = ""
@@ -237,11 +239,6 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return any(setting.raises_alarm for setting in self.status.settings)
 
     @property
-    def effects(self) -> tuple[Effect, ...]:
-        """All effects, the newest last."""
-        return latest_effects(event.effect for event in self.events if event.effect)
-
-    @property
     def pinned_effects(self) -> tuple[Effect, ...]:
         """Effects pinned by the operator: none, one, or two that are compared."""
         by_marker = {effect.markers[-1]: effect for effect in self.effects}
@@ -278,7 +275,6 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         data_set=hello.data_set,
         server_info=hello.server,
         status=hello.status,
-        events=hello.events[-MAX_EVENTS:],
         costs=hello.costs,
         headline=hello.headline,
         engine=hello.engine,
@@ -289,7 +285,16 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         tune=hello.tune,
     )
     points = (chart_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
-    return msgspec.structs.replace(view, recent=hello.samples[-MAX_SAMPLES:], history=ChartHistory.of(points))
+    return msgspec.structs.replace(
+        _with_events(view, hello.events[-MAX_EVENTS:]),
+        recent=hello.samples[-MAX_SAMPLES:],
+        history=ChartHistory.of(points),
+    )
+
+
+def _with_events(view: View, events: tuple[Event, ...]) -> View:
+    effects = latest_effects(event.effect for event in events if event.effect)
+    return msgspec.structs.replace(view, events=events, effects=effects)
 
 
 def next_view(view: View, message: ViewMessage) -> View:
@@ -309,8 +314,7 @@ def next_view(view: View, message: ViewMessage) -> View:
             )
         case Event():
             view = with_note(view, message.text, ok=True) if CRASHED in message.text else view
-            known = latest_events((*view.events[-(MAX_EVENTS - 1) :], message))
-            return msgspec.structs.replace(view, events=known)
+            return _with_events(view, latest_events((*view.events[-(MAX_EVENTS - 1) :], message)))
         case Status():
             return msgspec.structs.replace(view, status=message)
         case Activity():
@@ -330,7 +334,8 @@ def next_view(view: View, message: ViewMessage) -> View:
             return with_note(view, words, ok=False)
         case Hello():
             start = initial_view(message)
-            kept = {name: getattr(start, name) for name in ("status", "events", "costs", "recent", "history")}
+            names = ("status", "events", "effects", "costs", "recent", "history")
+            kept = {name: getattr(start, name) for name in names}
             return msgspec.structs.replace(view, **kept, note=None)
         case ReplayState():
             return msgspec.structs.replace(view, replay=message)

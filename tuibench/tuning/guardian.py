@@ -59,18 +59,15 @@ class Guardian:
     """One guardian process after the other, as long as the session lives.
 
     The order goes through a pipe, password and all. `pass_fds` stay open in the process until it ends.
+    `pid` is the process id of the present one, 0 if there is none.
     """
 
     def __init__(self, request: GuardianRequest, pass_fds: tuple[int, ...]) -> None:
         self._request = request
         self._pass_fds = pass_fds
         self._process: Process | None = None
+        self.pid = 0
         self._lock = asyncio.Lock()
-
-    @property
-    def pid(self) -> int:
-        """The process id of the present guardian, 0 if there is none."""
-        return self._process.pid if self._process else 0
 
     @property
     def alive(self) -> bool:
@@ -87,6 +84,7 @@ class Guardian:
             if self._process:
                 _close(self._process)
             self._process = await asyncio.to_thread(_spawn, self._request, self._pass_fds)
+            self.pid = self._process.pid
             return True
 
     async def release(self, wait_seconds: float = 5.0) -> bool:
@@ -95,7 +93,7 @@ class Guardian:
         It ends at once when everything is restored, otherwise it keeps trying.
         """
         async with self._lock:
-            process, self._process = self._process, None
+            process, self._process, self.pid = self._process, None, 0
             return process is None or await asyncio.to_thread(_wait_for_exit, process, wait_seconds)
 
 

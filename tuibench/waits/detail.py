@@ -78,7 +78,7 @@ class Detail:
         self._until_ns, self.is_read = now_ns + int(LEASE_SECONDS * NS_PER_SECOND), True
 
     def count_sample(self) -> None:
-        self._samples += self.is_read
+        self._samples += 1
 
     def add(self, id: int, text: str, awaited: str, parts: Sequence[tuple[WaitClass, float]]) -> None:
         """A connection in a sample: the text of its statement, the file or mutex that it waits for, and its
@@ -114,7 +114,7 @@ class Detail:
 
     def end_tick(self, now_ns: int) -> None:
         """Keep what was counted; nothing after the lease has run out."""
-        if self.is_read and self._samples:
+        if self._samples:
             self._ticks.append((self._samples, self._counts))
         self._samples, self._counts = 0, defaultdict(float)
         if self._until_ns is not None and now_ns > self._until_ns:
@@ -122,7 +122,7 @@ class Detail:
             self._ticks.clear()
 
     def report(self) -> TimeReport | None:
-        """The mean number of connections of each part; None if nobody asks, or nothing is known yet."""
+        """The mean number of connections of each part; None if nothing is known yet."""
         samples = sum(number for number, _ in self._ticks)
         if not samples:
             return None

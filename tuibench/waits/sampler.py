@@ -367,11 +367,11 @@ class TimeSampler:
         ]
         await self._read_shared(named, now_ns)
         if self.detail.is_read:
+            self.detail.count_sample()
             await self.detail.read_locks(self._connection, {wait for _, wait in named}, now_ns)
         self._samples += 1
         self._in_flight_us = flight_ms * 1000
         self._is_written = self._is_behind_writes(named, now_ns)
-        self.detail.count_sample()
         for (id, _), (seen, wait) in zip(everyone, named, strict=True):
             if id in texts and (wait is not None or seen.is_blocked is False):
                 awaited = files.get(id) or seen.event.removeprefix("wait/")
@@ -435,7 +435,8 @@ class TimeSampler:
         )
         self._begun_ns = now_ns
         self._reset()
-        self.detail.end_tick(now_ns)
+        if self.detail.is_read:
+            self.detail.end_tick(now_ns)
         return found
 
     def _server_seconds(self) -> float | None:

@@ -114,13 +114,13 @@ def test_every_class_but_the_clients_has_a_look_of_its_own_in_the_order_of_the_c
 
 
 def test_the_notes_say_why_it_changed_and_what_is_missing() -> None:
-    view = initial_view(script.hello())
-    last = view.recent[-1]
     gap = {TIME + "row_lock_us": "row locks need the PROCESS privilege"}
     moved = Comparison(figure="time_commit", before=5.1, after=2.1, delta=-3.0, low=-3.2, high=-2.8)
     effect = replace(script.EFFECT, because=(moved,))
     events = (*script.EVENTS[:-1], replace(script.EVENTS[-1], effect=effect))
-    view = replace(view, events=events, recent=(replace(last, tick=replace(last.tick, missing=gap)),))
+    view = initial_view(script.hello(events=events))
+    last = view.recent[-1]
+    view = replace(view, recent=(replace(last, tick=replace(last.tick, missing=gap)),))
     lines = " ".join(text(time_table(view, WIDTH, 30)))
     assert "because: commit −3.0 ms (−3.2..−2.8) of 5.1" in lines
     assert "row locks need the PROCESS privilege." in lines
