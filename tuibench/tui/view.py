@@ -19,7 +19,16 @@ from tuibench.model.effect import (
     EffectProgress,
     latest_effects,
 )
-from tuibench.model.event import CHANGE_KINDS, CRASHED, Event, EventKind, bands, latest_events
+from tuibench.model.event import (
+    CHANGE_KINDS,
+    CRASHED,
+    Band,
+    Event,
+    EventKind,
+    bands,
+    latest_events,
+    one_entry_an_experiment,
+)
 from tuibench.model.findings import Headline
 from tuibench.model.message import (
     CommandReply,
@@ -82,7 +91,9 @@ class Caption(NamedTuple):
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the screens draw. `leaving` is True once the operator has asked the session to stop.
-    `effects` are those of the events, the newest last.
+    `effects` are those of the events, the newest last; `experiments` those that changed something, and
+    `entries` the events with each experiment as one. With `shows_traffic` the charts cover all of the
+    server's clients.
 
     `activity` has the last report on the server's sessions, None if none was requested yet. `keys` are the
     user's own, by action. `frozen` is the view at which the operator froze the charts, see `visible_view`; in
@@ -93,6 +104,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     plan: RunPlan
+    shows_traffic: bool
     data_set: str
     server_info: ServerInfo
     status: Status
@@ -100,6 +112,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     history: ChartHistory = ChartHistory()
     events: tuple[Event, ...] = ()
     effects: tuple[Effect, ...] = ()
+    experiments: tuple[Band, ...] = ()
+    entries: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     headline: Headline | None = None
     engine: str = ""
@@ -149,11 +163,6 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     def is_watch(self) -> bool:
         """True if there is no load: the session watches the server's own traffic."""
         return self.plan.is_watch
-
-    @property
-    def shows_traffic(self) -> bool:
-        """True if the charts cover all of the server's clients."""
-        return self.plan.shows_traffic
 
     @property
     def server(self) -> Tick | None:
@@ -272,6 +281,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
     """The first view, with the history that a viewer receives on connecting."""
     view = View(
         plan=hello.plan,
+        shows_traffic=hello.plan.shows_traffic,
         data_set=hello.data_set,
         server_info=hello.server,
         status=hello.status,
@@ -293,8 +303,13 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
 
 
 def _with_events(view: View, events: tuple[Event, ...]) -> View:
-    effects = latest_effects(event.effect for event in events if event.effect)
-    return msgspec.structs.replace(view, events=events, effects=effects)
+    return msgspec.structs.replace(
+        view,
+        events=events,
+        effects=latest_effects(event.effect for event in events if event.effect),
+        experiments=tuple(bands(events)),
+        entries=tuple(one_entry_an_experiment(events)),
+    )
 
 
 def next_view(view: View, message: ViewMessage) -> View:
@@ -334,9 +349,8 @@ def next_view(view: View, message: ViewMessage) -> View:
             return with_note(view, words, ok=False)
         case Hello():
             start = initial_view(message)
-            names = ("status", "events", "effects", "costs", "recent", "history")
-            kept = {name: getattr(start, name) for name in names}
-            return msgspec.structs.replace(view, **kept, note=None)
+            kept = {name: getattr(start, name) for name in ("status", "costs", "recent", "history")}
+            return _with_events(msgspec.structs.replace(view, **kept, note=None), start.events)
         case ReplayState():
             return msgspec.structs.replace(view, replay=message)
         case CommandReply(ok=ok, text=text):
@@ -416,7 +430,7 @@ def change_bands(view: View, columns: int) -> list[BandColumns]:
     """The visible bands; that of a running experiment ends at the newest column."""
     if not view.points:
         return []
-    chosen, found = view_grid(view, columns), bands(view.events)
+    chosen, found = view_grid(view, columns), view.experiments
     placed = []
     for number, band in enumerate(found, 1):
         is_open = number == len(found) and view.is_experimenting

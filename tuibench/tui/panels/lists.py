@@ -11,7 +11,7 @@ from tuibench.effects.panel import before_after_text, difference_role, effect_li
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.inference import least_text, verdict_text
 from tuibench.model.effect import Effect
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind, one_entry_an_experiment
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.settings import brief_change
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import NEAR_ZERO, ChartPoint, baseline
@@ -264,9 +264,7 @@ def _rows_up_to_cursor(view: View) -> tuple[Event, ...]:
     """
     changes = {event.marker for event in view.events if event.kind in CHANGE_KINDS}
     rows = tuple(
-        event
-        for event in one_entry_an_experiment(view.events)
-        if event.kind is not EventKind.EFFECT or event.marker not in changes
+        event for event in view.entries if event.kind is not EventKind.EFFECT or event.marker not in changes
     )
     pointed = (n for n in range(len(rows), 0, -1) if view.chart_state.points_at(rows[n - 1].elapsed_seconds))
     return rows[: next(pointed, len(rows))]
@@ -336,10 +334,10 @@ _EMPTY_TEXTS = {
 }
 
 
-def filtered_events(events: Sequence[Event], place: int) -> list[Event]:
-    """The events of a filter, newest first; an experiment counts as one event."""
+def filtered_events(entries: Sequence[Event], place: int) -> list[Event]:
+    """The entries of a filter, newest first."""
     kinds = EVENT_FILTERS[place][1]
-    return [event for event in reversed(one_entry_an_experiment(events)) if event.kind in kinds]
+    return [event for event in reversed(entries) if event.kind in kinds]
 
 
 def event_ids(events: Sequence[Event]) -> list[int]:
@@ -353,21 +351,21 @@ def event_ids(events: Sequence[Event]) -> list[int]:
     return list(found)
 
 
-def filter_line(events: Sequence[Event], place: int, width: int, height: int) -> list[TextLine]:
+def filter_line(entries: Sequence[Event], place: int, width: int, height: int) -> list[TextLine]:
     """The filters with their counts; a click selects one."""
     parts = []
     for number, (name, _) in enumerate(EVENT_FILTERS):
-        count = len(filtered_events(events, number))
+        count = len(filtered_events(entries, number))
         role = "selected" if number == place else "muted"
         parts.append((TextSpan(f" {name} {count} ", role, f"screen.filter({number})"),))
     return [pad_line(join_parts(parts, TextSpan(" ")), width)][:height]
 
 
 def timeline(
-    events: Sequence[Event], place: int, selection: Selection, width: int, height: int
+    entries: Sequence[Event], place: int, selection: Selection, width: int, height: int
 ) -> list[TextLine]:
     """One line per event of a filter, scrolled so that the selected one is visible."""
-    listed = filtered_events(events, place)
+    listed = filtered_events(entries, place)
     if not listed:
         return [
             pad_line((TextSpan(_EMPTY_TEXTS.get(EVENT_FILTERS[place][0], "None yet."), "muted"),), width)

@@ -45,10 +45,10 @@ class EventsScreen(MainScreen):
 
     def body(self) -> ComposeResult:
         yield self.panel(
-            lambda view, *size: lists_panel.filter_line(view.events, self._filter, *size), id="filters"
+            lambda view, *size: lists_panel.filter_line(view.entries, self._filter, *size), id="filters"
         )
         yield self.panel(
-            lambda view, *size: lists_panel.timeline(view.events, self._filter, self._selection, *size),
+            lambda view, *size: lists_panel.timeline(view.entries, self._filter, self._selection, *size),
             id="timeline",
         )
         yield self.panel(
@@ -107,7 +107,7 @@ class EventsScreen(MainScreen):
 
     @property
     def _listed(self) -> list[Event]:
-        return lists_panel.filtered_events(self.view.events, self._filter)
+        return lists_panel.filtered_events(self.view.entries, self._filter)
 
     @property
     def _ids(self) -> list[int]:
