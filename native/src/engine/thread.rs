@@ -156,10 +156,10 @@ impl Thread {
     /// Runs the connections whose time has come. Those that need no server are due again at once: messages and bytes
     /// come in between.
     fn fire_timers(&mut self) {
-        let begun = sys::now_ns();
+        let mut until = None;
         while let Some(at) = self.next_timer() {
             let now = sys::now_ns();
-            if at > now || now > begun + LONGEST_ROUND_NS {
+            if at > now || now > *until.get_or_insert(now + LONGEST_ROUND_NS) {
                 return;
             }
             if let Some(Reverse((_, token))) = self.timers.pop() {
@@ -218,16 +218,20 @@ impl Thread {
         token: usize,
         act: impl FnOnce(&mut Connection, &mut ThreadContext<'_>) -> Next,
     ) {
-        let mut next = match self.act(token, act) {
+        let act_in_a_row = |connection: &mut Connection, context: &mut ThreadContext<'_>| {
+            let mut next = act(connection, context);
+            for _ in 0..MOST_IN_A_ROW {
+                if !matches!(next, Next::Again) {
+                    break;
+                }
+                next = connection.advance(context);
+            }
+            next
+        };
+        let mut next = match self.act(token, act_in_a_row) {
             Some(next) => next,
             None => return,
         };
-        for _ in 0..MOST_IN_A_ROW {
-            if !matches!(next, Next::Again) {
-                break;
-            }
-            next = self.act(token, Connection::advance).unwrap_or(next);
-        }
         if !matches!(next, Next::Return(_)) && !self.send_rest(token) {
             next = self.act(token, Connection::unsendable).unwrap_or(next);
         }
@@ -252,6 +256,7 @@ impl Thread {
             shared: &self.shared,
             recorder: &mut recorder,
             scratch: &mut self.scratch,
+            ended_ns: None,
             wakes_all: false,
         };
         let connection = &mut slot.connection;

@@ -135,6 +135,8 @@ pub struct ThreadContext<'a> {
     pub shared: &'a Shared,
     pub recorder: &'a mut Recorder,
     pub scratch: &'a mut [u8],
+    /// When the last transaction ended: the next one of a closed loop begins then.
+    pub ended_ns: Option<i64>,
     /// Whether all connections must check for work: the last work was taken.
     pub wakes_all: bool,
 }

@@ -149,6 +149,7 @@ impl Connection {
         recorder.latencies.record_response(running.which, response_us);
         recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
         self.user_came_back(&running, ended_ns, context);
+        context.ended_ns = Some(ended_ns);
         self.after_transaction(running.sent_ns, context)
     }
 

@@ -147,7 +147,8 @@ impl Connection {
         self.last = Some(which);
         self.stream.since_login += 1;
         self.timed.clear();
-        let started_ns = sys::now_ns();
+        let ended_ns = context.ended_ns.take().filter(|_| intended_ns.is_none());
+        let started_ns = ended_ns.unwrap_or_else(sys::now_ns);
         context.shared.gaps.started(intended_ns.unwrap_or(started_ns));
         self.running = Some(Running {
             which,
