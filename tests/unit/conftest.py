@@ -6,14 +6,16 @@ import pytest
 
 HERE = Path(__file__).parent
 LONG = (
-    "cli/test_cluster", "cli/test_output", "cli/test_published_command_lines", "cli/test_web",
-    "waits/test_flame", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
-    "load/test_connection_load", "load/test_fleet", "load/test_native_engine", "load/test_pacing",
-    "load/test_password", "load/test_recorder", "load/test_workers", "metrics/test_ab_tests",
-    "metrics/test_control", "metrics/test_effect_detector", "metrics/test_effects",
-    "metrics/test_inference", "mysql/test_questions", "mysql/test_tls", "session/test_probe",
-    "session/test_probe_runs", "test_setup_script", "tuning/test_chaos", "tuning/test_guardian",
-    "tuning/test_unconfirmed_changes", "waits/test_waits", "workload/test_distributions",
+    "cli/test_cluster", "cli/test_main", "cli/test_output", "cli/test_published_command_lines",
+    "cli/test_runs", "cli/test_web", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
+    "load/test_asyncio_engine", "load/test_connection_load", "load/test_fleet", "load/test_messages",
+    "load/test_native_engine", "load/test_pacing", "load/test_password", "load/test_recorder",
+    "load/test_workers", "metrics/test_ab_tests", "metrics/test_control", "metrics/test_effect_detector",
+    "metrics/test_effects", "metrics/test_inference", "metrics/test_sentences", "model/test_tick",
+    "mysql/test_questions", "mysql/test_responses", "mysql/test_tls", "session/test_probe",
+    "session/test_probe_runs", "test_setup_script", "tui/test_terminal", "tuning/test_chaos",
+    "tuning/test_guardian", "tuning/test_other_sessions", "tuning/test_unconfirmed_changes",
+    "waits/test_changes", "waits/test_flame", "waits/test_waits", "workload/test_distributions",
     "workload/test_tpcc",
 )  # fmt: skip
 """Modules of random inputs, simulations and processes that take most of the processor time of all."""
