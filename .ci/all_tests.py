@@ -27,8 +27,6 @@ SERVERS = (
 )  # fmt: skip
 """Modules in the order of tests/integration/conftest.py; each worker has its own servers."""
 MOST_SERVER_WORKERS = 6
-NO_SNAPSHOTS = ("-p", "no:syrupy", "-p", "no:textual-snapshot")
-"""Plugins for pictures, which unit tests have none of."""
 TYPES = ("make", "--no-print-directory", "types")
 LAST_LINES = 3
 BYTECODE = Path(".venv/bytecode")
@@ -40,6 +38,7 @@ def main() -> int:
     what, advice, *arguments = sys.argv[1:]
     cores = os.cpu_count() or 2
     unit: Sequence[str] = ("-n", str(cores), *UNIT)
+    # The types are checked by a make of their own, which has no part in the jobs of the one above it.
     os.environ.pop("MAKEFLAGS", None)
     share_bytecode()
     with ExitStack() as stack:
@@ -47,13 +46,7 @@ def main() -> int:
         try:
             if what == "unit":
                 compile_tests("tests/unit")
-                command = [
-                    *step("unit tests", advice),
-                    *unit,
-                    "not whole and not long",
-                    *NO_SNAPSHOTS,
-                    *arguments,
-                ]
+                command = [*step("unit tests", advice), *unit, "not whole and not long", *arguments]
             else:
                 compile_tests("tests")
                 unit = (*step("unit and screen tests", advice), *unit, "not whole", "tests/tui", *arguments)

@@ -241,12 +241,12 @@ class EffectTracker:
         if event.kind in BOUNDARIES:
             self._interrupt(OF_EVENTS.get(event.kind, ""))
         elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
-            # Changes by others are noticed late.
             names = changed_settings(event.text, self._session.settings.presets)
             self._emit_effect(
                 self._watch.change(
                     event.marker,
                     event.text,
+                    # Changes by others are noticed late.
                     began_seconds=event.elapsed_seconds - self._notice_seconds
                     if event.kind is EventKind.FOREIGN
                     else min([event.elapsed_seconds, *self._begun]),
