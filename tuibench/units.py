@@ -223,6 +223,18 @@ def axis_maximum(value: float) -> float:
     return 10.0 * magnitude
 
 
+def byte_unit(value: float) -> int:
+    """The bytes of the largest binary unit in so many: 2,000 gives 1,024."""
+    return next((factor for factor, _ in _BINARY if value >= factor), 1)
+
+
+def axis_maximum_of_bytes(value: float) -> float:
+    """The next round number of bytes, KiB, MiB or more: 14.3 MiB gives 15 MiB, 900 KiB give 1 MiB."""
+    unit = byte_unit(value)
+    rounded = axis_maximum(value / unit)
+    return (rounded if rounded < 1000 else 1024) * unit
+
+
 def local_time(unix_seconds: float, form: str = "%Y-%m-%d %H:%M:%S %Z") -> str:
     """A moment in local time; a dash for one outside the calendar's range."""
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.model.cluster import HostState, LoadHost
+from tuibench.tui.figures import rate_text
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View
 from tuibench.units import DASH, count, decimal, milliseconds, percent, pluralize, signed
@@ -41,7 +42,7 @@ def _clock(host: LoadHost) -> str:
 
 
 COLUMNS = (
-    HostColumn("TPS", 10, lambda host: decimal(host.transactions_per_second, 1)),
+    HostColumn("TPS", 10, lambda host: rate_text(host.transactions_per_second)),
     HostColumn("p95", 9, lambda host: milliseconds(host.p95_ms, in_column=True)),
     HostColumn("conns", 7, lambda host: count(host.connections)),
     HostColumn("CPU", 6, lambda host: percent(host.cpu_total), lambda host: _over(host.cpu_total, HIGH_CPU)),

@@ -380,7 +380,9 @@ class ChartScale:
         self._span, self._style = span, style
         self.right, self.bottom = style.width - RIGHT, style.height - BOTTOM
         highest = max((one.highest for one in series), default=0.0)
-        self.top = style.maximum or units.axis_maximum(highest)
+        self._is_of_bytes = style.write is units.binary_size
+        rounded = units.axis_maximum_of_bytes if self._is_of_bytes else units.axis_maximum
+        self.top = style.maximum or rounded(highest)
         self.floor = 0.0
         if style.logarithmic:
             # The lower end of the axis is the power of ten below the smallest value.
@@ -403,7 +405,7 @@ class ChartScale:
     def ticks(self) -> list[float]:
         """Values of the grid lines."""
         if not self._style.logarithmic:
-            parts = units.axis_parts(self.top)
+            parts = units.axis_parts(self.top / (units.byte_unit(self.top) if self._is_of_bytes else 1))
             return [self.top * part / parts for part in range(parts + 1)]
         low, high = math.floor(math.log10(self.floor)), math.ceil(math.log10(self.top))
         steps = LOG_STEPS if high - low <= 2 else (1,)

@@ -73,20 +73,6 @@ DASHED = frozenset({"target_rate", "requested_threads", "table_open_cache"})
 """Figures that are set, not measured."""
 
 
-def _bytes(value: float | None) -> str:
-    return units.DASH if value is None else f"{_spaced(value)}B/s"
-
-
-def _memory(value: float | None) -> str:
-    return units.DASH if value is None else f"{_spaced(value)}B"
-
-
-def _spaced(value: float) -> str:
-    """A number, with a blank before its unit unless a prefix has added one."""
-    text = units.si(value)
-    return f"{text} " if text[-1].isdigit() else text
-
-
 def _percent(value: float | None) -> str:
     return units.percent(value)
 
@@ -141,7 +127,7 @@ PLOTS = (
         "Written by InnoDB",
         "per second",
         {"all": "innodb_data_written", "redo log": "innodb_os_log_written"},
-        _bytes,
+        units.binary_size,
     ),
     _server_plot("locks", "Row lock waits", "per second", {"waits": "innodb_row_lock_waits"}, rare=True),
     _server_plot(
@@ -158,14 +144,16 @@ PLOTS = (
         stacked=True,
         maximum=100.0,
     ),
-    _host_plot("memory", "Memory", "", {"used": "memory_used", "server": "memory_server"}, _memory),
-    _host_plot("disk", "Disks", "per second", {"written": "disk_write", "read": "disk_read"}, _bytes),
+    _host_plot("memory", "Memory", "", {"used": "memory_used", "server": "memory_server"}, units.binary_size),
+    _host_plot(
+        "disk", "Disks", "per second", {"written": "disk_write", "read": "disk_read"}, units.binary_size
+    ),
     _host_plot(
         "network",
         "Network",
         "per second",
         {"received": "net_received", "sent": "net_sent"},
-        _bytes,
+        units.binary_size,
         rare=True,
     ),
     _client_plot("client", "The busiest worker", "of a core", {"worker": "worker_cpu_percent"}, _percent),

@@ -31,7 +31,7 @@ from tuibench.metrics.inference import RatioSeries, estimate_difference, resampl
 from tuibench.model.effect import Comparison
 from tuibench.model.tick import RESPONSE, Latency, Sample, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
-from tuibench.units import axis_maximum
+from tuibench.units import axis_maximum, axis_maximum_of_bytes
 from tuibench.waits.classes import TIME, WaitClass
 
 BLOCKS_PER_LEVEL = 4096
@@ -506,7 +506,6 @@ between their minimum and their maximum.
 """
 _STEPS = 4
 """Number of steps of an axis that does not start at zero."""
-_KIB, _LEAST_CARRIED, _MOST_CARRIES = 1024.0, 1000.0, 6
 
 
 class Scale(NamedTuple):
@@ -533,17 +532,8 @@ def chart_scale(values: Sequence[float], *, may_rise: bool, is_bytes: bool = Fal
     """
     most = max(values, default=0.0)
     base = baseline(min(values, default=0.0), most) if may_rise else 0.0
-    rounded = _byte_maximum if is_bytes else axis_maximum
+    rounded = axis_maximum_of_bytes if is_bytes else axis_maximum
     if not base:
         return Scale(0.0, rounded(most))
     step = rounded((most - base) / _STEPS)
     return Scale(math.floor(base / step) * step, math.ceil(most / step) * step)
-
-
-def _byte_maximum(value: float) -> float:
-    """The next round number of bytes, KiB, MiB or more: 14.3 MiB gives 15 MiB, 900 KiB give 1 MiB."""
-    unit = 1.0
-    for _ in range(_MOST_CARRIES):
-        unit *= _KIB if value >= _KIB * unit else 1.0
-    rounded = axis_maximum(value / unit)
-    return (rounded if rounded < _LEAST_CARRIED else _KIB) * unit

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from tuibench import config
-from tuibench.errors import SQLError, UsageError, did_you_mean
+from tuibench.errors import SQLError, UsageError, abbreviated_list, did_you_mean
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import (
     REQUIRES_RESTART,
@@ -328,12 +328,13 @@ def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tu
 
 
 def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:
-    """The preset of that name; UsageError with the nearest name otherwise."""
+    """The preset of that name; UsageError with the valid names otherwise."""
     by_name = {preset.name: preset for preset in presets}
     preset = by_name.get(name.strip().lower())
     if preset:
         return preset
-    raise UsageError(f"there is no preset '{name}'", did_you_mean(name.lower(), by_name))
+    # No guess: the nearest name to "safe" is "unsafe".
+    raise UsageError(f"there is no preset '{name}'", f"valid: {abbreviated_list([*by_name])}")
 
 
 def _canonical_if_valid(name: str, value: str, server: ServerInfo) -> str:

@@ -160,7 +160,7 @@ TRIAL = "--ab=sync_binlog=1,0"
         ),
         (("--ab=sync_binlog=1,1",), "two different values"),
         (("--ab=sync_binlgo=1,0",), "sync_binlgo"),
-        (("--ab=preset=durable,unsave",), "no preset 'unsave'"),
+        (("--ab=preset=durable,unsave",), "no preset 'unsave' (valid: "),
         (("--ab=threads=8,many",), "whole numbers"),
         (("--ab=threads=8,0",), "between 1 and"),
         ((TRIAL, "--plan=8:30s,16:30s"), "--ab cannot be combined with a plan"),

@@ -78,28 +78,21 @@ def number_text(number: tuple[str, str]) -> str:
     return " ".join(number).rstrip()
 
 
-def three_digits(value: float) -> str:
-    """Exactly three significant digits, so that a number keeps its width: 49.0, 4.82, 163."""
-    if value >= 99.95:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
-
-
 def big_rate(value: float | None) -> tuple[str, str]:
     """Digits and prefix, at most four digits: ("2,412", ""), ("48.2", "k")."""
     if value is None:
         return units.DASH, ""
     if value < 9_999.5:
-        return ("0" if value == 0 else three_digits(value)), ""
+        return units.three_digits(value), ""
     factor, prefix = (1e6, "M") if value >= 999_500 else (1e3, "k")
-    return three_digits(value / factor), prefix
+    return units.three_digits(value / factor), prefix
 
 
 def big_latency(value: float | None) -> tuple[str, str]:
     """Digits and unit: ("26.4", "ms")."""
     if value is None:
         return units.DASH, ""
-    return (three_digits(value / 1000), "s") if value >= 999.5 else (three_digits(value), "ms")
+    return (units.three_digits(value / 1000), "s") if value >= 999.5 else (units.three_digits(value), "ms")
 
 
 def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
