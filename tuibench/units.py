@@ -108,6 +108,11 @@ def three_digits(value: float, most: int = 2) -> str:
     return decimal(value, 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 1 else most)
 
 
+def significant(value: float, digits: int = 2) -> str:
+    """So many significant digits at most, all whole ones, and never an exponent: 0.9, 7.5, 120, 12,345."""
+    return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
 def microseconds(value: float | None) -> str:
     """A time of a processor with three significant digits and its unit: 41.2 µs, 2.37 ms."""
     if value is None or value >= 1000 * _ROUND_UP_SHARE:

@@ -21,6 +21,12 @@ COLUMN = partial(units.milliseconds, in_column=True)
     ("write", "value", "text"),
     [
         (units.si, 0, "0"),
+        (units.significant, 0.0123, "0.012"),
+        (units.significant, 7.46, "7.5"),
+        (units.significant, 100, "100"),
+        (units.significant, 120.4, "120"),
+        (partial(units.significant, digits=4), 63.08, "63.08"),
+        (partial(units.significant, digits=4), 12_345.6, "12,346"),
         (units.si, 999, "999"),
         (units.si, 3000, "3 k"),
         (units.si, 48_240, "48.2 k"),

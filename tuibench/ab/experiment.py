@@ -41,6 +41,7 @@ from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
+from tuibench.units import significant
 
 PRESET, THREADS = "preset", "threads"
 SWITCHES = {"ON": "1", "OFF": "0"}
@@ -338,7 +339,7 @@ class AbTest(Experiment):
         self._windows = TrialWindows(self._trial, now, before=self._windows, unsettled_seconds=late.seconds)
         self._cycles_reported = 0
         self.told.append(
-            f"A/B: a change takes about {late.seconds:.2g} s to act; begins again, in windows of "
+            f"A/B: a change takes about {significant(late.seconds)} s to act; begins again, in windows of "
             f"{window_seconds:g} s"
         )
         return False

@@ -200,8 +200,8 @@ def _head(first: str, databases: set[str]) -> list[str]:
 def _rate_notes(total: int, seconds: float, what: str) -> list[str]:
     if seconds < 1:
         return []
-    rate = total / seconds
-    return [f"{count(total)} {what} in {seconds:,.0f} s: --rate={rate:.3g} runs as many per second."]
+    rate = float(f"{total / seconds:.3g}")
+    return [f"{count(total)} {what} in {seconds:,.0f} s: --rate={rate:g} runs as many per second."]
 
 
 def _kept(kinds: Sequence[TransactionModel], total: int, what: str) -> list[str]:

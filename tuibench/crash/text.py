@@ -38,7 +38,7 @@ KEY = (
 def loss_text(crash: Crash) -> str:
     """lost: 147 acknowledged commits (0.9 s)."""
     lost = crash.commits.lost
-    seconds = f" ({crash.commits.lost_seconds:.2g} s)" if lost else ""
+    seconds = f" ({units.significant(crash.commits.lost_seconds)} s)" if lost else ""
     return f"lost: {units.pluralize(lost, 'acknowledged commit')}{seconds}"
 
 

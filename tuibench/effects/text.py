@@ -135,11 +135,11 @@ def trial_sentence(result: AbTestResult) -> str:
     if result.harm:
         return f"{against}: {result.harm}{_so_far(result)}"
     if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
-        needs = f"{result.needs_window_seconds:g}"
+        needs, acts = f"{result.needs_window_seconds:g}", units.significant(result.acts_after_seconds)
         in_time = f"; {changes_text(result.comparisons)}" if result.comparisons else ""
         return (
-            f"{against}: no verdict ({pairs}): a change may take about {result.acts_after_seconds:.2g} s to "
-            f"act, too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
+            f"{against}: no verdict ({pairs}): a change may take about {acts} s to act, "
+            f"too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
             f"(--window={needs}){in_time}"
         )
     if not result.comparisons:
@@ -162,7 +162,9 @@ def _cycles(result: AbTestResult) -> str:
 def _acts(result: AbTestResult) -> str:
     """How long a change takes to act, if that is left out."""
     late = result.acts_after_seconds
-    return f", without the first {late:.2g} s of a change, until it acts" if late is not None else ""
+    if late is None:
+        return ""
+    return f", without the first {units.significant(late)} s of a change, until it acts"
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:
@@ -206,7 +208,7 @@ def _duration_text(minutes: float) -> str:
     if minutes < SECONDS_TO_MINUTES:
         return units.pluralize(max(round(60 * minutes), 1), "more second")
     if minutes < MINUTES_TO_HOURS:
-        return f"{minutes:.2g} more minutes" if minutes < 10 else f"{minutes:.0f} more minutes"
+        return f"{units.significant(minutes)} more minutes"
     return f"{minutes / 60:,.0f} more hours"
 
 

@@ -685,8 +685,7 @@ def movement_reason(one: Comparison) -> str:
 
 def movement_text(movement: LevelMovement) -> str:
     """The movement of the level: `it was falling by 3 %/s before the change`."""
-    size = abs(movement.percent)
-    amount = f"{size:.2g}" if size < 10 else f"{size:.0f}"
+    amount = units.significant(abs(movement.percent))
     match movement.kind:
         case MovementKind.TREND:
             direction = "falling" if movement.percent < 0 else "rising"

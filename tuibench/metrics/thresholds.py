@@ -28,6 +28,7 @@ from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast
 from tuibench.model.tick import Tick
+from tuibench.units import significant
 
 THRESHOLD_EXAMPLES = '"p95>50ms", "errors>0.1%", "tps<500"'
 
@@ -76,8 +77,7 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         value = self.value(tick)
         if value is None:
             return "nothing was measured"
-        number = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-        return f"{number}{self.unit if self.unit in ('', '/s', '%') else f' {self.unit}'}"
+        return f"{significant(value, 4)}{self.unit if self.unit in ('', '/s', '%') else f' {self.unit}'}"
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -176,7 +176,7 @@ def crossed_relative_thresholds(
             if other.value is None:
                 difference = "it was not measured"
             elif other.percent is None:
-                difference = f"it is {other.value:.4g}, after nothing at all"
+                difference = f"it is {significant(other.value, 4)}, after nothing at all"
             else:
                 difference = f"{other.percent:+.1f} %"
             lines.append(f"{bound.text} crossed by {run}: {difference}")

@@ -7,7 +7,7 @@ from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
 from tuibench.model.findings import Mean
 from tuibench.model.probe import SWEEP, ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
 from tuibench.model.schedule import Quantity
-from tuibench.units import DASH, count, decimal, milliseconds, signed
+from tuibench.units import DASH, count, decimal, milliseconds, signed, significant
 
 SMALL_PERCENT = 10.0
 """A change that is certainly within this is not reported."""
@@ -220,7 +220,7 @@ def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
         DASH if step.half_width is None else f"{100 * step.half_width:.1f} %",
         count(step.qps),
         milliseconds(step.p95_ms, in_column=True),
-        f"{step.errors_percent:.2g} %" if step.errors_percent else "0",
+        f"{significant(step.errors_percent)} %" if step.errors_percent else "0",
         ", ".join(words for words, holds in remarks if holds),
     )
 
@@ -228,4 +228,4 @@ def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
 def _number(level: float | None) -> str:
     if level is None:
         return DASH
-    return f"{level:,.0f}" if level >= 100 or level == int(level) else f"{level:.3g}"
+    return count(level) if level == int(level) else significant(level, 3)

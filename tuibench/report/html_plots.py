@@ -536,12 +536,12 @@ def _point(place: ThreadsScale, line: ThreadsLine, threads: int, number: int) ->
     mean, x = line.means[threads], place.x(threads)
     low, high = (place.y(edge) for edge in _edges(mean))
     whisker = f"M{x:.1f},{low:.1f}V{high:.1f}M{x - WHISKER:.1f},{low:.1f}h8M{x - WHISKER:.1f},{high:.1f}h8"
-    width = "" if mean.half_width is None else f" ± {mean.half_width:.4g}"
+    width = "" if mean.half_width is None else f" ± {units.significant(mean.half_width, 4)}"
     return join_markup(
         tag("path", class_="line", d=whisker) if mean.half_width else None,
         tag(
             "circle",
-            tag("title", f"{line.name}, {threads} threads: {mean.mean:.4g}{width}"),
+            tag("title", f"{line.name}, {threads} threads: {units.significant(mean.mean, 4)}{width}"),
             class_=f"dot n{number}",
             cx=x,
             cy=place.y(mean.mean),

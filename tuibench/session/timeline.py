@@ -38,6 +38,7 @@ from tuibench.model.schedule import (
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
+from tuibench.units import significant
 
 SHORTEST_LEVEL_SECONDS = 0.25
 MOST_LEVELS = 3600
@@ -93,7 +94,7 @@ def _stage_changes(stage: Stage, number: int, start: float, label: str) -> Itera
 def _ramp_text(ramp: RampStage, level: float, each_seconds: float, label: str, *, is_first: bool) -> str:
     """An even ramp is reported once, at its start; a doubling one at every level."""
     if ramp.doubling:
-        return f"{label}: {level_text(ramp.quantity, level)} for {each_seconds:.3g}s"
+        return f"{label}: {level_text(ramp.quantity, level)} for {significant(each_seconds, 3)}s"
     first, last = level_text(ramp.quantity, ramp.first), level_text(ramp.quantity, ramp.last)
     return f"{label}: from {first} to {last} in {format_duration(ramp.seconds)}" if is_first else ""
 

@@ -20,7 +20,8 @@ from tuibench.metrics import inference
 from tuibench.metrics.inference import Interval
 from tuibench.model.effect import Verdict
 from tuibench.model.sweep import Sweep
-from tuibench.sweep.tables import build_caveats, caveat_notes, interval_text, rate_text, start_levels
+from tuibench.sweep.tables import build_caveats, caveat_notes, interval_text, start_levels
+from tuibench.units import significant
 
 ERROR_RATE = 0.05
 LEAST_DEVIATION = 1e-3
@@ -171,7 +172,7 @@ def bisection_blocks(sweep: Sweep) -> tuple[Block, ...]:
         rows.append(
             (
                 build.name,
-                rate_text(fmean(own.values())),
+                significant(fmean(own.values()), 3),
                 str(len(own)),
                 interval_text(low, high) if is_known else "",
                 side if step.is_found else "",

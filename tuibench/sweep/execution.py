@@ -74,7 +74,7 @@ from tuibench.sweep.planning import (
     with_servers,
 )
 from tuibench.sweep.runner import InterruptedSweep
-from tuibench.sweep.tables import ping_ms, rate_text
+from tuibench.sweep.tables import ping_ms
 from tuibench.sweep.versions import (
     SUITE,
     BuildAxis,
@@ -88,7 +88,7 @@ from tuibench.sweep.versions import (
     versions_runner,
     versions_setup,
 )
-from tuibench.units import pluralize
+from tuibench.units import pluralize, significant
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
 """Events of a cell that are reported immediately."""
@@ -175,7 +175,7 @@ def cell_result_text(result: CellResult) -> str:
         return f"failed: {result.failure}"
     limited = ", client-limited" if result.limited else ""
     p95 = units.milliseconds(figures.get("p95_ms"))
-    return f"{rate_text(figures['headline'])} {result.headline}, p95 {p95}{limited}"
+    return f"{significant(figures['headline'], 3)} {result.headline}, p95 {p95}{limited}"
 
 
 @contextmanager

@@ -45,16 +45,16 @@ AS_IT_STANDS = "unchanged"
 """The name of the variant without any settings, if it needs one."""
 
 SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("tps", TPS, lambda value: rate_text(value)),
-    ("qps", "QPS", lambda value: rate_text(value)),
+    ("tps", TPS, partial(units.significant, digits=3)),
+    ("qps", "QPS", partial(units.significant, digits=3)),
     ("avg_ms", "latency avg (ms)", lambda value: f"{value:.2f}"),
     ("p50", "latency p50 (ms)", lambda value: f"{value:.2f}"),
     ("p95_ms", "latency p95 (ms)", lambda value: f"{value:.2f}"),
     ("p99", "latency p99 (ms)", lambda value: f"{value:.2f}"),
-    ("errors", "errors", lambda value: f"{value:,.4g}"),
-    ("slow_queries", "slow queries", lambda value: f"{value:,.4g}"),
+    ("errors", "errors", partial(units.significant, digits=4)),
+    ("slow_queries", "slow queries", partial(units.significant, digits=4)),
     ("open_tables", "open tables", lambda value: f"{value:,.0f}"),
-    ("questions_per_second", "Questions/s", lambda value: rate_text(value)),
+    ("questions_per_second", "Questions/s", partial(units.significant, digits=3)),
     ("cpu_server", "CPU server (%)", lambda value: f"{value:.0f}"),
     ("cpu_tuibench", "CPU tuibench (%)", lambda value: f"{value:.0f}"),
     ("memory_server_bytes", "memory server", units.binary_size),
@@ -66,13 +66,6 @@ SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 """A figure of each run, its title, and the format of its mean."""
 
 LIMITED_MARK = "*"
-DECIMALS_BELOW = 100
-"""Rates below this are shown with decimals."""
-
-
-def rate_text(value: float) -> str:
-    """A rate with three significant digits, or all digits before the decimal point."""
-    return f"{value:,.0f}" if value >= DECIMALS_BELOW else f"{value:.3g}"
 
 
 def summary_tables(sweep: Sweep) -> tuple[Table, ...]:
@@ -207,9 +200,9 @@ def _headline_cell(point: SweepPoint | None) -> str:
 def plus_minus(mean: Mean) -> str:
     """A mean with its interval, if it has one: 1,234 ± 56."""
     if mean.half_width is None:
-        return rate_text(mean.mean)
-    write = rate_text if mean.mean < DECIMALS_BELOW else units.count
-    return f"{rate_text(mean.mean)} ± {write(mean.half_width)}"
+        return units.significant(mean.mean, 3)
+    write = partial(units.significant, digits=3) if mean.mean < 100 else units.count
+    return f"{units.significant(mean.mean, 3)} ± {write(mean.half_width)}"
 
 
 def _ratio(found: Found, one: SweepVariant, first: SweepVariant, threads: int) -> str:
@@ -303,8 +296,8 @@ def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
         units.binary_size(data_files_bytes(sweep, cell.case.data)),
         units.percent(figures.get("cpu_server")),
         units.binary_size(figures.get("memory_server_bytes")),
-        rate_text(figures["headline"]),
-        rate_text(figures["qps"]),
+        units.significant(figures["headline"], 3),
+        units.significant(figures["qps"], 3),
         f"{figures['errors']:,.0f}",
         units.milliseconds(figures.get("p95_ms")),
     )
@@ -650,7 +643,7 @@ def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> st
     if one is None:
         return units.DASH
     if is_first:
-        return f"1 ({rate_text(fmean(one.levels))} {one.headline})" if one.case else "1"
+        return f"1 ({units.significant(fmean(one.levels), 3)} {one.headline})" if one.case else "1"
     if one.relative is None:
         return units.DASH
     if one.low is None or one.high is None:

@@ -483,7 +483,7 @@ def test_rates_keep_three_digits(value: float | None, written: tuple[str, str]) 
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [(None, ("–", "")), (0.42, ("0.42", "ms")), (26.4, ("26.4", "ms")), (999.7, ("1.00", "s"))],
+    [(None, ("–", "")), (0.4216, ("0.422", "ms")), (26.4, ("26.4", "ms")), (999.7, ("1.00", "s"))],
 )
 def test_latencies_keep_three_digits(value: float | None, written: tuple[str, str]) -> None:
     assert big_latency(value) == written

@@ -92,7 +92,7 @@ def big_latency(value: float | None) -> tuple[str, str]:
     """Digits and unit: ("26.4", "ms")."""
     if value is None:
         return units.DASH, ""
-    return (units.three_digits(value / 1000), "s") if value >= 999.5 else (units.three_digits(value), "ms")
+    return (units.three_digits(value / 1000), "s") if value >= 999.5 else (units.three_digits(value, 3), "ms")
 
 
 def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
