@@ -83,7 +83,7 @@ from tuibench.metrics import inference
 from tuibench.metrics.effect_detection import FEWEST_EVENTS, window_figures
 from tuibench.metrics.inference import NEXT_TO_NOTHING, Estimate, Interval
 from tuibench.model.effect import AbTestPair, Comparison, Verdict
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Tick, total_tick
 
 ALPHA = 0.05
 """The probability of any false statement in a trial, over all its figures and its whole duration."""
@@ -322,11 +322,12 @@ class PairNoise(NamedTuple):
     degrees: float
 
 
-def noise_before(history: Sequence[Tick], apart: int, primary: str) -> dict[str, PairNoise]:
+def noise_before(history: Sequence[Tick], apart: int, primary: str, counted: int = 1) -> dict[str, PairNoise]:
     """That of each figure, as a logarithm, from the differences of ticks that are as far `apart` as the
-    beginnings of two windows. A window has one of them at least.
+    beginnings of two windows. So many ticks of a window are `counted` at least.
     """
-    levels = [window_figures(tick, primary) for tick in history]
+    runs = [history[at : at + counted] for at in range(len(history) - counted + 1)]
+    levels = [window_figures(total_tick(run), primary) for run in runs]
     known = set.intersection(*map(set, levels)) if len(levels) > apart else set[str]()
     found = {}
     for figure in known:

@@ -17,7 +17,7 @@ from tuibench.ab.analysis import (
     pairs_needed,
     window_for,
 )
-from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, TrialWindow, TrialWindows
+from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, THROUGHPUT, TrialWindow, TrialWindows
 from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
 from tuibench.metrics.effect_detection import TOLERANCE_PERCENT
@@ -125,6 +125,7 @@ class AbTest(Experiment):
     called, name = "A/B test", "an A/B test"
     starts, kind = StartAbTest, "ab"
     fewest_slots: ClassVar[int] = FEWEST_SLOTS
+    most_before: ClassVar[float] = 0.0
 
     def __init__(
         self,
@@ -240,7 +241,9 @@ class AbTest(Experiment):
             self._window, self._windows = None, self._new_windows()
 
     def _new_windows(self, start_seconds: float = 0.0) -> TrialWindows:
-        return TrialWindows(self._trial, start_seconds, fewest_slots=self.fewest_slots)
+        return TrialWindows(
+            self._trial, start_seconds, fewest_slots=self.fewest_slots, most_before=self.most_before
+        )
 
     @property
     def is_on_trial(self) -> bool:
@@ -358,7 +361,7 @@ class Resolution(AbTest):
     """
 
     called, name = "alternation", "the alternation of both values"
-    fewest_slots = 1
+    fewest_slots, most_before = 1, 0.25
     is_guarded = False
     gives_way = True
     is_announced = False
@@ -372,6 +375,8 @@ class Resolution(AbTest):
         seconds = total_tick(history).seconds / len(history) if history else 1.0
         apart = max(1, round(trial.window_seconds / seconds))
         self._noise = noise_before(history, apart, trial.primary)
+        whole = noise_before(history, apart, trial.primary, counted=apart)
+        self._noise_of_whole = {THROUGHPUT: whole[THROUGHPUT]} if THROUGHPUT in whole else {}
         self.comparisons: tuple[Comparison, ...] = ()
 
     @property
@@ -405,7 +410,7 @@ class Resolution(AbTest):
                 tolerance=trial.tolerance_percent / 100,
                 primary=trial.primary,
                 looks=len(LOOKS),
-                noise=self._noise,
+                noise=self._noise | (self._noise_of_whole if self._windows.are_whole(self._until) else {}),
             )
             found = comparison_of(trial.primary, self.comparisons)
             if over == LOOKS[-1] or (found is not None and found.verdict is not Verdict.CANNOT_TELL):

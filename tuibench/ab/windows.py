@@ -6,6 +6,10 @@ A fair coin, seeded by the plan, decides the order in each cycle (`sequential`).
 slots are discarded until the remaining ones have settled (see `settling`), at most half of them; and in all
 windows those before a late effect begins (`lateness`), as long as enough remains. Each figure has a course of
 its own: what acts on the fsyncs at once may act on the throughput late.
+
+A slot in which a value was set has both values. In windows of two slots that is half of what is measured, so
+there the part after the change counts for the throughput: in the part before it, the load did what it did in
+the slot before.
 """
 
 import math
@@ -29,6 +33,10 @@ from tuibench.waits.changes import time_changes
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
 """A window with fewer slots, because the change took long, is not used."""
+
+THROUGHPUT = "tps"
+MOST_OF = 0.85
+"""Share of a window that is nearly all of it."""
 
 TOO_FEW = "too few samples after the change"
 
@@ -56,10 +64,16 @@ class TrialWindow:
         self.cycle = cycle
         self.value = value
         self.slots: list[Tick] = []
+        self.part: Tick | None = None
         self.changed_at = float("-inf")
         self.was_changed = False
         self.disturbed = False
         self.why: list[str] = []
+
+    @property
+    def seconds(self) -> float:
+        """How much of it was measured, the part of a slot included."""
+        return sum(slot.seconds for slot in (*self.slots, *filter(None, [self.part])))
 
     def spoil(self, why: str) -> None:
         """Exclude the window, for this reason."""
@@ -80,7 +94,8 @@ class TrialWindows:
     """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
 
     `before` are those of the same test with shorter windows, in which a change took `unsettled_seconds`. With
-    less than the usual number of slots per window, nothing is known of late effects.
+    less than the usual number of slots per window, nothing is known of late effects. A slot of which at most
+    the share `most_before` is before a change counts in part.
     """
 
     def __init__(
@@ -91,9 +106,12 @@ class TrialWindows:
         before: "TrialWindows | None" = None,
         unsettled_seconds: float = 0.0,
         fewest_slots: int = FEWEST_SLOTS,
+        most_before: float = 0.0,
     ) -> None:
         self.trial = trial
         self.fewest_slots = fewest_slots
+        self._most_before = most_before
+        self._last: Tick | None = None
         self.start_seconds = start_seconds
         self._before = before
         self._unsettled_seconds = unsettled_seconds
@@ -115,8 +133,13 @@ class TrialWindows:
 
     def add_slot(self, slot: Tick, window: TrialWindow | None) -> None:
         """Add a slot to the window in which it was measured, if it began after the value was set."""
-        if window is not None and slot.start >= window.changed_at:
+        before, self._last = self._last, slot
+        if window is None:
+            return
+        if slot.start >= window.changed_at:
             window.slots.append(slot)
+        elif before is not None and window.changed_at - slot.start <= self._most_before * slot.seconds:
+            window.part = part_after(slot, window.changed_at, before)
 
     def disturb(self, slot: Tick, why: str) -> None:
         """Exclude the windows that overlap a slot, for this reason."""
@@ -150,6 +173,11 @@ class TrialWindows:
     def because(self, until_seconds: float) -> tuple[Comparison, ...]:
         """The wait classes that certainly differ between the values, in the cycles that count."""
         return time_changes(*(self._settled(value, until_seconds) for value in (self.trial.a, self.trial.b)))
+
+    def are_whole(self, until_seconds: float) -> bool:
+        """True if nearly all of each window counts for the throughput."""
+        usable = (window for pair in self._usable(until_seconds) for window in pair)
+        return all(window.seconds >= MOST_OF * self.trial.window_seconds for window in usable)
 
     def _usable(self, until_seconds: float) -> list[tuple[TrialWindow, TrialWindow]]:
         """The windows of each completed cycle, if both can be used."""
@@ -245,6 +273,9 @@ class TrialWindows:
         kept = sum(slot.seconds for slots in settled.values() for slot in slots)
         sums = [total_tick(settled[window]) for window in (a, b)]
         figures = [window_figures(each, self.trial.primary) for each in sums]
+        for known, window in zip(figures, (a, b), strict=True):
+            if THROUGHPUT in known and window.part is not None and len(settled[window]) == len(window.slots):
+                known[THROUGHPUT] = tps(total_tick([window.part, *window.slots]))
         events = {key: max(map(figure_named(key).event, sums)) for key in figures[0]}
         return AbTestPair(
             cycle=first.cycle,
@@ -254,6 +285,19 @@ class TrialWindows:
             settling_seconds=max(0.0, 2 * self.trial.window_seconds - kept),
             event={key: event for key, event in events.items() if event},
         )
+
+
+def part_after(slot: Tick, at_seconds: float, before: Tick) -> Tick:
+    """The completed transactions of a slot after a moment, until which the load did as in the slot before."""
+    unchanged_seconds = at_seconds - slot.start
+    completed = slot.sums.get("completed", 0.0) - unchanged_seconds * tps(before)
+    return Tick(
+        end=slot.end, seconds=slot.seconds - unchanged_seconds, sums={"completed": max(0.0, completed)}
+    )
+
+
+def tps(tick: Tick) -> float:
+    return read(THROUGHPUT, tick) or 0.0
 
 
 def figure_level(name: str, slots: Sequence[Tick]) -> float | None:

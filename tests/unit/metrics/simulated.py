@@ -135,18 +135,38 @@ def noise_with_power(noise: Noise, effect: float, power: float, cycles: int, rep
     return size
 
 
+def short_windows(
+    level: Sequence[float], orders: Sequence[bool], effect: float, rng: random.Random
+) -> list[Pair]:
+    """The pairs of windows of 2 s. A value is set in the first tick: its part before that is taken to be like
+    the tick before.
+    """
+    values = [value for a_first in orders for value in ("AB" if a_first else "BA")]
+    rates = {"A": 1.0, "B": math.exp(effect)}
+    seen, last = [], "B"
+    for place, value in enumerate(values):
+        first, second = (math.exp(level[2 * place + half]) for half in (0, 1))
+        share = rng.uniform(0.01, 0.25) if value != last else 0.0
+        mixed = first * (share * rates[last] + (1 - share) * rates[value])
+        before = math.exp(level[2 * place - 1]) * rates[last] if place else mixed
+        seen.append((mixed - share * before + second * rates[value]) / (2 - share))
+        last = value
+    sides = zip(seen[::2], seen[1::2], orders, strict=True)
+    return [Pair(*((one, two) if a_first else (two, one)), a_first) for one, two, a_first in sides]
+
+
 def resolution(noise: Noise, rng: random.Random, *, size: float, effect: float = 0.0) -> Trial:
-    """The alternation that decides a doubtful effect: windows of 2 s, of which the second tick counts; its
-    noise is known from `CALM` seconds before the change.
+    """The alternation that decides a doubtful effect, in windows of 2 s; its noise is known from `CALM`
+    seconds before the change.
     """
     orders = analysis.random_orders(LOOKS[-1], rng.getrandbits(32))
     whole = noise(rng, CALM + LOOKED_AT + 4 * LOOKS[-1], size)
     known = noise_before(
-        [measured_tick(at + 1.0, 1.0, 1e4 * math.exp(whole[at])) for at in range(CALM)], 2, "tps"
+        [measured_tick(at + 1.0, 1.0, 1e4 * math.exp(whole[at])) for at in range(CALM)], 2, "tps", counted=2
     )
     level = whole[CALM + LOOKED_AT :]
     pairs = []
-    for place, pair in enumerate(windows(level, orders, 2, effect)):
+    for place, pair in enumerate(short_windows(level, orders, effect, rng)):
         sides = ({"tps": value, "p95_ms": 10.0} for value in (pair.a, pair.b))
         a, b = sides
         order = "AB" if pair.a_first else "BA"

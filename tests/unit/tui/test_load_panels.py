@@ -257,7 +257,7 @@ def test_a_load_from_this_host_alone_has_no_such_table() -> None:
 def test_each_host_has_a_line_of_figures_or_says_why_not() -> None:
     assert texts(seen(EAST, WEST, SOUTH)) == [
         "LOAD HOSTS           TPS      p95  conns   CPU     late  steal           clock",
-        "east             4,321.5  12.3 ms    128  92 %   0.4 ms    7 %    −3.2 ±0.3 ms",
+        "east               4,322  12.3 ms    128  92 %   0.4 ms    7 %    −3.2 ±0.3 ms",
         "west          silent: its figures are missing until it answers",
         "south         lost: its work after its last report is not counted",
     ]
