@@ -108,7 +108,7 @@ def test_the_result_is_that_of_the_pairs() -> None:
 @pytest.mark.parametrize("phase", [0.0, 0.15, 0.4, 0.55, 0.8, 0.99])
 @pytest.mark.parametrize(("seconds", "window"), [(1.0, 2.0), (1.0, 3.5), (0.5, 2.0), (3.0, 7.0)])
 def test_a_tick_counts_for_the_value_that_held_in_it(phase: float, seconds: float, window: float) -> None:
-    """Ticks end late by some of a tenth, a change takes up to a quarter, and the test begins at any moment."""
+    """Ticks end late by up to a tenth, a change takes up to a quarter; the test begins at any moment."""
     rng = random.Random(7)
     plan = AbTestPlan(subject=SYNC, a="1", b="0", cycles=5, window_seconds=window, seed=3)
     test = Resolution(plan, before={})
