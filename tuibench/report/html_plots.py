@@ -541,7 +541,10 @@ def _point(place: ThreadsScale, line: ThreadsLine, threads: int, number: int) ->
         tag("path", class_="line", d=whisker) if mean.half_width else None,
         tag(
             "circle",
-            tag("title", f"{line.name}, {threads} threads: {units.significant(mean.mean, 4)}{width}"),
+            tag(
+                "title",
+                f"{line.name}, {units.pluralize(threads, 'thread')}: {units.significant(mean.mean, 4)}{width}",
+            ),
             class_=f"dot n{number}",
             cx=x,
             cy=place.y(mean.mean),

@@ -260,7 +260,7 @@ def test_threads_stand_at_equal_distances_and_higher_is_higher() -> None:
 def test_an_interval_is_drawn_and_one_that_reaches_below_zero_is_cut_there() -> None:
     wide = threads_chart("TPS", (1,), (ThreadsLine("durable", {1: mean(100, 1000)}),), width=SMALL)
     assert wide.count('d="M') == 1
-    assert "100 ± 1000" in wide
+    assert "durable, 1 thread: 100 ± 1,000" in wide
     assert ">200<" in wide
     assert ">1.5 k<" not in wide
     assert (
