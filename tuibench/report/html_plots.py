@@ -537,13 +537,14 @@ def _point(place: ThreadsScale, line: ThreadsLine, threads: int, number: int) ->
     low, high = (place.y(edge) for edge in _edges(mean))
     whisker = f"M{x:.1f},{low:.1f}V{high:.1f}M{x - WHISKER:.1f},{low:.1f}h8M{x - WHISKER:.1f},{high:.1f}h8"
     width = "" if mean.half_width is None else f" ± {units.significant(mean.half_width, 4)}"
+    level = units.pluralize(threads, "thread")
     return join_markup(
         tag("path", class_="line", d=whisker) if mean.half_width else None,
         tag(
             "circle",
             tag(
                 "title",
-                f"{line.name}, {units.pluralize(threads, 'thread')}: {units.significant(mean.mean, 4)}{width}",
+                f"{line.name}, {level}: {units.significant(mean.mean, 4)}{width}",
             ),
             class_=f"dot n{number}",
             cx=x,
