@@ -309,7 +309,7 @@ class WindowDifference(NamedTuple):
     difference: float
 
 
-MOST_DEGREES = 8.0
+MOST_DEGREES = 5.0
 """Degrees of freedom that the noise before a change counts at most: with them, two equal values that differ
 in their noise by a factor of two are still told apart falsely in less than 5 % of the cases.
 """
