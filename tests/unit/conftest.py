@@ -15,7 +15,7 @@ LONG = (
     "mysql/test_questions", "mysql/test_responses", "mysql/test_tls", "session/test_probe",
     "session/test_probe_runs", "test_setup_script", "tui/test_terminal", "tuning/test_chaos",
     "tuning/test_guardian", "tuning/test_other_sessions", "tuning/test_unconfirmed_changes",
-    "waits/test_changes", "waits/test_flame", "waits/test_waits", "workload/test_distributions",
+    "waits/test_changes", "waits/test_cpu_profile", "waits/test_waits", "workload/test_distributions",
     "workload/test_tpcc",
 )  # fmt: skip
 """Modules of random inputs, simulations and processes that take most of the processor time of all."""

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tuibench import __version__
 from tuibench.errors import RunError
@@ -22,11 +22,13 @@ from tuibench.load.messages import Counters
 from tuibench.model.event import Event
 from tuibench.model.message import Address, RunState, SessionMessage, Status
 from tuibench.model.tick import SERVICE, TRANSACTION, Sample, Tick, merge_histograms
-from tuibench.record.prometheus_metrics import MetricsSnapshot
 from tuibench.session.load import LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
 from tuibench.session.totals import counter_sums
+
+if TYPE_CHECKING:
+    from tuibench.record.prometheus import MetricsSnapshot
 
 MAX_CONNECTIONS = 16
 REQUEST_TIMEOUT_SECONDS = 5.0
@@ -178,10 +180,7 @@ async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
     if run.spec.metrics_at is None:
         yield ""
         return
-    from tuibench.record.prometheus import render_page
-
-    exporter = MetricsExporter(run, render_page)
-    responder = HttpServer({METRICS: exporter.page})
+    responder = HttpServer({METRICS: MetricsExporter(run).page})
     await responder.open(run.spec.metrics_at)
     try:
         yield responder.url + METRICS
@@ -192,11 +191,12 @@ async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
 class MetricsExporter:
     """Listens to a run, and renders its metrics at any time."""
 
-    def __init__(
-        self, run: LoadRun | WatchRun, make: Callable[[MetricsSnapshot, str], tuple[bytes, str]]
-    ) -> None:
+    def __init__(self, run: LoadRun | WatchRun) -> None:
+        # prometheus_client is slow to import: only runs with an endpoint do, and not in the first scrape.
+        from tuibench.record import prometheus
+
         self._run = run
-        self._make = make
+        self._prometheus = prometheus
         self._created_at = time.time()
         self._status: Status | None = None
         self._sample: Sample | None = None
@@ -207,12 +207,14 @@ class MetricsExporter:
         """The current page; None before the first status."""
         if self._status is None:
             return None
-        return HttpResponse(*await asyncio.to_thread(self._make, self._snapshot(self._status), accept))
+        return HttpResponse(
+            *await asyncio.to_thread(self._prometheus.render_page, self._snapshot(self._status), accept)
+        )
 
-    def _snapshot(self, status: Status) -> MetricsSnapshot:
+    def _snapshot(self, status: Status) -> "MetricsSnapshot":
         run = self._run
         # A session without load has no totals: the server's counters describe the traffic.
-        return MetricsSnapshot(
+        return self._prometheus.MetricsSnapshot(
             version=__version__,
             session=run.spec.session,
             plan=run.spec.plan,

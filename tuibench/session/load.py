@@ -23,8 +23,7 @@ from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import SlowTransaction, Tick
 from tuibench.record.sysbench_report import FullReport
-from tuibench.session.run_summary import full_report
-from tuibench.session.totals import Alarms, LoadTotals
+from tuibench.session.totals import Alarms, LoadTotals, full_report
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
 
 if TYPE_CHECKING:

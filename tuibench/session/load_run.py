@@ -47,10 +47,9 @@ from tuibench.session.load import LoadController, LoadTick, host_totals, make_fl
 from tuibench.session.preflight import run_preflight
 from tuibench.session.replicas import LagGuard
 from tuibench.session.run import SessionRun, Watcher
-from tuibench.session.run_summary import WatchTotals, build_summary, build_watch_summary
 from tuibench.session.sampling import TickObservation
 from tuibench.session.timeline import PlanRunner
-from tuibench.session.totals import LoadTotals
+from tuibench.session.totals import LoadTotals, WatchTotals, build_summary, build_watch_summary
 from tuibench.units import pluralize
 from tuibench.waits.detail import transactions_by_statement
 from tuibench.workload import library, script

@@ -74,10 +74,9 @@ from tuibench.session.lifecycle import (
 )
 from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
-from tuibench.session.run_summary import Reading, WatchTotals, build_watch_summary
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.totals import LagTotals
+from tuibench.session.totals import LagTotals, Reading, WatchTotals, build_watch_summary
 from tuibench.tune.candidates import TuneLog
 from tuibench.tune.experiment import TuneRun
 from tuibench.waits.cpu_profile import CpuProfiling

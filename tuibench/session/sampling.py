@@ -44,7 +44,7 @@ from tuibench.observe.statements import StatementSampler
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.replicas import Replicas
-from tuibench.session.run_summary import Reading
+from tuibench.session.totals import Reading
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 from tuibench.units import DASH
 from tuibench.waits.sampler import TimeSampler, account_sums

@@ -14,12 +14,13 @@ from tuibench.model.effect import Effect, latest_effects
 from tuibench.model.option import Option
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_run
-from tuibench.waits.cpu_profile import load_profile, missing_symbols
-from tuibench.waits.cpu_profile_text import (
+from tuibench.waits.cpu_profile import (
     difference_blocks,
     flame_page,
     folded_text,
     function_blocks,
+    load_profile,
+    missing_symbols,
     speedscope,
 )
 

@@ -13,8 +13,7 @@ from tuibench.model.event import Event
 from tuibench.model.message import RecordCpuProfile
 from tuibench.model.tick import Sample
 from tuibench.session.load_run import LoadRun
-from tuibench.waits.cpu_profile import PROFILE, CpuProfile, load_profile, refusal
-from tuibench.waits.cpu_profile_text import function_blocks
+from tuibench.waits.cpu_profile import PROFILE, CpuProfile, function_blocks, load_profile, refusal
 
 
 async def test_the_record_has_the_servers_functions_or_says_why_not(

@@ -9,7 +9,7 @@ from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import Histogram, Tick
-from tuibench.record.prometheus_metrics import MetricsSnapshot, exported_counters
+from tuibench.record.prometheus import MetricsSnapshot, exported_counters
 
 SERVER_PART = server_tick(
     uptime_seconds=3600,

@@ -20,8 +20,7 @@ from tests.ticks import changed, host_tick, server_tick
 from tests.unit.record.snapshots import BEFORE_THE_FIRST_SAMPLE, MOMENT, SAMPLE, SERVER_PART, SETTING
 from tuibench.metrics.figures import all_values
 from tuibench.model.tick import HOST, Histogram, bucket_index, bucket_upper_bound
-from tuibench.record.prometheus import BOUNDS, cumulated, render_page, sum_seconds
-from tuibench.record.prometheus_metrics import MetricsSnapshot
+from tuibench.record.prometheus import BOUNDS, MetricsSnapshot, cumulated, render_page, sum_seconds
 
 # The page as a scraper reads it: every figure under its name, in its unit, by Prometheus' conventions.
 

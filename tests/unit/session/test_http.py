@@ -19,8 +19,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import Address, ResetStats, RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.tick import Histogram, Tick
-from tuibench.record.prometheus import render_page
-from tuibench.record.prometheus_metrics import MetricsSnapshot
+from tuibench.record.prometheus import MetricsSnapshot, render_page
 from tuibench.service import http as module
 from tuibench.service.http import (
     LONGEST_REQUEST_BYTES,
@@ -199,7 +198,7 @@ class Scraper:
         self.seen: list[MetricsSnapshot] = []
 
     def prepare(self, session: LoadRun) -> None:
-        exporter = MetricsExporter(session, render_page)
+        exporter = MetricsExporter(session)
         loop = asyncio.get_running_loop()
 
         def look() -> None:

@@ -24,8 +24,15 @@ from tuibench.model.summary import Summary
 from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 from tuibench.observe.status import ServerObservation
-from tuibench.session.run_summary import Reading, build_summary, counter_deltas, reconcile
-from tuibench.session.totals import QUIET_TICKS, Alarms, LoadTotals
+from tuibench.session.totals import (
+    QUIET_TICKS,
+    Alarms,
+    LoadTotals,
+    Reading,
+    build_summary,
+    counter_deltas,
+    reconcile,
+)
 
 # Reports of several workers into samples and totals: nothing is lost, nothing counted twice.
 

@@ -9,29 +9,31 @@ import random
 import re
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
 
+from tests.virtual import VirtualClock, in_no_time
 from tuibench.document import write_text
-from tuibench.errors import RunError
-from tuibench.waits import cpu_profile as profile
+from tuibench.errors import RunError, TuibenchError
+from tuibench.model.event import EventKind
+from tuibench.waits import cpu_profile
 from tuibench.waits.cpu_profile import (
     PROFILE,
     CpuProfile,
+    CpuProfiling,
     Profiler,
-    folded,
-    load_profile,
-    missing_symbols,
-    refusal,
-)
-from tuibench.waits.cpu_profile_text import (
     changed_functions,
     difference_blocks,
     flame_page,
+    folded,
     folded_text,
     function_blocks,
     is_sure,
+    load_profile,
+    missing_symbols,
+    refusal,
     speedscope,
 )
 
@@ -131,7 +133,7 @@ def test_why_there_is_no_profile_is_said_with_the_remedy(
     assert "linux-perf" in (refusal(os.getpid()) or ("", ""))[1]
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/perf")
     level = tmp_path / "level"
-    monkeypatch.setattr(profile, "PARANOID", str(level))
+    monkeypatch.setattr(cpu_profile, "PARANOID", str(level))
     assert "no perf events" in (refusal(os.getpid()) or ("", ""))[0]
     level.write_text("3\n")
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
@@ -160,7 +162,7 @@ async def test_a_window_whose_end_is_cancelled_is_kept_at_the_end_of_the_run(
     perf.write_text(SLOW_PERF)
     perf.chmod(0o700)
     monkeypatch.setenv("PATH", f"{perf.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(profile, "refusal", lambda pid: None)
+    monkeypatch.setattr(cpu_profile, "refusal", lambda pid: None)
     profiler = Profiler(run)
     await profiler.start(1)
     ending = asyncio.create_task(profiler.stop())
@@ -184,3 +186,85 @@ def test_a_run_without_a_profile_or_with_a_damaged_one_says_so(tmp_path: Path) -
     whole = CpuProfile(seconds={7: {"a": 1}})
     (tmp_path / PROFILE).write_bytes(gzip.compress(msgspec.json.encode(whole)))
     assert load_profile(tmp_path) == whole
+
+
+BEGINS, ENDS = (EventKind.MARK, "CPU profile begins"), (EventKind.MARK, "CPU profile ends")
+
+
+class PlayedProfiler:
+    """Records process 7 only."""
+
+    def __init__(self, _: Path) -> None:
+        self.is_recording = False
+
+    async def start(self, pid: int | None) -> None:
+        if pid != 7:
+            raise RunError("perf is not installed", "install it")
+        assert not self.is_recording
+        self.is_recording = True
+
+    async def stop(self) -> None:
+        self.is_recording = False
+
+    async def finish(self) -> str:
+        await self.stop()
+        return ""
+
+
+class Played:
+    """What is told, and when."""
+
+    def __init__(self, clock: VirtualClock, pid: int | None = 7) -> None:
+        self.clock = clock
+        self.told: list[tuple[float, EventKind, str]] = []
+        with mock.patch.object(cpu_profile, "Profiler", PlayedProfiler):
+            self.profiling = CpuProfiling(
+                Path(),
+                lambda: pid,
+                lambda kind, text: self.told.append((clock.time(), kind, text)),
+                lambda work, name: asyncio.create_task(work, name=name),
+                clock,
+            )
+
+
+def test_a_window_ends_by_itself_and_another_request_moves_its_end() -> None:
+    async def scenario(clock: VirtualClock) -> None:
+        it = Played(clock)
+        assert "of the next 1m" in await it.profiling.record(60)
+        await clock.sleep(50)
+        assert "of the next 30s" in await it.profiling.record(30)
+        await clock.sleep(100)
+        await it.profiling.record(60)
+        await clock.sleep(5)
+        assert await it.profiling.record(0) == "the CPU profile ends"
+        assert await it.profiling.record(0) == "no CPU profile is being recorded"
+        await clock.sleep(100)
+        assert it.told == [(0.0, *BEGINS), (80.0, *ENDS), (150.0, *BEGINS), (155.0, *ENDS)]
+
+    in_no_time(scenario)
+
+
+def test_without_perf_a_request_is_refused_with_the_remedy_and_a_run_goes_on() -> None:
+    async def scenario(clock: VirtualClock) -> None:
+        it = Played(clock, pid=None)
+        with pytest.raises(RunError, match="perf is not installed"):
+            await it.profiling.record(60)
+        assert it.told == []
+        await it.profiling.record_all()
+        assert it.told == [(0.0, EventKind.WARNING, "no CPU profile: perf is not installed: install it")]
+
+    in_no_time(scenario)
+
+
+def test_the_profile_of_the_whole_run_is_not_made_shorter_by_the_key_but_can_be_ended() -> None:
+    async def scenario(clock: VirtualClock) -> None:
+        it = Played(clock)
+        await it.profiling.record_all()
+        with pytest.raises(TuibenchError, match="whole run"):
+            await it.profiling.record(60)
+        await it.profiling.record(0)
+        await it.profiling.record(60)
+        assert it.told == [(0.0, *ENDS), (0.0, *BEGINS)]
+        await it.profiling.close()
+
+    in_no_time(scenario)
