@@ -1,8 +1,6 @@
-"""Stalls of the load and the conditions of the server beside them.
+"""Stalls of a run, each with the conditions of server and disk during it; steadiness of the throughput.
 
-Conditions of server and disk in a sample that can explain a stall.
-
-Stalls of a run, each with the conditions during it: what the event, the summary and every report show.
+This is what the event, the summary and every report show.
 
 A stall is a gap between two completed transactions, with work in flight or due, that is long for this load:
 at least half a second, and 12 times the usual gap, so that chance alone would need exp(12) gaps for one. The
@@ -12,10 +10,16 @@ gaps take up most of the time, and none is longer than the transactions themselv
 
 Gaps come from the engines (`load.completion_gaps`), independent of samples. The transactions of a server that
 is only watched are counted once a sample: there a gap is whole samples without one while threads are running.
+
+Steadiness is the distribution of the throughput from second to second, outside pauses. A mean hides a server
+that does nothing for two seconds in every thirty. The lowest seconds (p1 of one-second TPS), the coefficient
+of variation, and stalls reveal it.
 """
 
+import math
+from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +28,7 @@ from msgspec.structs import replace
 from tuibench.metrics.figures import read
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
 from tuibench.model.event import EventKind
-from tuibench.model.findings import Stall, StallConditions
+from tuibench.model.findings import Stall, StallConditions, Steadiness
 from tuibench.model.tick import ERROR, Sample, Tick
 
 Number = TypeVar("Number", int, float)
@@ -304,3 +308,87 @@ def _rate(nearest: Sequence[StallTick]) -> float:
 
 def _is_in(gap: Span, ticks: Sequence[StallTick]) -> bool:
     return any(tick.start_seconds <= sum(gap) / 2 < tick.end_seconds for tick in ticks)
+
+
+MOST_SAMPLES = 100_000
+"""More than a day. A run may last longer, so beyond it neighbouring samples are merged. An even number."""
+
+
+class SteadinessLog:
+    """Takes samples and events in chronological order. A sample takes 16 bytes."""
+
+    def __init__(self, most: int = MOST_SAMPLES) -> None:
+        self._most = most
+        self._is_paused = False
+        self._is_partial = False
+        self._forget()
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    def on_event(self, kind: EventKind) -> None:
+        """A pause begins or ends, or the figures are reset."""
+        if kind is EventKind.RESET:
+            self._forget()
+        if kind in (EventKind.PAUSE, EventKind.RESUME):
+            self._is_paused = kind is EventKind.PAUSE
+            self._is_partial = True
+
+    def tick(self, slot: Tick) -> None:
+        """One more slot; one that a pause reaches into is left out."""
+        if not self._is_paused and not self._is_partial:
+            self._seconds.append(slot.seconds)
+            self._transactions.append(slot.sums["completed"])
+            if len(self) >= self._most:
+                # Merge each pair of samples.
+                for series in (self._seconds, self._transactions):
+                    series[:] = array("d", map(float.__add__, series[::2], series[1::2]))
+        self._is_partial = False
+
+    def result(self, stalls: Sequence[Stall]) -> Steadiness | None:
+        """The steadiness so far, with the stalls of the same time."""
+        return steadiness(self._seconds, self._transactions, stalls)
+
+    def _forget(self) -> None:
+        self._seconds, self._transactions = array("d"), array("d")
+
+
+SECOND = 1.0
+ROUNDING_SECONDS = 0.05
+
+
+def steadiness(
+    lengths: Iterable[float], transactions: Iterable[float], stalls: Sequence[Stall] = ()
+) -> Steadiness | None:
+    """The steadiness of a run from the length of each tick, and the transactions that ended in it; None
+    without a whole second. The caller omits pauses.
+    """
+    rates = sorted(_by_second(lengths, transactions))
+    if not rates:
+        return None
+    mean = math.fsum(rates) / len(rates)
+    deviation = math.sqrt(math.fsum((rate - mean) ** 2 for rate in rates) / max(len(rates) - 1, 1))
+    return Steadiness(
+        p1=at_rank(rates, 0.01),
+        p50=at_rank(rates, 0.50),
+        p99=at_rank(rates, 0.99),
+        variation=deviation / mean if mean > 0 else None,
+        longest_stall_seconds=max((stall.seconds for stall in stalls), default=0.0),
+        stalls=tuple(stalls),
+    )
+
+
+def _by_second(lengths: Iterable[float], transactions: Iterable[float]) -> Iterator[float]:
+    """The rate of each second: shorter ticks are merged, an incomplete second at the end is omitted."""
+    seconds = count = 0.0
+    for length, ended in zip(lengths, transactions, strict=True):
+        seconds += length
+        count += ended
+        if seconds >= SECOND - ROUNDING_SECONDS:
+            yield count / seconds
+            seconds = count = 0.0
+
+
+def at_rank(ordered: Sequence[float], share: float) -> float:
+    """The value at rank ceil(share · n) of an ordered series."""
+    return ordered[max(1, math.ceil(share * len(ordered))) - 1]

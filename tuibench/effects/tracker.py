@@ -1,18 +1,11 @@
-"""Effects of changes in a session: detection, costs, steadiness.
+"""Effects of the changes of a run, from samples and events; commit costs.
 
-Samples of a run that count for its steadiness: all outside pauses.
-
-A run may last for days, so a sample takes 32 bytes, and the number of samples is limited: beyond it,
-neighbouring samples are merged.
-
-Effects of the changes of a run, from samples and events; commit costs. During an experiment it evaluates
-changes instead.
+During an experiment it evaluates changes instead.
 
 The arithmetic is in `metrics`; this module decides which events are changes, when each of them began, and
 reports the result.
 """
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -20,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.ab.experiment import Resolution
-from tuibench.effects.stalls import StallLog
+from tuibench.effects.stalls import StallLog, SteadinessLog
 from tuibench.effects.text import effect_text, stall_event_text
 from tuibench.errors import TuibenchError
 from tuibench.load.messages import CompletionGaps
@@ -28,7 +21,6 @@ from tuibench.metrics.control import COMMIT
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
-from tuibench.metrics.steadiness import steadiness
 from tuibench.model.effect import (
     CommitCost,
     CommitCosts,
@@ -53,49 +45,6 @@ from tuibench.session.laboratory import (
 )
 from tuibench.session.sampling import VARIABLES_EVERY_TICKS
 from tuibench.tuning.catalogue import SETTINGS_BY_NAME
-
-MOST_TICKS = 100_000
-"""More than a day of seconds. An even number."""
-
-
-class SteadinessLog:
-    """Takes samples and events in chronological order."""
-
-    def __init__(self, most: int = MOST_TICKS) -> None:
-        self._most = most
-        self._is_paused = False
-        self._is_partial = False
-        self._forget()
-
-    def __len__(self) -> int:
-        return len(self._seconds)
-
-    def on_event(self, kind: EventKind) -> None:
-        """A pause begins or ends, or the figures are reset."""
-        if kind is EventKind.RESET:
-            self._forget()
-        if kind in (EventKind.PAUSE, EventKind.RESUME):
-            self._is_paused = kind is EventKind.PAUSE
-            self._is_partial = True
-
-    def tick(self, slot: Tick) -> None:
-        """One more slot; one that a pause reaches into is left out."""
-        if not self._is_paused and not self._is_partial:
-            self._seconds.append(slot.seconds)
-            self._transactions.append(slot.sums["completed"])
-            if len(self) >= self._most:
-                # Merge each pair of samples.
-                for series in (self._seconds, self._transactions):
-                    series[:] = array("d", map(float.__add__, series[::2], series[1::2]))
-        self._is_partial = False
-
-    def result(self, stalls: Sequence[Stall]) -> Steadiness | None:
-        """The steadiness so far, with the stalls of the same time."""
-        return steadiness(self._seconds, self._transactions, stalls)
-
-    def _forget(self) -> None:
-        self._seconds, self._transactions = array("d"), array("d")
-
 
 BOUNDARIES = frozenset(
     {

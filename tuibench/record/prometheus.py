@@ -3,9 +3,9 @@
 A table has one line per metric: name, meaning, and its source in a sample. Cumulative metrics are those of
 the load, and those of the server that describe a load.
 
-All names begin with `tuibench_` and end in their unit: seconds, bytes, ratio (0 to 1). The set of metrics does
-not depend on the load, except for counters that this server does not have and values that were not measured:
-these are absent, never zero.
+All names begin with `tuibench_` and end in their unit: seconds, bytes, ratio (0 to 1). The set of metrics
+does not depend on the load, except for counters that this server does not have and values that were not
+measured: these are absent, never zero.
 
 Latency histograms have Prometheus' classic form: fixed bounds in seconds, cumulative counts, exact sum.
 

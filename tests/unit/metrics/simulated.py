@@ -15,7 +15,8 @@ from tests.unit.metrics.noises import Noise, white
 from tuibench.ab import analysis
 from tuibench.ab.analysis import Pair, Progress, compare_pairs, noise_before
 from tuibench.ab.experiment import LOOKS
-from tuibench.metrics import inference, steadiness
+from tuibench.compare import history
+from tuibench.metrics import inference
 from tuibench.metrics.attribution import Attribution, attribute
 from tuibench.metrics.control import Controlled, Times, relative_effect
 from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
@@ -308,8 +309,8 @@ PLANTED = math.log(0.95)
 
 def false_alarms(rng: random.Random, runs: int) -> int:
     """How many regressions a history without any gives, each run looked at as it comes."""
-    levels, found, since = white(rng, runs, RUN_NOISE), 0, steadiness.FEWEST_BASELINE
-    while (alarm := steadiness.first_alarm(levels, PLANTED, since)) is not None:
+    levels, found, since = white(rng, runs, RUN_NOISE), 0, history.FEWEST_BASELINE
+    while (alarm := history.first_alarm(levels, PLANTED, since)) is not None:
         found += 1
         since = max(alarm.seen, since) + 1
     return found
@@ -319,5 +320,5 @@ def runs_until_found(rng: random.Random, before: int, most: int) -> int | None:
     """After how many runs a planted step is found."""
     levels = white(rng, before + most, RUN_NOISE)
     levels = [level + (PLANTED if place >= before else 0.0) for place, level in enumerate(levels)]
-    alarm = steadiness.first_alarm(levels, PLANTED, before - 10)
+    alarm = history.first_alarm(levels, PLANTED, before - 10)
     return alarm.seen - before + 1 if alarm is not None and alarm.seen >= before else None

@@ -14,6 +14,8 @@ from tests import sweeps
 from tests.unit.metrics import simulated
 from tests.unit.metrics.noises import LEVEL, ar1, white
 from tests.unit.metrics.simulated import share
+from tuibench.compare.history import change_points, first_alarm
+from tuibench.effects.stalls import steadiness
 from tuibench.metrics.figures import FIGURES, MAIN_FIGURES
 from tuibench.metrics.inference import (
     FEWEST_SLOTS,
@@ -28,7 +30,6 @@ from tuibench.metrics.inference import (
     sweep_points,
     two_sided,
 )
-from tuibench.metrics.steadiness import change_points, first_alarm, steadiness
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Stall, Steadiness
 from tuibench.model.summary import ComparisonVerdict

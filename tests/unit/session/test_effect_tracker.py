@@ -17,7 +17,8 @@ from tests.unit.metrics.noises import white
 from tests.unit.session.late_trials import late_trial, plan
 from tests.unit.session.test_ab_tests import trial as a_trial
 from tuibench.ab.experiment import AbTest
-from tuibench.effects.tracker import MEASURED_AGAIN, EffectTracker, SteadinessLog
+from tuibench.effects.stalls import SteadinessLog
+from tuibench.effects.tracker import MEASURED_AGAIN, EffectTracker
 from tuibench.metrics.figures import figure_named
 from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind
