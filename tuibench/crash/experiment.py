@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from tuibench.crash.ledger import with_ledger
 from tuibench.crash.runner import LedgerLoad, crash_under_load
 from tuibench.crash.text import crash_sentence
-from tuibench.demo.client import SupervisorControl
 from tuibench.demo.server import KillableServer
+from tuibench.demo.supervisor import SupervisorControl
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.load.fleet import can_begin_again
 from tuibench.load.messages import WorkerReport

@@ -30,7 +30,7 @@ from tuibench import units
 from tuibench.clock import Clock
 from tuibench.demo import limits as cgroup
 from tuibench.demo import process
-from tuibench.demo.client import ServerSpec, ServerState
+from tuibench.demo.binaries import Binary
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.process import DirectoryLayout, reserve_end, write_end, write_private
 from tuibench.errors import RunError, ServerUnavailableError
@@ -80,6 +80,44 @@ AT_CREATION = (
 """Options that apply at the creation of the data directory, too."""
 
 REDO_LOG_SIZE = {Flavour.MARIADB: "innodb-log-file-size", Flavour.MYSQL: "innodb-redo-log-capacity"}
+
+MIB = 1 << 20
+
+
+class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The server to create. The password is sent through a pipe only and is not in the repr.
+
+    `template` is a data directory, created by the same server program, that is copied; by default a new one
+    is created. `no_scope` is the reason why the supervisor of a limited server is in no scope of systemd.
+    """
+
+    binary: Binary
+    base: str
+    user: str
+    password: str
+    database: str
+    keep: bool = False
+    options: tuple[str, ...] = ()
+    buffer_pool_bytes: int = 256 * MIB
+    redo_log_bytes: int = 128 * MIB
+    template: str = ""
+    limits: ServerLimits = ServerLimits()
+    no_scope: str = ""
+
+    def __repr__(self) -> str:
+        return f"Spec({self.binary} in {self.base})"
+
+
+class ServerState(msgspec.Struct, frozen=True, tag="state"):
+    """The state of the server: `pid` is 0 if its process has ended, otherwise it accepts connections.
+
+    `limited` describes its limits, empty without limits.
+    """
+
+    pid: int = 0
+    port: int = 0
+    directory: str = ""
+    limited: str = ""
 
 
 def base_command(spec: ServerSpec, layout: DirectoryLayout) -> list[str]:

@@ -16,17 +16,11 @@ from typing import Self
 
 from tuibench.demo import binaries, instance
 from tuibench.demo.binaries import Binary
-from tuibench.demo.client import (
-    MIB,
-    ServerSpec,
-    ServerState,
-    SupervisorClient,
-    SupervisorControl,
-    SupervisorRequest,
-)
+from tuibench.demo.instance import MIB, ServerSpec, ServerState
 from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
 from tuibench.demo.limits import scope_command
 from tuibench.demo.process import DirectoryLayout, default_base
+from tuibench.demo.supervisor import SupervisorClient, SupervisorControl, SupervisorRequest
 from tuibench.errors import RunError
 from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect

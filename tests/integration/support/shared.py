@@ -17,7 +17,7 @@ from tests.integration.support import certificates, sbtest
 from tests.integration.support.certificates import Files
 from tuibench.demo import instance
 from tuibench.demo.binaries import Binary
-from tuibench.demo.client import MIB, ServerSpec
+from tuibench.demo.instance import MIB, ServerSpec
 from tuibench.demo.process import DirectoryLayout, default_base
 from tuibench.demo.server import DATABASE, PrivateServer
 from tuibench.errors import TuibenchError

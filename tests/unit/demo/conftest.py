@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuibench.demo.binaries import Binary
-from tuibench.demo.client import ServerSpec
+from tuibench.demo.instance import ServerSpec
 from tuibench.demo.process import DirectoryLayout
 from tuibench.model.server import Flavour
 

@@ -6,14 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.demo.conftest import make_spec
-from tuibench.demo import binaries, client, instance, process
+from tuibench.demo import binaries, instance, process, supervisor
 from tuibench.demo.binaries import Binary
-from tuibench.demo.client import (
-    ServerState,
-    SupervisorReply,
-    SupervisorRequest,
-)
+from tuibench.demo.instance import ServerState
 from tuibench.demo.process import DirectoryLayout, read_server_options, server_groups
+from tuibench.demo.supervisor import SupervisorReply, SupervisorRequest
 from tuibench.errors import ServerUnavailableError, UsageError
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour
@@ -238,16 +235,16 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_requests_round_trip(sent: SupervisorRequest) -> None:
-    line = client.encode_message(sent)
+    line = supervisor.encode_message(sent)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
-    assert client.decode_request(line) == sent
+    assert supervisor.decode_request(line) == sent
 
 
 @pytest.mark.parametrize("sent", [ServerState(1, 2, "/d"), ServerState(), ErrorMessage("two\nlines", "hint")])
 def test_replies_round_trip(sent: SupervisorReply) -> None:
-    assert client.encode_message(sent).count(b"\n") == 1
-    assert client.decode_reply(client.encode_message(sent)) == sent
+    assert supervisor.encode_message(sent).count(b"\n") == 1
+    assert supervisor.decode_reply(supervisor.encode_message(sent)) == sent
 
 
 def test_no_password_in_a_repr() -> None:
