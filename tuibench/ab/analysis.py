@@ -302,29 +302,18 @@ STEPS = {"AB": 1, "BA": -1, "AA": 0, "BB": 0}
 Transform = Callable[[float], float]
 
 
-class WindowDifference(NamedTuple):
-    """The difference between two adjacent windows, and x of the model above."""
-
-    x: int
-    difference: float
-
-
 MOST_DEGREES = 5.0
 """Degrees of freedom that the noise before a change counts at most: with them, two equal values that differ
 in their noise by a factor of two are still told apart falsely in less than 5 % of the cases.
 """
 
 
-class PairNoise(NamedTuple):
-    """The variance of a pair's difference as it was before the change, and its degrees of freedom."""
-
-    variance: float
-    degrees: float
-
-
-def noise_before(history: Sequence[Tick], apart: int, primary: str, counted: int = 1) -> dict[str, PairNoise]:
-    """That of each figure, as a logarithm, from the differences of ticks that are as far `apart` as the
-    beginnings of two windows. So many ticks of a window are `counted` at least.
+def noise_before(
+    history: Sequence[Tick], apart: int, primary: str, counted: int = 1
+) -> dict[str, tuple[float, float]]:
+    """The variance of a pair's difference as it was before the change, and its degrees of freedom: of each
+    figure, as a logarithm, from the differences of ticks that are as far `apart` as the beginnings of two
+    windows. So many ticks of a window are `counted` at least.
     """
     runs = [history[at : at + counted] for at in range(len(history) - counted + 1)]
     levels = [window_figures(total_tick(run), primary) for run in runs]
@@ -334,7 +323,7 @@ def noise_before(history: Sequence[Tick], apart: int, primary: str, counted: int
         values = [level[figure] for level in levels]
         if min(values) > 0:
             squares = [math.log(one / other) ** 2 for one, other in zip(values[apart:], values, strict=False)]
-            found[figure] = PairNoise(fmean(squares), min(len(squares) / apart, MOST_DEGREES))
+            found[figure] = (fmean(squares), min(len(squares) / apart, MOST_DEGREES))
     return found
 
 
@@ -344,7 +333,7 @@ def compare_pairs(
     tolerance: float = 0.0,
     primary: str = "tps",
     looks: int = 0,
-    noise: Mapping[str, PairNoise] = MappingProxyType({}),
+    noise: Mapping[str, tuple[float, float]] = MappingProxyType({}),
 ) -> tuple[Comparison, ...]:
     """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs.
 
@@ -367,14 +356,19 @@ def compare_pairs(
 
 
 def _at_a_look(
-    figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float, noise: PairNoise | None = None
+    figure: str,
+    pairs: Sequence[AbTestPair],
+    alpha: float,
+    tolerance: float,
+    noise: tuple[float, float] | None = None,
 ) -> Comparison:
     seen = figure_pairs(pairs, figure)
     scale, observed = PairScale.of(seen), differences(seen)
     own, degrees = variance(observed), len(observed) - 1.0
     if noise is not None and not scale.is_bounded:
-        squares = noise.degrees * noise.variance + degrees * own
-        degrees += noise.degrees
+        before, degrees_before = noise
+        squares = degrees_before * before + degrees * own
+        degrees += degrees_before
         own = max(own, squares / degrees)
     half = inference.two_sided(alpha, degrees) * math.sqrt(own / len(observed))
     interval = scale.interval(fmean(observed), half, alpha)
@@ -434,27 +428,27 @@ def figure_pairs(pairs: Sequence[AbTestPair], figure: str) -> list[Pair]:
     ]
 
 
-def window_differences(pairs: Sequence[AbTestPair], figure: str, level: Transform) -> list[WindowDifference]:
-    """The differences of all neighbours, in time order; an excluded cycle interrupts them."""
-    found: list[WindowDifference] = []
+def window_differences(pairs: Sequence[AbTestPair], figure: str, level: Transform) -> list[tuple[int, float]]:
+    """x of the model above and d of all neighbours, in time order; an excluded cycle interrupts them."""
+    found: list[tuple[int, float]] = []
     before: tuple[int, str, float] | None = None
     for pair in pairs:
         first, second = (level(side[figure]) for side in _in_order(pair))
         if before is not None and before[0] == pair.cycle - 1:
-            found.append(WindowDifference(STEPS[before[1] + pair.order[0]], first - before[2]))
-        found.append(WindowDifference(STEPS[pair.order], second - first))
+            found.append((STEPS[before[1] + pair.order[0]], first - before[2]))
+        found.append((STEPS[pair.order], second - first))
         before = (pair.cycle, pair.order[1], second)
     return found
 
 
-def without_drift(taken: Sequence[WindowDifference], level: float = 0.05) -> Estimate:
-    """δ of the model above."""
+def without_drift(taken: Sequence[tuple[int, float]], level: float = 0.05) -> Estimate:
+    """δ of the model above, from x and d of each step."""
     count = len(taken)
-    middle = math.fsum(step.x for step in taken) / count
-    mean = math.fsum(step.difference for step in taken) / count
-    spread = math.fsum((step.x - middle) ** 2 for step in taken)
-    value = math.fsum((step.x - middle) * (step.difference - mean) for step in taken) / spread
-    residual = math.fsum((step.difference - mean - value * (step.x - middle)) ** 2 for step in taken)
+    middle = math.fsum(x for x, _ in taken) / count
+    mean = math.fsum(d for _, d in taken) / count
+    spread = math.fsum((x - middle) ** 2 for x, _ in taken)
+    value = math.fsum((x - middle) * (d - mean) for x, d in taken) / spread
+    residual = math.fsum((d - mean - value * (x - middle)) ** 2 for x, d in taken)
     margin = inference.two_sided(level, (count - 2) / SHARED_WINDOWS) * math.sqrt(
         residual / (count - 2) / spread
     )

@@ -131,19 +131,21 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
     target = server.target()
     database = digests.checked_database(target.database)
 
-    async def read() -> tuple[digests.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
+    async def read() -> tuple[dict[str, int], float, int, dict[str, dict[str, ColumnFacts]]]:
         connection = await connect(target)
         try:
-            found = await digests.read_digests(connection, database, options.seconds, SystemClock())
-            named = [table for digest in found.digests for table in tables_named(digest)]
-            return found, await digests.read_tables(connection, database, named)
+            found, seconds, unseen = await digests.read_digests(
+                connection, database, options.seconds, SystemClock()
+            )
+            named = [table for digest in found for table in tables_named(digest)]
+            return found, seconds, unseen, await digests.read_tables(connection, database, named)
         finally:
             await connection.close()
 
-    found, tables = run_async(read())
+    found, seconds, unseen, tables = run_async(read())
     kinds: list[TransactionModel] = []
     skipped: list[str] = []
-    for digest, times in found.digests.items():
+    for digest, times in found.items():
         if len(kinds) == options.top:
             break
         if not _is_of(digest, tables):
@@ -157,21 +159,21 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
     if not kinds:
         raise RunError(
             f"the server has no digests of statements on the database '{database}'"
-            + (f": {_unseen(found.unseen)}" if found.unseen else ""),
+            + (f": {_unseen(unseen)}" if unseen else ""),
             "run the traffic first, or use a slow query log: tuibench profiles from-slow-log FILE",
         )
-    total = sum(times for digest, times in found.digests.items() if _is_of(digest, tables))
+    total = sum(times for digest, times in found.items() if _is_of(digest, tables))
     notes = [
         *_head("Created by tuibench from a server's statement digests.", {database}),
         "Digests have no values: they are drawn from the columns that a statement names. Each statement "
         "commits on its own.",
-        *_rate_notes(total, found.seconds, "statements"),
+        *_rate_notes(total, seconds, "statements"),
         *_kept(kinds, total, "statements"),
         *(f"Left out: {line}" for line in skipped),
     ]
-    if found.unseen:
-        notes.append(f"Left out: {_unseen(found.unseen)}.")
-        info(f"left out: {_unseen(found.unseen)}; a slow query log has them: tuibench profiles from-slow-log")
+    if unseen:
+        notes.append(f"Left out: {_unseen(unseen)}.")
+        info(f"left out: {_unseen(unseen)}; a slow query log has them: tuibench profiles from-slow-log")
     _write("observed_digests", f"statements of the database {database}", notes, kinds, options)
 
 

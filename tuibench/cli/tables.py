@@ -21,7 +21,7 @@ from tuibench.model.server import Target
 from tuibench.units import pluralize
 
 if TYPE_CHECKING:
-    from tuibench.load.conditions import CheckProgress, ConditionResult
+    from tuibench.load.conditions import ConditionResult
     from tuibench.load.tables import LoadOptions, LoadProgress
     from tuibench.workload.program import Program
 
@@ -212,9 +212,9 @@ async def _check(target: Target, program: Program, after_load: bool | None) -> t
     text = "{task.completed} of {task.total} conditions{task.fields[now]}"
     with progress_bar(f"checking {program.data_set}", text, now="") as update:
 
-        def progress(now: CheckProgress) -> None:
-            asked = f", asking for {', '.join(now.under_way)}" if now.under_way else ""
-            update(total=now.total, completed=now.done, now=asked)
+        def progress(done: int, total: int, under_way: tuple[str, ...]) -> None:
+            asked = f", asking for {', '.join(under_way)}" if under_way else ""
+            update(total=total, completed=done, now=asked)
 
         return await check_consistency(target, program, after_load=after_load, progress=progress)
 

@@ -95,8 +95,8 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
     value = side_value(figure, other)
     if a is None or b is None or not side_value(figure, first):
         return Contrast(value=value)
-    seen = inference.compare(a, b, tolerance=TOLERANCE)
-    percent = seen.interval.percent
+    interval = inference.compare(a, b)
+    percent = interval.percent
     is_known = math.isfinite(percent.low) and math.isfinite(percent.high)
     return Contrast(
         value=value,
@@ -104,7 +104,7 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
         percent=percent.estimate,
         low=percent.low if is_known else None,
         high=percent.high if is_known else None,
-        verdict=judge(figure.better, seen.verdict),
+        verdict=judge(figure.better, interval.verdict(TOLERANCE)),
     )
 
 

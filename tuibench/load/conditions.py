@@ -265,12 +265,8 @@ def conditions_of(program: Program) -> tuple[Condition, ...]:
     return CONDITIONS[name](build_data_set(program))
 
 
-class CheckProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress: the number of completed conditions, and the names of those in progress."""
-
-    done: int
-    total: int
-    under_way: tuple[str, ...]
+CheckProgress = Callable[[int, int, tuple[str, ...]], object]
+"""Gets the number of completed conditions, that of all, and the names of those in progress."""
 
 
 async def check_consistency(
@@ -278,7 +274,7 @@ async def check_consistency(
     program: Program,
     *,
     after_load: bool | None = None,
-    progress: Callable[[CheckProgress], None] | None = None,
+    progress: CheckProgress | None = None,
 ) -> tuple[ConditionResult, ...]:
     """Checks each condition of the program's data set.
 
@@ -291,7 +287,7 @@ async def check_consistency(
         await check_tables_present(first, program)
     finally:
         await first.close()
-    asking = _ConditionChecker(conditions, after_load, progress or (lambda _: None))
+    asking = _ConditionChecker(conditions, after_load, progress or (lambda *_: None))
     connections: list[Connection] = []
     try:
         for _ in range(min(PARALLEL_CHECKS, len(conditions))):
@@ -312,7 +308,7 @@ class _ConditionChecker:
         self,
         conditions: Sequence[Condition],
         after_load: bool | None,
-        report: Callable[[CheckProgress], None],
+        report: CheckProgress,
     ) -> None:
         self._conditions = conditions
         self._waiting: Iterator[Condition] = iter(conditions)
@@ -338,11 +334,7 @@ class _ConditionChecker:
         self._report_progress()
 
     def _report_progress(self) -> None:
-        self._report(
-            CheckProgress(
-                done=len(self._found), total=len(self._conditions), under_way=tuple(self._under_way)
-            )
-        )
+        self._report(len(self._found), len(self._conditions), tuple(self._under_way))
 
 
 async def check_condition(

@@ -716,25 +716,14 @@ Starts = Sequence[Sequence[float]]
 """For each start, the levels of its runs, at least one."""
 
 
-class StartsComparison(NamedTuple):
-    """The second group against the first. With a single start on a side there is an estimate, but no interval
-    and no verdict: the variation between starts is unknown.
+def compare(first: Starts, other: Starts, *, level: float = STARTS_LEVEL) -> Interval:
+    """Compare the second group of independent starts with the first. With a single start on a side there is
+    an estimate, but no bounds and so no verdict: the variation between starts is unknown.
     """
-
-    interval: Interval
-    verdict: Verdict
-
-
-def compare(
-    first: Starts, other: Starts, *, level: float = STARTS_LEVEL, tolerance: float = 0.0
-) -> StartsComparison:
-    """Compare two groups of independent starts."""
     scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
     a, b = _start_levels(first, scale), _start_levels(other, scale)
     half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf
-    interval = scale.interval(fmean(b) - fmean(a), half)
-    verdict = interval.verdict(tolerance) if math.isfinite(half) else Verdict.CANNOT_TELL
-    return StartsComparison(interval, verdict)
+    return scale.interval(fmean(b) - fmean(a), half)
 
 
 def _start_levels(starts: Starts, scale: Scale) -> list[float]:

@@ -8,7 +8,7 @@ values are replaced by `?`.
 
 import shlex
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -224,20 +224,14 @@ def for_server(command: str, target: Target) -> str:
     return f"{command} {shlex.join(server_words(target))}"
 
 
-class ErrorName(NamedTuple):
-    """An error's plain name, and the label of its rate."""
-
-    text: str
-    rate: str
-
-
 ERROR_NAMES = {
-    0: ErrorName("error counted by the script", "errors/s"),
-    1213: ErrorName("deadlock", "deadlocks/s"),
-    1020: ErrorName("snapshot conflict", "conflicts/s"),
-    1205: ErrorName("lock wait timeout", "timeouts/s"),
-    1412: ErrorName("table definition changed", "errors/s"),
+    0: ("error counted by the script", "errors/s"),
+    1213: ("deadlock", "deadlocks/s"),
+    1020: ("snapshot conflict", "conflicts/s"),
+    1205: ("lock wait timeout", "timeouts/s"),
+    1412: ("table definition changed", "errors/s"),
 }
+"""By code: the error's plain name, and the label of its rate."""
 
 IGNORED_ERRORS = tuple(code for code in ERROR_NAMES if code)
 """The default of --mysql-ignore-errors: sysbench's, and what a transaction meets while a table is altered."""
@@ -246,7 +240,7 @@ IGNORED_ERRORS = tuple(code for code in ERROR_NAMES if code)
 def error_text(code: str) -> str:
     """An error code with its plain name: "1213 deadlock"; the code alone without one."""
     name = ERROR_NAMES.get(int(code))
-    return f"{code} {name.text}" if name else code
+    return f"{code} {name[0]}" if name else code
 
 
 IDLE_COMMANDS = frozenset({"Sleep", "Daemon"})

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tuibench.clock import Clock
 from tuibench.errors import RunError, SQLError, UsageError
@@ -30,31 +30,14 @@ WHERE EVENT_NAME = 'statement/com/Execute' AND @@version LIKE '%MariaDB%'
 """Executions by the binary protocol: MariaDB keeps no digests of them."""
 
 
-class DigestStatistics(NamedTuple):
-    """The digests of a database with their counts, most frequent first, and the seconds in which they were
-    counted.
-
-    `unseen` is the number of executions, in all databases, without a digest.
-    """
-
-    digests: dict[str, int]
-    seconds: float
-    unseen: int = 0
-
-
-class _Row(NamedTuple):
-    text: str
-    times: int
-    first: float
-    last: float
-
-
 async def read_digests(
     connection: Connection, database: str, seconds: float, clock: Clock
-) -> DigestStatistics:
+) -> tuple[dict[str, int], float, int]:
     """The digests of the next `seconds`; with 0 those of the server's statistics so far.
 
-    Raises RunError if the server keeps no digests.
+    Returns the digests of the database with their counts, most frequent first, the seconds in which they were
+    counted, and the number of executions, in all databases, without a digest. Raises RunError if the server
+    keeps no digests.
     """
     before = await _read(connection, database) if seconds else {}
     unseen_before = await _executions_without_digest(connection) if seconds else 0
@@ -63,15 +46,14 @@ async def read_digests(
     after = await _read(connection, database)
     unseen = await _executions_without_digest(connection) - unseen_before
     grown: Counter[str] = Counter()
-    for digest, row in after.items():
-        if not row.text.startswith(PREPARE):
-            text = row.text.removeprefix(EXECUTE)
-            grown[text] += row.times - (before[digest].times if digest in before else 0)
-    span = seconds or max((row.last for row in after.values()), default=0.0) - min(
-        (row.first for row in after.values()), default=0.0
+    for digest, (text, times, _, _) in after.items():
+        if not text.startswith(PREPARE):
+            grown[text.removeprefix(EXECUTE)] += times - (before[digest][1] if digest in before else 0)
+    span = seconds or max((last for *_, last in after.values()), default=0.0) - min(
+        (first for _, _, first, _ in after.values()), default=0.0
     )
     found = {text: times for text, times in grown.most_common() if times > 0}
-    return DigestStatistics(found, span, unseen)
+    return found, span, unseen
 
 
 async def _executions_without_digest(connection: Connection) -> int:
@@ -79,7 +61,8 @@ async def _executions_without_digest(connection: Connection) -> int:
     return int(rows[0][0]) if rows else 0
 
 
-async def _read(connection: Connection, database: str) -> dict[str, _Row]:
+async def _read(connection: Connection, database: str) -> dict[str, tuple[str, int, float, float]]:
+    """By digest: text, number of executions, and the Unix times of the first and the last one."""
     try:
         rows = await connection.query(_DIGESTS.format(connection.quote(database)))
     except SQLError as error:
@@ -93,7 +76,7 @@ async def _read(connection: Connection, database: str) -> dict[str, _Row]:
             "use a slow query log with long_query_time=0: tuibench profiles from-slow-log FILE",
         )
     return {
-        str(digest): _Row(str(text), int(count), float(first), float(last))
+        str(digest): (str(text), int(count), float(first), float(last))
         for digest, text, count, first, last in rows
     }
 

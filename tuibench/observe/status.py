@@ -21,7 +21,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -562,24 +562,17 @@ ALIASES = {
 """Second names that some servers list beside the first: a change is reported once, under the first name."""
 
 
-class VariableChange(NamedTuple):
-    """A variable with a changed value."""
-
-    name: str
-    before: str
-    after: str
-
-
 def variable_changes(
     before: Mapping[str, str], after: Mapping[str, str], ours: Mapping[str, str] | None = None
-) -> tuple[VariableChange, ...]:
-    """The settings that differ, by name. A variable that was added or removed (a plugin) is ignored.
+) -> tuple[tuple[str, str, str], ...]:
+    """The settings that differ, by name, with their values before and after.
 
-    `ours` holds values that we set meanwhile, as the server reads them back: they are not reported.
+    A variable that was added or removed (a plugin) is ignored. `ours` holds values that we set meanwhile, as
+    the server reads them back: they are not reported.
     """
     known = ours or {}
     return tuple(
-        VariableChange(name, before[name], value)
+        (name, before[name], value)
         for name, value in sorted(after.items())
         if before.get(name, value) != value
         and known.get(name) != value

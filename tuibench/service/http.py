@@ -49,14 +49,6 @@ ContentSource = Callable[[str], Awaitable[HttpResponse | None]]
 """Makes a page in a format that the request accepts; None if it is too early for one."""
 
 
-class HttpRequest(NamedTuple):
-    """The relevant part of a request."""
-
-    method: str
-    path: str
-    accept: str
-
-
 class HttpServer:
     """Serves pages by their path, from `open` to `close`."""
 
@@ -92,23 +84,22 @@ class HttpServer:
                     except (ValueError, asyncio.LimitOverrunError):
                         request = None
                     answer = await self._answer(request)
-                    writer.write(
-                        encode_response(answer, with_body=request is None or request.method != "HEAD")
-                    )
+                    writer.write(encode_response(answer, with_body=request is None or request[0] != "HEAD"))
                     await writer.drain()
         writer.close()
 
-    async def _answer(self, request: HttpRequest | None) -> HttpResponse:
+    async def _answer(self, request: tuple[str, str, str] | None) -> HttpResponse:
         if request is None:
             return _status_response(HTTPStatus.BAD_REQUEST)
-        if request.method not in ("GET", "HEAD"):
+        method, path, accept = request
+        if method not in ("GET", "HEAD"):
             return _status_response(HTTPStatus.METHOD_NOT_ALLOWED)
-        if request.path == "/":
-            return _status_response(HTTPStatus.OK, "".join(f"{path}\n" for path in self._pages))
-        source = self._pages.get(request.path)
+        if path == "/":
+            return _status_response(HTTPStatus.OK, "".join(f"{page}\n" for page in self._pages))
+        source = self._pages.get(path)
         if source is None:
             return _status_response(HTTPStatus.NOT_FOUND)
-        page = await source(request.accept)
+        page = await source(accept)
         if page is None:
             return _status_response(HTTPStatus.SERVICE_UNAVAILABLE, "the load does not run yet\n")
         return page
@@ -118,8 +109,8 @@ def _status_response(status: HTTPStatus, text: str = "") -> HttpResponse:
     return HttpResponse((text or f"{status.phrase}\n").encode(), status=status)
 
 
-def parse_request(head: bytes) -> HttpRequest:
-    """The request line and the relevant header. Raises ValueError for an invalid request."""
+def parse_request(head: bytes) -> tuple[str, str, str]:
+    """Method and path of the request, and its Accept header. Raises ValueError for an invalid request."""
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, version = first.split(" ")
     if not version.startswith("HTTP/1."):
@@ -127,7 +118,7 @@ def parse_request(head: bytes) -> HttpRequest:
     headers = {
         name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
     }
-    return HttpRequest(method, target.partition("?")[0], headers.get("accept", ""))
+    return method, target.partition("?")[0], headers.get("accept", "")
 
 
 def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:

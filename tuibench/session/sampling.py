@@ -438,10 +438,9 @@ class Sampler:
         return [
             (
                 EventKind.FOREIGN,
-                f"{self._author_of(change.name, change.after)} "
-                f"{change.name} {change.before} → {change.after}",
+                f"{self._author_of(name, new)} {name} {old} → {new}",
             )
-            for change in variable_changes(before or after, after, self.own_values())
+            for name, old, new in variable_changes(before or after, after, self.own_values())
         ]
 
 

@@ -106,15 +106,10 @@ class ServerCheck(NamedTuple):
         return any(finding.severity in (Severity.STOP, Severity.NEXT) for finding in self.findings)
 
 
-class WorkProgress(NamedTuple):
-    """Progress of a long operation: description, and completed share (0 to 1), None if unknown."""
-
-    words: str
-    share: float | None = None
-
-
-ProgressCallback = Callable[[WorkProgress], None]
-"""Progress callback; may be called from another thread."""
+ProgressCallback = Callable[[str, float | None], None]
+"""Gets the description of a long operation, and its completed share (0 to 1), None if unknown; may be called
+from another thread.
+"""
 
 
 class StartController(Protocol):
@@ -351,13 +346,13 @@ def error_text(error: TuibenchError) -> Content:
     return _join_lines(lines)
 
 
-def progress_text(step: WorkProgress) -> Content:
+def progress_text(words: str, share: float | None = None) -> Content:
     """Progress of a long operation: a bar if its share is known, and its description."""
-    if step.share is None:
-        return Content.assemble(("… ", "$primary bold"), sanitize.text(step.words))
-    done = round(min(max(step.share, 0.0), 1.0) * _BAR_WIDTH)
+    if share is None:
+        return Content.assemble(("… ", "$primary bold"), sanitize.text(words))
+    done = round(min(max(share, 0.0), 1.0) * _BAR_WIDTH)
     bar = (("█" * done, "$primary"), ("·" * (_BAR_WIDTH - done), "$faint"))
-    return Content.assemble(*bar, (f" {step.share:4.0%}  ", "$strong bold"), sanitize.text(step.words))
+    return Content.assemble(*bar, (f" {share:4.0%}  ", "$strong bold"), sanitize.text(words))
 
 
 def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
@@ -414,7 +409,7 @@ class StartScreen(Screen[None]):
         self.answers = controller.first
         self._outlook: ServerCheck | None = None
         self._message: Content | None = None
-        self._step: WorkProgress | None = None
+        self._step: tuple[str, float | None] | None = None
         self._work: asyncio.Task[None] | None = None
 
     def compose(self) -> ComposeResult:
@@ -501,7 +496,7 @@ class StartScreen(Screen[None]):
 
     def _begin(self, work: Awaitable[None]) -> None:
         self._message = None
-        self._step = WorkProgress("one moment")
+        self._step = ("one moment", None)
         self._work = asyncio.ensure_future(self._carried_out(work))
         self._paint()
 
@@ -519,7 +514,7 @@ class StartScreen(Screen[None]):
                 self._paint()
 
     async def _check(self) -> None:
-        self._step = WorkProgress(f"checking {self.server.label}")
+        self._step = (f"checking {self.server.label}", None)
         self._outlook = await self._controller.examine(self.answers)
 
     async def _make(self) -> None:
@@ -530,9 +525,9 @@ class StartScreen(Screen[None]):
     async def _start(self) -> None:
         self.app.exit(await self._controller.launch(self.answers, self._on_progress))
 
-    def _on_progress(self, step: WorkProgress) -> None:
+    def _on_progress(self, words: str, share: float | None) -> None:
         """Store the progress, from any thread; the next paint shows the latest."""
-        self._step = step
+        self._step = (words, share)
 
     # Changes of the form.
 
@@ -569,11 +564,11 @@ class StartScreen(Screen[None]):
 
     def _paint_work(self) -> None:
         if self._step is not None:
-            self._form.show_result(progress_text(self._step))
+            self._form.show_result(progress_text(*self._step))
 
     def _result(self, wrong: Mapping[str, str]) -> Content:
         if self._step is not None:
-            return progress_text(self._step)
+            return progress_text(*self._step)
         if self._message is not None:
             return self._message
         if wrong:

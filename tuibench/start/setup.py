@@ -42,7 +42,6 @@ from tuibench.start.screen import (
     ProgressCallback,
     ServerCheck,
     ServerChoice,
-    WorkProgress,
 )
 from tuibench.tuning.restore import leftover_warnings
 from tuibench.units import count, duration, pluralize
@@ -450,13 +449,13 @@ class CliStartController:
     async def _launched(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
         plan = form_plan(answers)
         if not is_private_server(answers):
-            on_progress(WorkProgress("starting the run"))
+            on_progress("starting the run", None)
             return await start_session(new_session_spec(plan, form_target(answers)), GRACE_SECONDS)
-        on_progress(WorkProgress("starting a private server"))
+        on_progress("starting a private server", None)
         server = await PrivateServer.start()
         try:
             await _create_tables(server.target, form_program(answers), on_progress)
-            on_progress(WorkProgress("starting the run"))
+            on_progress("starting the run", None)
             spec = spec_on_private_server(plan, server)
             socket = await start_session(spec, GRACE_SECONDS)
         except BaseException:
@@ -489,11 +488,11 @@ class CliStartController:
 
 async def _create_tables(target: Target, program: Program, on_progress: ProgressCallback) -> str:
     words = f"loading {build_data_set(program).describe()}"
-    on_progress(WorkProgress(words))
+    on_progress(words, None)
 
     def progress(now: LoadProgress) -> None:
         rate = f"{words}, {count(now.rows_per_second)} rows/s"
-        on_progress(WorkProgress(rate, now.rows / now.total_rows if now.total_rows else None))
+        on_progress(rate, now.rows / now.total_rows if now.total_rows else None)
 
     method = LoadOptions(parallel=LOADING_CONNECTIONS)
     made = await prepare_tables(target, program, method=method, progress=progress, create_database=True)

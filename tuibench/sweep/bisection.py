@@ -97,7 +97,7 @@ def _difference(levels: Levels, sides: Mapping[str, bool]) -> tuple[Interval, Ve
         for is_good in (True, False)
     )
     found = inference.compare(good, bad)
-    return found.interval, found.verdict
+    return found, found.verdict()
 
 
 def _side(levels: Levels, sides: Mapping[str, bool], name: str, evidence: float) -> bool | None:
@@ -166,7 +166,7 @@ def bisection_blocks(sweep: Sweep) -> tuple[Block, ...]:
         if not (own := levels.get(build.name)):
             continue
         ratio = inference.compare([[one] for one in first.values()], [[one] for one in own.values()])
-        low, high = (1 + edge / 100 for edge in ratio.interval.percent[1:])
+        low, high = (1 + edge / 100 for edge in ratio.percent[1:])
         is_known = place and math.isfinite(low) and math.isfinite(high)
         side = "before the step" if place <= step.good else "after it" if place >= step.bad else "?"
         rows.append(

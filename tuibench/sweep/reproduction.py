@@ -376,8 +376,7 @@ def _verdict(
     """Difference, interval and verdict of a figure over the starts."""
     if not any(value for start in (*there, *here) for value in start):
         return units.DASH, units.DASH, REPRODUCED
-    interval = inference.compare(there, here).interval
-    percent = interval.percent
+    percent = inference.compare(there, here).percent
     if not (math.isfinite(percent.low) and math.isfinite(percent.high)):
         return units.difference(percent.estimate), units.DASH, CANNOT_TELL
     if percent.low / 100 >= -TOLERANCE and percent.high / 100 <= TOLERANCE:

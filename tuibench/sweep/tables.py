@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from types import MappingProxyType
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -327,12 +326,8 @@ MAY_DIFFER = ("base.seed", "prepare", "cleanup", "order")
 """Differences that do not prevent a comparison of two sweeps."""
 
 
-class RowKey(NamedTuple):
-    """A row: `variant` is empty if the variants are the columns."""
-
-    case: str
-    variant: str
-    threads: int
+RowKey = tuple[str, str, int]
+"""A row: case, variant, threads. The variant is empty if the variants are the columns."""
 
 
 def sweep_audit(sweep: Sweep) -> tuple[SetupDifference, ...]:
@@ -386,10 +381,7 @@ def caveat_notes(caveats: Mapping[str, str]) -> tuple[str, ...]:
 def servers_table(sweeps: Sequence[Sweep]) -> Table:
     """Sweeps of the same plan compared: one column per server."""
     columns = [
-        {
-            RowKey(one.case.name, variant_label(one.variant), one.threads): one.figures["headline"]
-            for one in known
-        }
+        {(one.case.name, variant_label(one.variant), one.threads): one.figures["headline"] for one in known}
         for known in (sweep_points(sweep.record.plan, sweep.results) for sweep in sweeps)
     ]
     around = [sweep.record.surroundings for sweep in sweeps]
@@ -406,7 +398,7 @@ def variants_table(sweep: Sweep) -> Table:
     plan, known = sweep.record.plan, sweep_points(sweep.record.plan, sweep.results)
     columns = [
         {
-            RowKey(one.case.name, "", one.threads): one.figures["headline"]
+            (one.case.name, "", one.threads): one.figures["headline"]
             for one in known
             if one.variant.name == variant.name
         }
@@ -422,16 +414,17 @@ def _grid(
     notes: tuple[str, ...] = (),
 ) -> Table:
     keys = list(dict.fromkeys(key for column in columns for key in column))
-    with_variant = len({key.variant for key in keys}) > 1
+    with_variant = len({variant for _, variant, _ in keys}) > 1
     rows = tuple(
         (
-            *_words(key, with_variant),
+            *((case, variant) if with_variant else (case,)),
+            str(threads),
             *(
-                _relative_cell(columns, key, place) + CAVEAT_MARK * (name in caveats)
+                _relative_cell(columns, (case, variant, threads), place) + CAVEAT_MARK * (name in caveats)
                 for place, name in enumerate(names)
             ),
         )
-        for key in keys
+        for case, variant, threads in keys
     )
     is_doubtful = any(OVERLAPPING in cell for row in rows for cell in row[len(row) - len(names) :])
     heading = ("case", "settings", "threads") if with_variant else ("case", "threads")
@@ -442,10 +435,6 @@ def _grid(
         words=len(heading),
         notes=(*([NOTE] * is_doubtful), *caveat_notes(caveats), *notes),
     )
-
-
-def _words(key: RowKey, with_variant: bool) -> tuple[str, ...]:
-    return (key.case, key.variant, str(key.threads)) if with_variant else (key.case, str(key.threads))
 
 
 def _relative_cell(columns: Sequence[dict[RowKey, Mean]], key: RowKey, place: int) -> str:
@@ -591,17 +580,15 @@ def _compared(first: Levels, here: Levels, one: VersionComparison) -> VersionCom
         return one
     if here is first:
         return replace(one, relative=1.0, verdict=Verdict.EQUAL)
-    seen = inference.compare(
-        [[level] for level in first.values()], [[level] for level in levels], tolerance=TOLERANCE
-    )
-    estimate, low, high = (1 + percent / 100 for percent in seen.interval.percent)
+    interval = inference.compare([[level] for level in first.values()], [[level] for level in levels])
+    estimate, low, high = (1 + percent / 100 for percent in interval.percent)
     is_known = math.isfinite(low) and math.isfinite(high)
     return replace(
         one,
         relative=estimate,
         low=low if is_known else None,
         high=high if is_known else None,
-        verdict=seen.verdict,
+        verdict=interval.verdict(TOLERANCE),
     )
 
 

@@ -418,16 +418,10 @@ def change_markers(view: View, columns: int) -> dict[int, int]:
     return placed
 
 
-class BandColumns(NamedTuple):
-    """Columns of a chart in which an experiment changes values, both included."""
-
-    first: int
-    last: int
-    label: str
-
-
-def change_bands(view: View, columns: int) -> list[BandColumns]:
-    """The visible bands; that of a running experiment ends at the newest column."""
+def change_bands(view: View, columns: int) -> list[tuple[int, int, str]]:
+    """The visible bands, in which an experiment changes values: first and last column, and label. That of a
+    running experiment ends at the newest column.
+    """
     if not view.points:
         return []
     chosen, found = view_grid(view, columns), view.experiments
@@ -437,5 +431,5 @@ def change_bands(view: View, columns: int) -> list[BandColumns]:
         end = view.elapsed_seconds if is_open else min(band.end_seconds, view.elapsed_seconds)
         first, last = chosen.column_at(band.start_seconds), chosen.column_at(end)
         if first < columns and last >= 0 and band.start_seconds <= view.elapsed_seconds:
-            placed.append(BandColumns(max(first, 0), min(last, columns - 1), band.label))
+            placed.append((max(first, 0), min(last, columns - 1), band.label))
     return placed

@@ -103,11 +103,8 @@ def result_blocks(
     # Bonferroni's intervals: with a probability of `false_rate` at most, any verdict is false.
     level = plan.false_rate / max(1, len(levels))
     tolerance = plan.tolerance_percent / 100
-    found = [
-        (by_name[name], inference.compare(first, own, level=level, tolerance=tolerance))
-        for name, own in levels.items()
-    ]
-    found.sort(key=lambda each: -abs(each[1].interval.percent.estimate))
+    found = [(by_name[name], inference.compare(first, own, level=level)) for name, own in levels.items()]
+    found.sort(key=lambda each: -abs(each[1].percent.estimate))
     starts = sweep.record.plan.repeats
     headline = next((result.headline for result in sweep.done), "") if figure.name == "tps" else figure.brief
     misses = {number: missed_over_starts(sweep, one, plan) for number, (one, _) in enumerate(found)}
@@ -123,14 +120,20 @@ def result_blocks(
     yield Table(
         header=("", f"{headline}, relative", "verdict"),
         rows=tuple(
-            (change_text(one), _difference(result), _words(result.verdict, plan, figure, misses[number]))
-            for number, (one, result) in enumerate(found)
+            (
+                change_text(one),
+                " ".join(units.difference_and_interval(*interval.percent)),
+                _words(interval.verdict(tolerance), plan, figure, misses[number]),
+            )
+            for number, (one, interval) in enumerate(found)
         ),
         words=1,
     )
     wanted = Verdict.HIGHER if figure.better is Better.HIGHER else Verdict.LOWER
     better = [
-        one for number, (one, result) in enumerate(found) if result.verdict is wanted and not misses[number]
+        one
+        for number, (one, interval) in enumerate(found)
+        if interval.verdict(tolerance) is wanted and not misses[number]
     ]
     if better:
         server = versions_setup(sweep).builds[0]
@@ -143,10 +146,6 @@ def result_blocks(
         yield Text(risks, Shape.LIST, title="Risk:")
     if left_out:
         yield section("Not tested", Table(rows=tuple((one.setting, one.why) for one in left_out), words=2))
-
-
-def _difference(found: inference.StartsComparison) -> str:
-    return " ".join(units.difference_and_interval(*found.interval.percent))
 
 
 def _levels(sweep: Sweep, figure: Figure) -> dict[str, list[list[float]]]:

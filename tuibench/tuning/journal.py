@@ -121,20 +121,13 @@ def complete_length(data: bytes) -> int:
     return data.rfind(b"\n") + 1
 
 
-class JournalContents(NamedTuple):
-    """A journal that was read. `faults` says which of its lines could not be."""
+def decode_journal(data: bytes, name: str) -> tuple[JournalHeader, list[JournalEntry], tuple[str, ...]]:
+    """The journal `name` from its bytes, without a half-written last line: header, entries, and faults, which
+    say which of its lines could not be read.
 
-    header: JournalHeader
-    entries: list[JournalEntry]
-    faults: tuple[str, ...]
-
-
-def decode_journal(data: bytes, name: str) -> JournalContents:
-    """The journal `name` from its bytes, without a half-written last line.
-
-    Such a line can be dropped: the server is asked only after its line is safely on disk. Any other line that
-    cannot be read is passed over and named, so that the good ones count. Raises JournalError when it is not
-    known which server the journal is about; the message then has all that can be done by hand.
+    A half-written line can be dropped: the server is asked only after its line is safely on disk. Any other
+    line that cannot be read is passed over and named, so that the good ones count. Raises JournalError when
+    it is not known which server the journal is about; the message then has all that can be done by hand.
     """
     lines = data[: complete_length(data)].splitlines()
     if not lines:
@@ -145,7 +138,7 @@ def decode_journal(data: bytes, name: str) -> JournalContents:
             entries.append(_entry_decoder.decode(line))
         except DECODE_ERRORS as error:
             faults.append(f"line {number} cannot be read: {error}")
-    return JournalContents(_header(lines[0], name, entries), entries, tuple(faults))
+    return _header(lines[0], name, entries), entries, tuple(faults)
 
 
 def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeader:
@@ -436,11 +429,11 @@ class Journal:
     @classmethod
     def _read(cls, path: Path, fd: int) -> "Journal":
         data = path.read_bytes()
-        contents = decode_journal(data, str(path))
+        header, entries, faults = decode_journal(data, str(path))
         truncate(fd, complete_length(data))
-        journal = cls(path, contents.header)
-        journal.ledger = Ledger(contents.entries)
-        journal.faults = contents.faults
+        journal = cls(path, header)
+        journal.ledger = Ledger(entries)
+        journal.faults = faults
         journal._fd = fd
         return journal
 

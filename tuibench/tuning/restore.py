@@ -65,11 +65,11 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
         if path == journal.path:
             continue
         try:
-            contents = decode_journal(path.read_bytes(), str(path))
+            header, entries, _ = decode_journal(path.read_bytes(), str(path))
         except (OSError, JournalError):
             continue
-        ledger = Ledger(contents.entries)
-        if contents.header.identity == journal.header.identity and ledger.open_settings:
+        ledger = Ledger(entries)
+        if header.identity == journal.header.identity and ledger.open_settings:
             found.append(OtherSession(path.stem, ledger, is_locked(path)))
     return found
 

@@ -134,13 +134,6 @@ NO_PROC = "CPU and the wait for it are not told apart, nor waits that the server
 NO_INNODB = "row locks need the PROCESS privilege"
 
 
-class ThreadTimes(NamedTuple):
-    """Nanoseconds of a thread so far, on a processor and in its queue."""
-
-    cpu_ns: int
-    queue_ns: int
-
-
 class Threads:
     """The threads of the server's process, as the kernel counts them."""
 
@@ -152,10 +145,12 @@ class Threads:
         self._every: Sequence[int] = ()
         self._listed_ns: int | None = None
 
-    def times(self, tid: int) -> ThreadTimes | None:
-        """None for a thread that has ended, or that cannot be seen."""
+    def times(self, tid: int) -> tuple[int, int] | None:
+        """Nanoseconds of a thread so far, on a processor and in its queue; None if it has ended, or cannot be
+        seen.
+        """
         parts = self._text(tid, "schedstat").split()
-        return ThreadTimes(int(parts[0]), int(parts[1])) if len(parts) == 3 else None
+        return (int(parts[0]), int(parts[1])) if len(parts) == 3 else None
 
     def blocked(self, tid: int) -> tuple[str, bool | None]:
         """The function of the kernel in which a thread is blocked, empty if unknown; and if it is blocked."""
@@ -215,7 +210,8 @@ class Baseline(NamedTuple):
 
     tid: int
     at_ns: int
-    times: ThreadTimes
+    cpu_ns: int
+    queue_ns: int
 
 
 class TimeSampler:
@@ -401,10 +397,11 @@ class TimeSampler:
             if times is None or id not in self._ids:
                 del self._known[id]
                 continue
-            cpu_us += (times.cpu_ns - before.times.cpu_ns) / NS_PER_US
-            queue_us += (times.queue_ns - before.times.queue_ns) / NS_PER_US
+            now = Baseline(before.tid, now_ns, *times)
+            cpu_us += (now.cpu_ns - before.cpu_ns) / NS_PER_US
+            queue_us += (now.queue_ns - before.queue_ns) / NS_PER_US
             whole_us += (now_ns - before.at_ns) / NS_PER_US
-            self._known[id] = before._replace(at_ns=now_ns, times=times)
+            self._known[id] = now
         each_us = (now_ns - self._begun_ns) / NS_PER_US / self._samples
         blocked_us = max(0.0, whole_us - cpu_us - queue_us)
         blocked = sum(self._blocked.values())
@@ -444,8 +441,8 @@ class TimeSampler:
         found = self._threads.times(self._own[1]) if self._threads is not None and self._own else None
         if found is None:
             return None
-        before, self._own_cpu_ns = self._own_cpu_ns, found.cpu_ns
-        return (found.cpu_ns - before) / NS_PER_SECOND if 0 < before <= found.cpu_ns else None
+        before, self._own_cpu_ns = self._own_cpu_ns, found[0]
+        return (found[0] - before) / NS_PER_SECOND if 0 < before <= found[0] else None
 
     def _why_unseen(self) -> str:
         if self._threads is None:
@@ -470,7 +467,7 @@ class TimeSampler:
             times = self._threads.times(tid)
             if times is None:
                 return "", None
-            self._known[id] = Baseline(tid, now_ns, times)
+            self._known[id] = Baseline(tid, now_ns, *times)
         return self._threads.blocked(tid)
 
     async def _innodb(self, everyone: Sequence[tuple[int, Observed]]) -> dict[int, str]:

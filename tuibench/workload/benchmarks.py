@@ -346,15 +346,6 @@ MAX_INT = 2**31 - 1
 HOURS_BETWEEN = 8
 
 
-class Child(NamedTuple):
-    """A row that belongs to a parent: the parent's number from 1, and its position among the parent's
-    rows, from 0.
-    """
-
-    parent: int
-    place: int
-
-
 class ChildCycle:
     """Rows per parent in a fixed cycle, such as 1, 2, 3, 4, repeated."""
 
@@ -367,11 +358,13 @@ class ChildCycle:
         whole, rest = divmod(parents, len(self._children))
         return whole * len(self._places) + sum(self._children[:rest])
 
-    def child(self, row: int) -> Child:
-        """The row with this number, from 1."""
+    def child(self, row: int) -> tuple[int, int]:
+        """The number of a row's parent, and its place among the parent's rows, from 0. Rows and parents are
+        numbered from 1.
+        """
         cycle, place = divmod(row - 1, len(self._places))
         parent, number = self._places[place]
-        return Child(cycle * len(self._children) + parent + 1, number)
+        return cycle * len(self._children) + parent + 1, number
 
 
 OF_SUBSCRIBER = ChildCycle(1, 2, 3, 4)
@@ -384,20 +377,20 @@ def _kind(subscriber: int, place: int) -> int:
 
 
 def _subscriber(_: RowValues, rows: range) -> ColumnValues:
-    return [OF_SUBSCRIBER.child(row).parent for row in rows]
+    return [OF_SUBSCRIBER.child(row)[0] for row in rows]
 
 
 def _type(_: RowValues, rows: range) -> ColumnValues:
     return [_kind(*OF_SUBSCRIBER.child(row)) for row in rows]
 
 
-def _facility(row: int) -> Child:
+def _facility(row: int) -> tuple[int, int]:
     """The facility of a call forwarding, as a child of its subscriber."""
-    return OF_SUBSCRIBER.child(OF_FACILITY.child(row).parent)
+    return OF_SUBSCRIBER.child(OF_FACILITY.child(row)[0])
 
 
 def _forwarding_subscriber(_: RowValues, rows: range) -> ColumnValues:
-    return [_facility(row).parent for row in rows]
+    return [_facility(row)[0] for row in rows]
 
 
 def _forwarding_type(_: RowValues, rows: range) -> ColumnValues:
@@ -405,12 +398,12 @@ def _forwarding_type(_: RowValues, rows: range) -> ColumnValues:
 
 
 def _start_time(_: RowValues, rows: range) -> ColumnValues:
-    return [HOURS_BETWEEN * OF_FACILITY.child(row).place for row in rows]
+    return [HOURS_BETWEEN * OF_FACILITY.child(row)[1] for row in rows]
 
 
 def _end_time(values: RowValues, rows: range) -> ColumnValues:
     hours = values.integers(len(rows), 1, HOURS_BETWEEN)
-    starts = (HOURS_BETWEEN * OF_FACILITY.child(row).place for row in rows)
+    starts = (HOURS_BETWEEN * OF_FACILITY.child(row)[1] for row in rows)
     return [start + more for start, more in zip(starts, hours, strict=True)]
 
 

@@ -135,7 +135,7 @@ async def test_a_change_by_another_session_is_seen(server: PrivateServer) -> Non
     assert quiet is not None
     assert after is not None
     assert variable_changes(before, quiet) == ()
-    assert [(change.name, change.after) for change in variable_changes(quiet, after)] == [
+    assert [(name, new) for name, _, new in variable_changes(quiet, after)] == [
         ("long_query_time", "7.000000")
     ]
 

@@ -12,7 +12,6 @@ from tuibench.start.screen import (
     ProgressCallback,
     ServerCheck,
     ServerChoice,
-    WorkProgress,
 )
 
 PRIVATE = ServerChoice(
@@ -101,12 +100,12 @@ class FakeController:
         return self._outlooks.pop(0)
 
     async def make(self, answers: FormValues, on_progress: ProgressCallback) -> str:
-        on_progress(WorkProgress("loading 4 × 100,000 rows, 196,512 rows/s", 0.45))
+        on_progress("loading 4 × 100,000 rows, 196,512 rows/s", 0.45)
         await self._work("make", answers)
         return "4 tables"
 
     async def launch(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
-        on_progress(WorkProgress("starting the run"))
+        on_progress("starting the run", None)
         await self._work("launch", answers)
         return Path("/run/1.sock")
 

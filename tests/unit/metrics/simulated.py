@@ -298,7 +298,7 @@ def starts_differ(rng: random.Random, count: int, *, effect: float = 0.0, ratio:
     """True if two groups of starts get a verdict; `ratio` is how much more starts of the second differ."""
     first = starts(rng, count, 3)
     other = starts(rng, count, 3, effect=effect, between=BETWEEN_STARTS * ratio)
-    return inference.compare(first, other).verdict is not Verdict.CANNOT_TELL
+    return inference.compare(first, other).verdict() is not Verdict.CANNOT_TELL
 
 
 # History

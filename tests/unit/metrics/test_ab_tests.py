@@ -25,7 +25,6 @@ from tuibench.ab.analysis import (
     Progress,
     Response,
     Rival,
-    WindowDifference,
     compare_pairs,
     compare_so_far,
     differences,
@@ -209,11 +208,11 @@ def test_a_gain_is_found_and_held() -> None:
 def test_it_is_least_squares_over_all_neighbours() -> None:
     """Worked by hand: the mean of x is 0, so δ = (0.30 + 0.15) / 2, and γ is the mean difference, 0.10."""
     taken = [
-        WindowDifference(1, 0.30),
-        WindowDifference(0, 0.15),
-        WindowDifference(-1, -0.15),
-        WindowDifference(0, 0.10),
-        WindowDifference(0, 0.10),
+        (1, 0.30),
+        (0, 0.15),
+        (-1, -0.15),
+        (0, 0.10),
+        (0, 0.10),
     ]
     found = without_drift(taken)
     assert found.value == pytest.approx((0.30 + 0.15) / 2)

@@ -254,9 +254,9 @@ def test_a_gain_of_a_fifth_is_found_with_five_starts() -> None:
 
 def test_many_runs_of_one_start_are_no_verdict() -> None:
     found = compare([[100.0, 101.0, 99.0] * 10], [[150.0, 151.0, 149.0] * 10])
-    assert found.verdict is Verdict.CANNOT_TELL
-    assert found.interval.percent.estimate == pytest.approx(50, abs=0.1)
-    assert found.interval.low == -math.inf
+    assert found.verdict(0.02) is Verdict.CANNOT_TELL
+    assert found.percent.estimate == pytest.approx(50, abs=0.1)
+    assert found.low == -math.inf
 
 
 levels = st.lists(st.floats(50, 200), min_size=2, max_size=8, unique=True)
@@ -270,7 +270,7 @@ def test_it_is_welchs_interval_of_the_logarithms(first: list[float], other: list
     from scipy import stats  # an import of seconds, which every test process would do
 
     expected = stats.ttest_ind(*logs, equal_var=False).confidence_interval(1 - STARTS_LEVEL)
-    found = compare([[level] for level in first], [[level] for level in other]).interval
+    found = compare([[level] for level in first], [[level] for level in other])
     width = expected.high - expected.low
     assert found.low == pytest.approx(expected.low, abs=0.03 * width)
     assert found.high == pytest.approx(expected.high, abs=0.03 * width)
@@ -278,8 +278,8 @@ def test_it_is_welchs_interval_of_the_logarithms(first: list[float], other: list
 
 def test_figures_of_zero_are_compared() -> None:
     zero = [[0.0], [0.0]]
-    assert compare(zero, zero, tolerance=0.02).verdict is Verdict.EQUAL
-    assert compare([[1.0], [1.0]], zero).verdict is Verdict.LOWER
+    assert compare(zero, zero).verdict(0.02) is Verdict.EQUAL
+    assert compare([[1.0], [1.0]], zero).verdict() is Verdict.LOWER
 
 
 # How well the level of a series is known: the interval must hold the truth, and narrow as ticks come in.

@@ -187,13 +187,13 @@ def test_the_panel_has_a_line_for_it_with_its_cost(view: View) -> None:
 
 
 def test_the_dialog_offers_its_values(view: View) -> None:
-    group = durability_choices(view)[-1]
-    assert group.heading == f"{THIRD.name}, now {OFF}"
-    assert [(choice.label.split()[0], choice.current) for choice in group.choices] == [
+    heading, choices = durability_choices(view)[-1]
+    assert heading == f"{THIRD.name}, now {OFF}"
+    assert [(choice.label.split()[0], choice.current) for choice in choices] == [
         (ON, False),
         (OFF, True),
     ]
-    assert [choice.proposal.at_risk for choice in group.choices] == [False, True]
+    assert [choice.proposal.at_risk for choice in choices] == [False, True]
 
 
 def test_it_raises_the_alarm(view: View) -> None:

@@ -51,7 +51,7 @@ async def test_a_change_is_on_disk_before_the_server_hears_of_it(tmp_path: Path)
     seen: list[bytes] = []
     server.on_set = lambda *_: seen.append(tuner.journal.path.read_bytes())
     state = await tuner.change("sync_binlog", "0")
-    entries = journal.decode_journal(seen[0], "j").entries
+    _, entries, _ = journal.decode_journal(seen[0], "j")
     assert [(entry.old, entry.new) for entry in entries if isinstance(entry, journal.SettingChange)] == [
         ("1", "0")
     ]

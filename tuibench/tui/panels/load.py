@@ -118,7 +118,7 @@ def error_rate_label(codes: Iterable[str]) -> str:
     """The label of the rate of these errors: their name if all are the same."""
     different = {int(code) for code in codes}
     name = ERROR_NAMES.get(different.pop()) if len(different) == 1 else None
-    return name.rate if name else "errors/s"
+    return name[1] if name else "errors/s"
 
 
 def _is_traffic(tick: Tick) -> bool:
@@ -323,14 +323,6 @@ BEGIN = "begin"
 """The statement of the last row: it does no work."""
 
 
-class LatencyGroup(NamedTuple):
-    """Operations whose times add up to a total, of which each has a share: the histograms of a prefix."""
-
-    prefix: str
-    title: str
-    role: str
-
-
 class LatencyRow(NamedTuple):
     """One operation: latencies in the newest sample, percentage of the time, and highest p99 of the last
     minute.
@@ -343,11 +335,14 @@ class LatencyRow(NamedTuple):
     worst_p99: float
 
 
-LATENCY_GROUPS = (
-    LatencyGroup(RESPONSE, "", "strong"),
-    LatencyGroup(TRANSACTION, "transaction ", ""),
-    LatencyGroup(STATEMENT, "", "muted"),
-)
+LATENCY_GROUPS = {
+    RESPONSE: ("", "strong"),
+    TRANSACTION: ("transaction ", ""),
+    STATEMENT: ("", "muted"),
+}
+"""Operations whose times add up to a total, of which each has a share: title and role, by the prefix of their
+histograms.
+"""
 
 
 def _why_nothing(view: View) -> str:
@@ -361,7 +356,7 @@ def _why_nothing(view: View) -> str:
 
 def latency_table(view: View, width: int, height: int) -> list[TextLine]:
     """Heading and as many rows as fit, with the number of the remaining ones."""
-    rows = [row for group in LATENCY_GROUPS for row in _latency_rows(view, group)]
+    rows = [row for prefix in LATENCY_GROUPS for row in _latency_rows(view, prefix)]
     if not rows:
         silent = _why_nothing(view)
         return [
@@ -378,35 +373,36 @@ def latency_table(view: View, width: int, height: int) -> list[TextLine]:
 
 def latency_table_height(view: View) -> int:
     """Height in lines in which no row is left out."""
-    rows = sum(len(_latency_rows(view, group)) for group in LATENCY_GROUPS)
+    rows = sum(len(_latency_rows(view, prefix)) for prefix in LATENCY_GROUPS)
     return 1 + max(rows, 1)
 
 
-def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
+def _latency_rows(view: View, prefix: str) -> list[LatencyRow]:
     """Every operation of the last minute: COMMIT, the others by name, BEGIN."""
-    newest = _of_group(view.sample, group)
+    title, role = LATENCY_GROUPS[prefix]
+    newest = _with_prefix(view.sample, prefix)
     whole = sum(each.count * each.avg for each in newest.values())
     worst: dict[str, float] = {}
     for sample in view.recent:
-        for name, latency in _of_group(sample, group).items():
+        for name, latency in _with_prefix(sample, prefix).items():
             worst[name] = max(worst.get(name, 0.0), latency.p99)
     rows = []
     for name in sorted(worst, key=lambda name: (name != COMMIT, name == BEGIN, name)):
         now = newest.get(name)
         share = 100 * now.count * now.avg / whole if now and whole else None
-        rows.append(LatencyRow(f"{group.title}{name}", group.role, now, share, worst[name]))
+        rows.append(LatencyRow(f"{title}{name}", role, now, share, worst[name]))
     return rows
 
 
-def _of_group(sample: Sample | None, group: LatencyGroup) -> dict[str, Latency]:
+def _with_prefix(sample: Sample | None, prefix: str) -> dict[str, Latency]:
     """The latencies of a sample, by the names of the operations."""
     if sample is None:
         return {}
     every = "all statements" if sample.traffic is not None else "all transactions"
     return {
-        name.removeprefix(group.prefix) or every: latency
+        name.removeprefix(prefix) or every: latency
         for name, latency in sample.latencies.items()
-        if name.startswith(group.prefix)
+        if name.startswith(prefix)
     }
 
 

@@ -89,39 +89,32 @@ def _table_body(
     return lines, chosen
 
 
-class _Widths(NamedTuple):
-    """Widths of the columns; a meaning of no width is not shown."""
-
-    name: int
-    value: int
-    meaning: int
-
-
-def _column_widths(width: int) -> _Widths:
+def _column_widths(width: int) -> tuple[int, int, int]:
+    """Widths of name, value and meaning; a meaning of no width is not shown."""
     room = width - MARGIN_WIDTH
     if width < WIDE_SETTINGS:
         name = min(NAME_WIDTH, room * 6 // 11)
-        return _Widths(name, room - name, 0)
+        return name, room - name, 0
     value = VALUE_WIDTH if width < WIDEST else WIDE_VALUE_WIDTH
-    return _Widths(NAME_WIDTH, value, room - NAME_WIDTH - value)
+    return NAME_WIDTH, value, room - NAME_WIDTH - value
 
 
 def _column_heads(width: int) -> TextLine:
-    columns = _column_widths(width)
-    text = f"{'':{MARGIN_WIDTH}}{'setting':{columns.name}}{'now':{columns.value}}"
-    return pad_line((TextSpan(f"{text}meaning" if columns.meaning else text.rstrip(), "muted"),), width)
+    name, value, meaning = _column_widths(width)
+    text = f"{'':{MARGIN_WIDTH}}{'setting':{name}}{'now':{value}}"
+    return pad_line((TextSpan(f"{text}meaning" if meaning else text.rstrip(), "muted"),), width)
 
 
 def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool) -> TextLine:
-    columns = _column_widths(width)
-    name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, columns.name)}"
+    name_width, value_width, meaning_width = _column_widths(width)
+    name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, name_width)}"
     # If space is short, the consequence of a value stands for its meaning.
-    is_brief = len(setting.meaning) > columns.meaning
+    is_brief = len(setting.meaning) > meaning_width
     meaning = consequence(setting.meaning) if is_brief else setting.meaning
     cells = (
         TextSpan(name, "muted" if setting.unavailable else ""),
-        *pad_line(_value_cell(setting, columns.value - 1), columns.value),
-        TextSpan(shorten(meaning, columns.meaning), "muted"),
+        *pad_line(_value_cell(setting, value_width - 1), value_width),
+        TextSpan(shorten(meaning, meaning_width), "muted"),
     )
     action = f"screen.pick({number})"
     line = pad_line(tuple(span._replace(action=action) for span in cells), width)

@@ -268,7 +268,7 @@ def axis_label(label: str) -> TextSpan:
 
 def _struck_columns(view: View, columns: int) -> frozenset[int]:
     """The columns with a line: those of changes, and the ends of experiments."""
-    ends = (end for band in change_bands(view, columns) for end in (band.first, band.last))
+    ends = (end for first, last, _ in change_bands(view, columns) for end in (first, last))
     return frozenset((*change_markers(view, columns), *ends))
 
 
@@ -279,10 +279,10 @@ def _maximum_rule(view: View, width: int, *, numbered: bool) -> TextLine:
         return (TextSpan(drawing.strike_markers(drawing.RULE * width, struck, drawing.CROSSING), "faint"),)
     rule: TextLine = (TextSpan(drawing.RULE * width, "faint"),)
     labels = {column: str(number) for column, number in change_markers(view, width).items()}
-    for band in change_bands(view, width):
-        length = band.last - band.first + 1
-        rule = overlay(rule, band.first, drawing.BAND * (length - 1) + drawing.BAND_END, width, "muted")
-        labels[band.first] = band.label if len(band.label) < length else band.label.partition(" ")[0]
+    for first, last, label in change_bands(view, width):
+        length = last - first + 1
+        rule = overlay(rule, first, drawing.BAND * (length - 1) + drawing.BAND_END, width, "muted")
+        labels[first] = label if len(label) < length else label.partition(" ")[0]
     for start, text in drawing.marker_labels(labels, width).items():
         rule = overlay(rule, start, text, width, "badge")
     return rule
@@ -316,21 +316,14 @@ _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _JUST_BELOW = 0.999
 
 
-class Density(NamedTuple):
-    """A glyph, and the minimum share that it represents."""
-
-    least: float
-    glyph: str
-    label: str
-
-
 DENSITIES = (
-    Density(0.25, "█", "25 % and more"),
-    Density(0.08, "▓", "8 %"),
-    Density(0.015, "▒", "1.5 %"),
-    Density(0.002, "░", "0.2 %"),
-    Density(0.0, "·", "any"),
+    (0.25, "█", "25 % and more"),
+    (0.08, "▓", "8 %"),
+    (0.015, "▒", "1.5 %"),
+    (0.002, "░", "0.2 %"),
+    (0.0, "·", "any"),
 )
+"""Glyphs, each with the minimum share that it represents before it, and its label."""
 
 
 def _bound_label(bucket: int) -> str:
@@ -372,7 +365,7 @@ def heat_map_legend(view: View, width: int, height: int) -> list[TextLine]:
     if height < FEWEST_BANDS:
         return []
     lines: list[TextLine] = [(TextSpan("HEAT MAP", "title"),), (TextSpan("share of a column", "muted"),)]
-    lines += [(TextSpan(each.glyph, "latency"), TextSpan(f"  {each.label}", "muted")) for each in DENSITIES]
+    lines += [(TextSpan(glyph, "latency"), TextSpan(f"  {label}", "muted")) for _, glyph, label in DENSITIES]
     return [pad_line(line, width) for line in lines[:height]]
 
 
@@ -401,7 +394,7 @@ def _density_glyph(point: ChartPoint | None, band: range) -> str:
     if not count:
         return " "
     share = count / sum(point.counts)
-    return next(density.glyph for density in DENSITIES if share >= density.least)
+    return next(glyph for least, glyph, _ in DENSITIES if share >= least)
 
 
 HALVES = 2

@@ -304,17 +304,10 @@ class DurabilityChoice(NamedTuple):
     proposal: ChangePrompt
 
 
-class ChoiceGroup(NamedTuple):
-    """Choices under a heading."""
-
-    heading: str
-    choices: tuple[DurabilityChoice, ...]
-
-
-def durability_choices(view: View) -> list[ChoiceGroup]:
-    """All choices, in the order of the dialog."""
+def durability_choices(view: View) -> list[tuple[str, tuple[DurabilityChoice, ...]]]:
+    """All choices below their headings, in the order of the dialog."""
     now = ", ".join(f"{setting.label} {setting.value}" for setting in view.durability)
-    presets = ChoiceGroup(
+    presets = (
         f"Presets, now {now}",
         tuple(_preset_choice(preset, view) for preset in view.status.presets),
     )
@@ -350,9 +343,9 @@ def _preset_choice(preset: PresetState, view: View) -> DurabilityChoice:
     )
 
 
-def _setting_choices(setting: SettingState) -> ChoiceGroup:
+def _setting_choices(setting: SettingState) -> tuple[str, tuple[DurabilityChoice, ...]]:
     choices = tuple(_value_choice(setting, value, meaning) for value, meaning in setting.choices.items())
-    return ChoiceGroup(f"{setting.name}, now {setting.value}", choices)
+    return f"{setting.name}, now {setting.value}", choices
 
 
 def _value_choice(setting: SettingState, value: str, meaning: str) -> DurabilityChoice:
@@ -394,7 +387,7 @@ class DurabilityDialog(ModalScreen[Command | None]):
         super().__init__()
         self._groups = durability_choices(view)
         self._production_signs = view.status.production_signs
-        self._choices = [choice for group in self._groups for choice in group.choices]
+        self._choices = [choice for _, choices in self._groups for choice in choices]
         obstacles = [choice.obstacle for choice in self._choices]
         self._obstacle = "; ".join(dict.fromkeys(obstacles)) if all(obstacles) else ""
         """Why nothing can be chosen; empty if something can."""
@@ -445,10 +438,10 @@ class DurabilityDialog(ModalScreen[Command | None]):
         options: list[Option | None] = []
         number = 0
         width = min(self.app.size.width, _WIDEST) - _FRAME
-        for group in self._groups:
+        for heading, choices in self._groups:
             options += [None] if options else []
-            options.append(Option(Content.styled(group.heading, "bold"), disabled=True))
-            for choice in group.choices:
+            options.append(Option(Content.styled(heading, "bold"), disabled=True))
+            for choice in choices:
                 # Label of a choice; with its obstacle, unless all choices share one.
                 now = "●" if choice.current else " "
                 risk = "▲" if choice.proposal.at_risk else " "
