@@ -29,6 +29,11 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def shorten(text: str, characters: int) -> str:
+    """The text, its end replaced by an ellipsis if it is longer."""
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
 def wrap_words(text: str, cells: int, indent: int = 2) -> list[str]:
     """The lines of a text, broken between words only; those after the first are indented."""
     return textwrap.wrap(

@@ -234,12 +234,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except Exception as error:
-        failure(_internal_error(error))
+        from tuibench.session.lifecycle import internal_error_text
+
+        failure(internal_error_text(error))
         sys.exit(ExitCode.RUN_FAILED)
-
-
-def _internal_error(error: Exception) -> str:
-    """Text about an internal error of tuibench: one line for the user, with details in a file."""
-    from tuibench.session.lifecycle import internal_error_text
-
-    return internal_error_text(error)

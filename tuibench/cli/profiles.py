@@ -23,7 +23,7 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.option import Option, check_range
 from tuibench.model.plan import OptionValue
-from tuibench.units import count, pluralize
+from tuibench.units import count, pluralize, shorten
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile, known_options
 from tuibench.workload.generator import TransactionGenerator
@@ -153,7 +153,7 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
         try:
             statement = model_of_digest(digest, tables)
         except UnknownValueError as error:
-            skipped.append(f"{count(times)} × {_short(digest)}: unknown {error}")
+            skipped.append(f"{count(times)} × {shorten(digest, 60)}: unknown {error}")
             continue
         kinds.append(TransactionModel(times, False, (statement,)))
     if not kinds:
@@ -184,10 +184,6 @@ def _unseen(executions: int) -> str:
 def _is_of(digest: str, tables: Tables) -> bool:
     """True if a digest reads or writes rows of these tables."""
     return TrafficMix.is_wanted(digest) and any(name in tables for name in tables_named(digest))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _head(first: str, databases: set[str]) -> list[str]:

@@ -204,10 +204,6 @@ def _file_system(facts: Facts) -> Value:
     return ", ".join([disk.file_system, *([disk.kind] if disk.kind else []), *options])
 
 
-def _character_set(facts: Facts) -> Value:
-    return facts.seen.get("connection_collation", "").partition("_")[0]
-
-
 def _statistics(facts: Facts) -> Value:
     tables, rows = facts.number("tables"), facts.number("rows")
     known, described = facts.number("tables_with_statistics"), facts.number("rows_in_statistics")
@@ -325,7 +321,11 @@ AUDITED = (
         "comparing and sorting of strings; with several bytes a character also the size of rows in memory",
         ("character_set_server", "collation_server"),
     ),
-    Fact("connection's character set", _character_set, "conversion of each string"),
+    Fact(
+        "connection's character set",
+        lambda facts: facts.seen.get("connection_collation", "").partition("_")[0],
+        "conversion of each string",
+    ),
     Fact("table definitions", lambda facts: facts.seen.get("definitions", ""), "everything"),
     Fact(
         "rows",
@@ -443,14 +443,14 @@ def caveat(found: Iterable[SetupDifference], side: int) -> str:
     return f"but {listed}{more} {'differs' if len(names) == 1 else 'differ'}"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_LIST else f"{text[: LONGEST_LIST - 1]}…"
-
-
 def audit_table(found: Sequence[SetupDifference], names: Sequence[str]) -> Table:
     """A row per difference, the intended ones marked."""
     rows = tuple(
-        (one.path, *map(_shortened, one.values), "intended" if one.intended else one.worth)
+        (
+            one.path,
+            *(units.shorten(each, LONGEST_LIST) for each in one.values),
+            "intended" if one.intended else one.worth,
+        )
         for one in sorted(found, key=lambda one: (one.intended, not one.has_weight))
     )
     return Table(header=("", *names, "worth"), rows=rows, words=2 + len(names))

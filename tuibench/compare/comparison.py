@@ -177,7 +177,9 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
     # The name of each side, made of the names of its runs.
     rest = iter(every)
     names = tuple(", ".join(islice(rest, len(side))) for side in sides)
-    ticks = [[[_ticks(run) for run in start] for start in by_start(side)] for side in sides]
+    ticks = [
+        [[merge_ticks(tuple(run.intervals())) for run in start] for start in by_start(side)] for side in sides
+    ]
     is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides]
     rows = tuple(
         ComparisonRow(
@@ -256,10 +258,6 @@ def _slowest(side: Side) -> str:
     return slow_text(every[0]) if every else ABSENT
 
 
-def _ticks(run: Run) -> TickSeries:
-    return merge_ticks(tuple(run.intervals()))
-
-
 def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
     """The cost of an operation in each run: of a transaction, or of a query if no run had transactions.
 
@@ -336,9 +334,7 @@ def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
 
 def _named(one: SetupDifference) -> str:
     """A difference with its values: plan.threads (8, 16)."""
-    values = dict.fromkeys(
-        value if len(value) <= LONGEST_NAMED else f"{value[: LONGEST_NAMED - 1]}…" for value in one.values
-    )
+    values = dict.fromkeys(units.shorten(value, LONGEST_NAMED) for value in one.values)
     return f"{one.group}.{one.path} ({', '.join(values)})"
 
 
@@ -431,7 +427,13 @@ def comparison_document(found: RunComparison, longest: int = 0) -> Document:
 
 def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterator[Section]:
     if found.differences:
-        rows = tuple((f"{one.group}: {one.path}", *_shortened(one, longest)) for one in found.differences)
+        rows = tuple(
+            (
+                f"{one.group}: {one.path}",
+                *(units.shorten(each, longest) if longest else each for each in one.values),
+            )
+            for one in found.differences
+        )
         yield section("What differs", Table(header=("", *letters), rows=rows, words=1 + len(letters)))
     else:
         yield section("What differs", Text(("Plan, server and host are the same.",)))
@@ -523,7 +525,3 @@ def _judged(row: ComparisonRow, other: Contrast, but: str) -> tuple[str, ...]:
         *_difference(other),
         _verdict(other, but),
     )
-
-
-def _shortened(one: SetupDifference, longest: int) -> list[str]:
-    return [f"{each[: longest - 1]}…" if longest and len(each) > longest else each for each in one.values]

@@ -385,7 +385,10 @@ def signature_of(measure: Measure, view: View, columns: int) -> Signature | None
     grid, levels = view_grid(view, columns), _levels(measure, view, effect)
     if levels is None:
         return None
-    write = _writer(measure)
+
+    def write(value: float) -> str:
+        return " ".join(measure.big(value)).rstrip()
+
     means = tuple(
         line
         for window, value, is_before in zip(effect_windows(view, effect), levels, (True, False), strict=True)
@@ -448,7 +451,3 @@ def _mean_line(
     first = max(0, grid.column_of(ticks[0]))
     last = min(grid.columns - 1, grid.column_of(ticks[-1]) + grid.cells - 1)
     return MeanLine(first, last, value, f" {write(value)} ", is_before) if first <= last else None
-
-
-def _writer(measure: Measure) -> Callable[[float], str]:
-    return lambda value: " ".join(measure.big(value)).rstrip()

@@ -264,7 +264,12 @@ class StallLog:
         if not (is_over or _is_full(after, LEAST_SECONDS)):
             return None
         around = (*before, *after)
-        similar = sum(b - a for a, b in gaps if b - a >= (end - start) / 2 and _is_in((a, b), around))
+        similar = sum(
+            b - a
+            for a, b in gaps
+            if b - a >= (end - start) / 2
+            and any(tick.start_seconds <= (a + b) / 2 < tick.end_seconds for tick in around)
+        )
         usual_ms = min((tick.p50_ms for tick in around if tick.p50_ms is not None), default=0.0)
         is_in_step = similar > sum(tick.seconds for tick in around) / 2
         return not (is_in_step and 1000 * (end - start) <= IN_STEP * usual_ms)
@@ -304,10 +309,6 @@ def _rate(nearest: Sequence[StallTick]) -> float:
     transactions = accumulate(tick.transactions for tick in nearest)
     rates = [(span, count / span) for span, count in zip(seconds, transactions, strict=True)]
     return max(rate for span, rate in rates if span >= min(LEAST_SECONDS, seconds[-1]))
-
-
-def _is_in(gap: Span, ticks: Sequence[StallTick]) -> bool:
-    return any(tick.start_seconds <= sum(gap) / 2 < tick.end_seconds for tick in ticks)
 
 
 MOST_SAMPLES = 100_000

@@ -114,11 +114,8 @@ def exit_summary(ended: SessionEnded, width: int) -> list[str]:
         else:
             left_out += 1
     rest = f"and {pluralize(left_out, 'more result')}: " if left_out else "all figures: "
-    return [*lines, *record, *wrap_words(f"{rest}tuibench report {shlex.quote(_name(ended))}", cells)]
-
-
-def _name(ended: SessionEnded) -> str:
-    return ended.run_directory.rstrip("/").rpartition("/")[2]
+    name = ended.run_directory.rstrip("/").rpartition("/")[2]
+    return [*lines, *record, *wrap_words(f"{rest}tuibench report {shlex.quote(name)}", cells)]
 
 
 def _figures(summary: Summary) -> str:

@@ -609,12 +609,11 @@ def _pace(plan: RunPlan) -> str:
 
 
 def _options(given: Mapping[str, OptionValue]) -> str:
-    present = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
-    return ", ".join(f"{name} {_value_text(value)}" for name, value in present)
-
-
-def _value_text(value: object) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+    return ", ".join(
+        f"{name} {('on' if value else 'off') if isinstance(value, bool) else value}"
+        for name, value in sorted(given.items())
+        if value not in ("", None)
+    )
 
 
 def _commands(run: Run) -> Iterator[Block]:

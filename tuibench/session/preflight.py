@@ -24,7 +24,7 @@ from tuibench.load.tables import (
 )
 from tuibench.model.findings import Finding, Severity, note, ok
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import HostConditions, ServerInfo, Target
+from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError, NoDatabaseError
 from tuibench.mysql.info import connect_with_defaults, server_info
@@ -118,7 +118,7 @@ async def gather_facts(
     """All facts, after the first reading of the server."""
     return Facts(
         server=await read_server(connection, info),
-        machine=await asyncio.to_thread(_machine, info),
+        machine=await asyncio.to_thread(host_conditions, info.datadir if info.is_local else ""),
         requirements=load_requirements(plan, program, await required_open_files(target, plan, program)),
         data=data,
     )
@@ -164,10 +164,6 @@ def _refusal(finding: Finding) -> TuibenchError:
     if finding.id in REFUSED:
         return DeniedError(REFUSED[finding.id], finding.found, finding.remedy)
     return RunError(finding.found, finding.remedy)
-
-
-def _machine(info: ServerInfo) -> HostConditions:
-    return host_conditions(info.datadir if info.is_local else "")
 
 
 async def _watched(connection: Connection, facts: Facts) -> Facts:

@@ -56,6 +56,7 @@ from tuibench.slap.sql import (
     StorageEngine,
     client_program,
 )
+from tuibench.units import shorten
 from tuibench.workload.program import Program
 
 DEFAULT_SCHEMA = "mysqlslap"
@@ -548,7 +549,7 @@ class SlapRunner:
             await self._connection.execute(sql)
         except SQLError as error:
             raise type(error)(
-                error.code, f"cannot run {_shortened(sql)}: {error.message}", error.hint
+                error.code, f"cannot run {shorten(sql, SHOWN_CHARACTERS)}: {error.message}", error.hint
             ) from error
 
     async def _shell(self, command: str, name: str) -> None:
@@ -592,14 +593,6 @@ def _summed(
         latency_ms=latency.latency(),
         errors={str(code): times for code, times in totals.errors.items()},
         retries=totals.retries,
-        server=_added([each.server for each in done]),
+        server={name: sum(each.server.get(name, 0) for each in done) for name in done[0].server},
         cpu_share=max(each.cpu_share for each in done),
     )
-
-
-def _added(readings: list[dict[str, int]]) -> dict[str, int]:
-    return {name: sum(each.get(name, 0) for each in readings) for name in readings[0]}
-
-
-def _shortened(sql: str) -> str:
-    return sql if len(sql) <= SHOWN_CHARACTERS else sql[: SHOWN_CHARACTERS - 1] + "…"

@@ -86,10 +86,6 @@ def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: boo
     return Step(good, bad, (), *_difference(levels, sides), tuple(uncertain))
 
 
-def _group(levels: Levels, sides: Mapping[str, bool], *, is_good: bool) -> list[float]:
-    return [math.log(one) for name, side in sides.items() if side is is_good for one in levels[name]]
-
-
 def _difference(levels: Levels, sides: Mapping[str, bool]) -> tuple[Interval, Verdict]:
     """The bad side relative to the good one, over all starts."""
     good, bad = (
@@ -113,7 +109,10 @@ def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> tuple[flo
     """The logarithm of the likelihood ratio of both sides, above zero for the good one; and the distance from
     the middle, as a share of the step.
     """
-    good, bad = (_group(levels, sides, is_good=is_good) for is_good in (True, False))
+    good, bad = (
+        [math.log(one) for name, side in sides.items() if side is is_good for one in levels[name]]
+        for is_good in (True, False)
+    )
     here = [math.log(one) for one in levels[name]]
     every = [[math.log(one) for one in levels[each]] for each in (*sides, name)]
     degrees = sum(len(starts) - 1 for starts in every)

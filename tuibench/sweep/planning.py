@@ -7,7 +7,7 @@ How long a sweep will take is estimated from its plan first, then from the cells
 """
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, product
 from random import Random
 from statistics import fmean
@@ -62,13 +62,10 @@ def _cases(
     varied = [name for name, values in own.items() if len(values) > 1]
     for combination in product(*own.values()):
         chosen = dict(zip(own, combination, strict=True))
-        named = ", ".join([_plain(profile), *(f"{name}={chosen[name]}" for name in varied)])
+        # A profile may be given by its path.
+        plain = profile.rpartition("/")[2].removesuffix(".toml")
+        named = ", ".join([plain, *(f"{name}={chosen[name]}" for name in varied)])
         yield SweepCase(name=named, profile=profile, options=chosen)
-
-
-def _plain(profile: str) -> str:
-    """The name of a profile that may be given by its path."""
-    return profile.rpartition("/")[2].removesuffix(".toml")
 
 
 def _values(name: str, value: OptionValue, option: ProfileOption) -> tuple[OptionValue, ...]:
@@ -113,12 +110,13 @@ def build_variants(preset_names: str, settings: Sequence[str]) -> tuple[SweepVar
     varied = {
         name for axis in axes for name, _ in axis if len(axis) > 1 or not (preset_names or varies(axes))
     }
-    return tuple(
-        _combined(preset, values, varied)
-        for preset in named
-        for values in product(*axes)
-        if _check_once(values)
-    )
+    found = []
+    for preset, values in product(named, product(*axes)):
+        if _check_once(values):
+            words = [f"{name}={value}" for name, value in values if name in varied]
+            name = ", ".join([preset.name, *words] if preset.name else words)
+            found.append(replace(preset, name=name, settings=dict(values)))
+    return tuple(found)
 
 
 def with_loads(
@@ -178,14 +176,6 @@ def _check_once(values: Sequence[tuple[str, str]]) -> bool:
         if names.count(name) > 1:
             raise UsageError(f"--setting {name} is given twice", f"write --setting {name}=V1,V2")
     return True
-
-
-def _combined(
-    preset: SweepVariant, values: Sequence[tuple[str, str]], names: Collection[str]
-) -> SweepVariant:
-    settings = [f"{name}={value}" for name, value in values if name in names]
-    words = [*([preset.name] * bool(preset.name)), *settings]
-    return replace(preset, name=", ".join(words), settings=dict(values))
 
 
 def parse_words(option: str, text: str) -> list[str]:

@@ -387,8 +387,12 @@ class Evaluation:
         """No verdict on a value that seems to act later than its windows show, and none without the first
         pairs of all, which tell the effects apart.
         """
+        primary = self.plan.primary
         pairs = {
-            one.number: figure_pairs(_with(self.plan.primary, self._pairs.of(one.number)), self.plan.primary)
+            one.number: figure_pairs(
+                [pair for pair in self._pairs.of(one.number) if primary in pair.a and primary in pair.b],
+                primary,
+            )
             for one in self.candidates
             if one.number not in self.failures and one.number not in self.harm
         }
@@ -588,10 +592,6 @@ def statement(candidate: Candidate) -> str:
 def option_line(candidate: Candidate) -> str:
     """The line below [mysqld] that sets the value at each start; empty if there is none."""
     return "" if candidate.setting in NO_OPTION else f"{candidate.setting} = {candidate.value}"
-
-
-def _with(figure: str, pairs: Sequence[AbTestPair]) -> list[AbTestPair]:
-    return [pair for pair in pairs if figure in pair.a and figure in pair.b]
 
 
 def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) -> tuple[Comparison, ...]:

@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
+from tuibench.units import shorten
 from tuibench.workload import sql
 from tuibench.workload.expressions import is_variable_name, parse_expression
 from tuibench.workload.expressions import variable_names as names_in
@@ -55,8 +56,7 @@ def adhoc_profile_text(
     unused = set(known) - set().union(*(used for _, used in made))
     if unused:
         raise UsageError(f"--sql-param: :{min(unused)} does not occur in the SQL")
-    words = " ".join(texts[0].sql.split())
-    summary = words if len(words) <= 60 else words[:59] + "…"
+    summary = shorten(" ".join(texts[0].sql.split()), 60)
     lines = [
         f"name = {toml_text(ADHOC_PROFILE)}",
         f"summary = {toml_text('ad-hoc SQL: ' + summary)}",

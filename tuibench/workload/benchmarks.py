@@ -302,20 +302,23 @@ MIN_BALANCE_CENTS, MAX_BALANCE_CENTS = 1_000_000, 5_000_000
 NAME_LENGTH = 20
 
 
-def _name(values: RowValues, rows: range) -> ColumnValues:
-    return values.texts(len(rows), NAME_LENGTH)
-
-
-def _balance(values: RowValues, rows: range) -> ColumnValues:
-    return values.exact(len(rows), MIN_BALANCE_CENTS, MAX_BALANCE_CENTS)
-
-
 _BALANCES = Table(
-    {"custid": Column("INT", numbers), "bal": Column("DECIMAL(14,2)", _balance)}, key="custid", row_bytes=30
+    {
+        "custid": Column("INT", numbers),
+        "bal": Column(
+            "DECIMAL(14,2)",
+            lambda values, rows: values.exact(len(rows), MIN_BALANCE_CENTS, MAX_BALANCE_CENTS),
+        ),
+    },
+    key="custid",
+    row_bytes=30,
 )
 SMALLBANK_TABLES = {
     "accounts": Table(
-        {"custid": Column("INT", numbers), "name": Column("VARCHAR(64)", _name)},
+        {
+            "custid": Column("INT", numbers),
+            "name": Column("VARCHAR(64)", lambda values, rows: values.texts(len(rows), NAME_LENGTH)),
+        },
         key="custid",
         row_bytes=NAME_LENGTH + 17,
         indexes=("name (name)",),
@@ -389,18 +392,6 @@ def _facility(row: int) -> tuple[int, int]:
     return OF_SUBSCRIBER.child(OF_FACILITY.child(row)[0])
 
 
-def _forwarding_subscriber(_: RowValues, rows: range) -> ColumnValues:
-    return [_facility(row)[0] for row in rows]
-
-
-def _forwarding_type(_: RowValues, rows: range) -> ColumnValues:
-    return [_kind(*_facility(row)) for row in rows]
-
-
-def _start_time(_: RowValues, rows: range) -> ColumnValues:
-    return [HOURS_BETWEEN * OF_FACILITY.child(row)[1] for row in rows]
-
-
 def _end_time(values: RowValues, rows: range) -> ColumnValues:
     hours = values.integers(len(rows), 1, HOURS_BETWEEN)
     starts = (HOURS_BETWEEN * OF_FACILITY.child(row)[1] for row in rows)
@@ -415,23 +406,11 @@ def _letters(length: int) -> Column:
     return Column(f"CHAR({length})", lambda values, rows: values.texts(len(rows), length, LETTERS))
 
 
-def _digits(length: int) -> Column:
-    return Column(f"CHAR({length})", lambda values, rows: values.texts(len(rows), length, DIGITS))
-
-
-def _sub_nbr(_: RowValues, rows: range) -> ColumnValues:
-    return [b"%015d" % row for row in rows]
-
-
-def _is_active(values: RowValues, rows: range) -> ColumnValues:
-    return [int(number <= 85) for number in values.integers(len(rows), 1, 100)]
-
-
 TATP_TABLES = {
     "subscriber": Table(
         {
             "s_id": Column("INT", numbers),
-            "sub_nbr": Column(f"CHAR({NUMBER_DIGITS})", _sub_nbr),
+            "sub_nbr": Column(f"CHAR({NUMBER_DIGITS})", lambda _, rows: [b"%015d" % row for row in rows]),
             **{f"bit_{number}": _tatp_integer(0, 1) for number in range(1, 11)},
             **{f"hex_{number}": _tatp_integer(0, 15) for number in range(1, 11)},
             **{f"byte2_{number}": _tatp_integer(0, 255) for number in range(1, 11)},
@@ -459,7 +438,10 @@ TATP_TABLES = {
         {
             "s_id": Column("INT", _subscriber),
             "sf_type": Column("INT", _type),
-            "is_active": Column("INT", _is_active),
+            "is_active": Column(
+                "INT",
+                lambda values, rows: [int(number <= 85) for number in values.integers(len(rows), 1, 100)],
+            ),
             "error_cntrl": _tatp_integer(0, 255),
             "data_a": _tatp_integer(0, 255),
             "data_b": _letters(5),
@@ -470,11 +452,16 @@ TATP_TABLES = {
     ),
     "call_forwarding": Table(
         {
-            "s_id": Column("INT", _forwarding_subscriber),
-            "sf_type": Column("INT", _forwarding_type),
-            "start_time": Column("INT", _start_time),
+            "s_id": Column("INT", lambda _, rows: [_facility(row)[0] for row in rows]),
+            "sf_type": Column("INT", lambda _, rows: [_kind(*_facility(row)) for row in rows]),
+            "start_time": Column(
+                "INT", lambda _, rows: [HOURS_BETWEEN * OF_FACILITY.child(row)[1] for row in rows]
+            ),
             "end_time": Column("INT", _end_time),
-            "numberx": _digits(NUMBER_DIGITS),
+            "numberx": Column(
+                f"CHAR({NUMBER_DIGITS})",
+                lambda values, rows: values.texts(len(rows), NUMBER_DIGITS, DIGITS),
+            ),
         },
         key="s_id, sf_type, start_time",
         row_bytes=45,

@@ -449,10 +449,6 @@ def _share(figures: StatementFigures, seconds: float) -> str:
     return f"{figures.total_ms / 1000 / seconds:.2f}" if seconds else DASH
 
 
-def _per_second(figures: StatementFigures, seconds: float) -> str:
-    return si(figures.calls / seconds) if seconds else DASH
-
-
 def _each(value: float | None, figures: StatementFigures) -> float | None:
     return None if value is None else value / figures.calls
 
@@ -471,7 +467,7 @@ def _rows_each(figures: StatementFigures, _: float) -> str:
 
 MOST_NEEDED = (
     _Column("load", 7, _share),
-    _Column("calls/s", 9, _per_second),
+    _Column("calls/s", 9, lambda figures, seconds: si(figures.calls / seconds) if seconds else DASH),
     _Column("avg", 10, lambda figures, _: _duration(figures.avg_ms)),
     _Column("p95", 10, lambda figures, _: _duration(figures.p95_ms)),
 )

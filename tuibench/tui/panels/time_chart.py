@@ -70,7 +70,10 @@ def time_chart(
     struck = _struck_columns(view, columns)
     sign = signature_of(measure, view, columns)
     cursor = cursor_column(view, columns)
-    reading = _cursor_reading(measure, values[cursor]) if cursor is not None else ""
+    reading = ""
+    if cursor is not None:
+        value = values[cursor]
+        reading = f" {measure.text(value) if value is not None else f'{DASH} not measured'} "
     base, end = chart_scale(present, may_rise=measure.may_rise, is_bytes=measure.is_bytes)
     label, lowest = (measure.axis(end), measure.axis(base) if base else "0") if present else ("", "0")
     values, top = [None if value is None else value - base for value in values], end - base
@@ -255,10 +258,6 @@ def _axis_gutter(view: View, width: int) -> TextLine:
         else TextSpan(" zoom  ", "muted")
     )
     return pad_line((zoom, shown, left, TextSpan(" "), right, TextSpan(" cursor", "muted")), width)
-
-
-def _cursor_reading(measure: Measure, value: float | None) -> str:
-    return f" {measure.text(value) if value is not None else f'{DASH} not measured'} "
 
 
 def axis_label(label: str) -> TextSpan:
