@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, assert_never, cast
+from typing import NamedTuple, assert_never, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -58,10 +58,6 @@ from tuibench.model.server import LOOPBACK_HOSTS, Endpoint, Target
 from tuibench.model.tick import HOST, US_PER_MS
 from tuibench.mysql.connection import connect
 from tuibench.units import pluralize
-
-if TYPE_CHECKING:
-    pass
-
 
 WINDOW = 64
 """Maximum number of readings kept: half a minute of beats. Clocks drift apart by less than 100 µs a second.

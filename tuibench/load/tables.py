@@ -212,15 +212,10 @@ LEFT JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.
 WHERE t.table_schema = DATABASE() AND """
 
 
-class TableCatalogue(msgspec.Struct, frozen=True):
-    """Tables with names of the data set, with its columns (`ours`) or other columns (`foreign`)."""
-
-    ours: frozenset[str]
-    foreign: frozenset[str]
-
-
-async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogue:
-    """Finds the tables in the connection's database with the data set's names."""
+async def read_catalogue(connection: Connection, spec: DataSet) -> tuple[frozenset[str], frozenset[str]]:
+    """Finds the tables in the connection's database with the data set's names: with its columns, and with
+    other columns.
+    """
     columns: dict[str, dict[str, str]] = {}
     views: set[str] = set()
     try:
@@ -238,10 +233,10 @@ async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogu
     ours = frozenset(
         table for table, found in columns.items() if found == spec.columns(table) and table not in views
     )
-    return TableCatalogue(ours, frozenset(columns) - ours)
+    return ours, frozenset(columns) - ours
 
 
-async def _catalogue_by_use(connection: Connection, spec: DataSet) -> TableCatalogue:
+async def _catalogue_by_use(connection: Connection, spec: DataSet) -> tuple[frozenset[str], frozenset[str]]:
     """Finds the tables on a server without information_schema: by a SELECT of each table's columns, without
     types.
 
@@ -259,7 +254,7 @@ async def _catalogue_by_use(connection: Connection, spec: DataSet) -> TableCatal
                 raise
         else:
             ours.add(table)
-    return TableCatalogue(frozenset(ours), frozenset(foreign))
+    return frozenset(ours), frozenset(foreign)
 
 
 async def read_size(connection: Connection, extent: SizeCheck) -> int:
@@ -274,15 +269,15 @@ class MissingTablesError(RunError):
 async def check_tables_present(connection: Connection, program: Program) -> None:
     """Raises RunError, with the command that fixes it, if tables are missing or foreign."""
     spec, command = build_data_set(program), prepare_line(program, connection.target)
-    found = await read_catalogue(connection, spec)
+    ours, foreign = await read_catalogue(connection, spec)
     where = f"in the database '{connection.target.database}'"
-    if foreign := [table for table in spec.table_names() if table in found.foreign]:
+    if taken := [table for table in spec.table_names() if table in foreign]:
         raise RunError(
-            f"{table_list(foreign)} {where} does not have the columns of {program.data_set}",
+            f"{table_list(taken)} {where} does not have the columns of {program.data_set}",
             f"run in another database (--database), and first: {command}",
         )
     names = spec.table_names()
-    if missing := [table for table in names if table not in found.ours]:
+    if missing := [table for table in names if table not in ours]:
         problem = f"{table_list(missing)} {where}: no such table"
         if len(missing) == len(names):
             raise MissingTablesError(problem, f"create the tables with: {command}")
@@ -364,14 +359,13 @@ async def check_statements_allowed(connection: Connection, program: Program) -> 
 async def check_tables_absent(connection: Connection, program: Program) -> None:
     """Raises RunError, with the fix, if a table to be created exists already."""
     spec = build_data_set(program)
-    found = await read_catalogue(connection, spec)
+    ours, foreign = await read_catalogue(connection, spec)
     names = spec.table_names()
-    existing = [table for table in names if table in found.ours or table in found.foreign]
+    existing = [table for table in names if table in ours or table in foreign]
     if not existing:
         return
     where = f"in the database '{connection.target.database}'"
-    if any(table in found.foreign for table in existing):
-        taken = [table for table in existing if table in found.foreign]
+    if taken := [table for table in existing if table in foreign]:
         raise RunError(
             f"{table_list(taken)} {where} exists with other columns than {program.data_set}'s",
             "tuibench does not drop it: use another database with --database NAME --create-database",
@@ -716,8 +710,8 @@ async def prewarm_tables(target: Target, program: Program, progress: Callable[[s
     spec = build_data_set(program)
     connection = await connect_with_defaults(target, manner=Manner.WORKS)
     try:
-        found = await read_catalogue(connection, spec)
-        tables = dict.fromkeys((table for table in spec.table_names() if table in found.ours), 0)
+        ours, _ = await read_catalogue(connection, spec)
+        tables = dict.fromkeys((table for table in spec.table_names() if table in ours), 0)
         for table in tables:
             progress(table)
             await connection.query(f"ANALYZE TABLE {table}")
@@ -753,18 +747,17 @@ async def drop_tables(
     names = spec.table_names()
     connection = await connect_with_defaults(target, manner=Manner.WORKS)
     try:
-        found = await read_catalogue(connection, spec)
-        dropped = tuple(table for table in names if table in found.ours)
+        ours, foreign = await read_catalogue(connection, spec)
+        dropped = tuple(table for table in names if table in ours)
         for table in dropped:
             await connection.execute(f"DROP TABLE {table}")
         if dropped and warn is not None and await is_read_only(connection):
             warn(READ_ONLY_BYPASS_WARNING)
     finally:
         await connection.close()
-    foreign = tuple(table for table in names if table in found.foreign)
     return CleanupResult(
         dropped=dropped,
-        foreign=foreign,
-        missing=tuple(table for table in names if table not in found.ours and table not in found.foreign),
-        others=tuple(sorted(found.ours.difference(names), key=lambda table: (len(table), table))),
+        foreign=tuple(table for table in names if table in foreign),
+        missing=tuple(table for table in names if table not in ours and table not in foreign),
+        others=tuple(sorted(ours.difference(names), key=lambda table: (len(table), table))),
     )

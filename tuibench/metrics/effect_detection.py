@@ -25,7 +25,6 @@ again, with the end of that time as the second window.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
-from typing import NamedTuple
 
 import msgspec
 
@@ -148,19 +147,17 @@ def _compared(
     for figure in compared_figures(decides, is_traffic=after[0].is_traffic):
         if figure.key not in levels[0] or figure.key not in levels[1]:
             continue
-        series = _Series(
-            *(
-                [value for tick in ticks if (value := figure.value(tick)) is not None]
-                for ticks in (history, settling, after)
-            )
+        first, between, last = (
+            [value for tick in ticks if (value := figure.value(tick)) is not None]
+            for ticks in (history, settling, after)
         )
         if (
-            len(series.before) >= FEWEST_BEFORE
-            and len(series.after) >= FEWEST_AFTER
+            len(first) >= FEWEST_BEFORE
+            and len(last) >= FEWEST_AFTER
             and max(map(figure.events, sums)) >= FEWEST_EVENTS
         ):
             old, new = (each[figure.key] for each in levels)
-            one, moved = _comparison(figure.key, old, new, series, gap, seconds)
+            one, moved = _comparison(figure.key, old, new, (first, between, last), gap, seconds)
             yield _unless_host(one, before, after), moved
 
 
@@ -208,23 +205,16 @@ def window_figures(window: Tick, decides: str = "") -> dict[str, float]:
     }
 
 
-class _Series(NamedTuple):
-    """A figure by slot: before the change, while the load settled, and after it."""
-
-    before: list[float]
-    settling: list[float]
-    after: list[float]
-
-
 def _comparison(
     figure: str,
     before: float,
     after: float,
-    series: _Series,
+    series: tuple[list[float], list[float], list[float]],
     gap: int,
     seconds: float,
 ) -> tuple[Comparison, bool]:
-    is_logarithmic = min(before, after) > 0 and min(map(median, (series.before, series.after))) > 0
+    """Of the `series` of a figure by slot: before the change, while the load settled, and after it."""
+    is_logarithmic = min(before, after) > 0 and min(map(median, series[::2])) > 0
     unit = before if is_logarithmic else max(before, after) or 1.0
     old, settling, new = (
         logarithms(*series) if is_logarithmic else ([value / unit for value in values] for values in series)

@@ -62,7 +62,7 @@ from decimal import Decimal
 from itertools import accumulate, repeat
 from math import log
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from tuibench.errors import RunError, UsageError
 from tuibench.workload.draw import (
@@ -250,15 +250,6 @@ _StoreRows = Callable[[VariableRow, Rows], None]
 _Loop = Callable[[VariableRow], Iterable[Any]]
 
 
-class _StatementPlan(NamedTuple):
-    """One compiled statement of a step: index, values, variables for its rows."""
-
-    first: int
-    per_table: bool
-    bind: BindRow
-    keep: _StoreRows | None
-
-
 def interactive_transaction(
     transaction: Transaction, layout: ProgramLayout, source: DrawSource
 ) -> Callable[[], Conversation]:
@@ -321,7 +312,15 @@ class _StepBuilder:
             (self._places[name], variable_setter(value, self._places, self._source))
             for name, value in step.let.items()
         ]
-        sent = [self._sent(statement) for statement in step.statements]
+        sent = [
+            (
+                self._layout.first(statement),
+                len(statement.sql) > 1,
+                statement_binder(statement, self._places, self._source),
+                self._keep(statement) if statement.captures else None,
+            )
+            for statement in step.statements
+        ]
         inner = [self.run(one) for one in step.steps]
 
         def body(row: VariableRow, table: int) -> Generator[Call, Rows | None, bool]:
@@ -337,14 +336,6 @@ class _StepBuilder:
             return False
 
         return body
-
-    def _sent(self, statement: Statement) -> _StatementPlan:
-        return _StatementPlan(
-            self._layout.first(statement),
-            len(statement.sql) > 1,
-            statement_binder(statement, self._places, self._source),
-            self._keep(statement) if statement.captures else None,
-        )
 
     def _keep(self, statement: Statement) -> _StoreRows:
         columns = [self._places[name] for name in statement.capture]
