@@ -1,13 +1,16 @@
-"""What comes of a key: the answer, the refusal, what is asked before and what cannot be asked."""
+"""What comes of a key: the answer, the refusal, what is asked before; hints, and keys of the user's own."""
 
 import msgspec
-from textual.widgets import Static
+import pytest
+from textual.widgets import Input, OptionList, Static
 
-from tests.tui.pictures.screenshots import CATALOGUE
-from tests.tui.support import script
-from tests.tui.support.driving import screen_text, viewer
+from tests.examples import hello, sample
+from tests.tui.pictures.screenshots import CATALOGUE, SCREENS, Scene
+from tests.tui.support import catalogue, script
+from tests.tui.support.driving import SMALL, screen_text, viewer
 from tuibench.model.effect import Verdict
 from tuibench.model.message import (
+    READ_ONLY_REFUSAL,
     ChangeSetting,
     Command,
     CommandReply,
@@ -22,15 +25,19 @@ from tuibench.model.message import (
     StartProbe,
     StartTune,
     Stop,
+    Watch,
 )
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.tune import parse_tune_words
-from tuibench.tui.screens.dialogs import InputDialog
-from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.actions import ACTIONS, is_possible
+from tuibench.tui.screens import help
+from tuibench.tui.screens.base import MainScreen
+from tuibench.tui.screens.dialogs import ChangeDialog, InputDialog
+from tuibench.tui.screens.help import HelpScreen, Keymap, help_sections
 from tuibench.tui.screens.load_dialogs import DurabilityDialog
 from tuibench.tui.screens.monitor import LiveScreen
-from tuibench.tui.styled_app import DEFAULT_DISPLAY
+from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma", "-": "minus"}
 
@@ -258,3 +265,150 @@ async def test_the_charts_have_the_figures_of_a_preset_or_any_and_those_of_the_n
     assert kept == ["tps,fsyncs,p95", "p99,tps"]
     async with viewer(script.hello(60), display=DEFAULT_DISPLAY._replace(charts=("threads_running",))) as it:
         assert it.shown("figure-tps").startswith("Threads running")
+
+
+# Keys of the user's own: they do what they say, and the old ones nothing.
+
+
+async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> None:
+    display = DisplayOptions(keymap=help.parse_keymap({"pause": "i", "more": "f5"}, "c.toml"))
+    async with viewer(script.hello(60), display=display) as it:
+        await it.press("p", "plus", "equals_sign")
+        assert it.client.submitted == []
+        await it.press("i", "f5")
+        assert it.client.submitted == [Pause(), SetThreads(65)]
+        assert "i pause" in it.shown("footer")
+        assert it.app.view is not None
+        assert ("i", "Pause the load, or resume it") in [
+            line for _, lines in help_sections(it.app.view) for line in lines
+        ]
+        commands = {command.title: command.help for command in it.app.get_system_commands(it.app.screen)}
+        assert commands["Pause the load, or resume it"] == "i"
+
+
+# A viewer that may only look: keys that steer are dim and refused in words, the rest works.
+
+
+STEERING = [action for action in ACTIONS if action.steers and not action.place]
+
+
+async def test_what_steers_is_refused_in_words_and_looking_goes_on() -> None:
+    async with viewer(hello(), read_only=True) as screen:
+        for key in ("plus", "minus", "t", "r", "d", "p", "space", "T"):
+            screen.app._show_note("")
+            await screen.press(key)
+            assert READ_ONLY_REFUSAL in screen.shown("note"), key
+            assert isinstance(screen.app.screen, MainScreen), key
+        view = screen.app.view
+        assert view is not None
+        assert len(STEERING) > 8
+        assert not [action.name for action in STEERING if is_possible(action, view)]
+        offered = {command.title for command in screen.app.get_system_commands(screen.app.screen)}
+        assert offered
+        assert offered.isdisjoint(action.help for action in STEERING)
+        assert "q quit" in screen.shown("footer")
+        assert "stop" not in screen.shown("footer")
+        screen.app._send(SetThreads(99))
+        await screen.settle()
+        assert screen.client.submitted == []
+        await screen.hear(sample(1))
+        await screen.press("l")
+        assert screen.client.submitted
+        assert all(isinstance(command, Watch) for command in screen.client.submitted)
+
+
+@pytest.mark.parametrize("key", ["q", "x", "ctrl+c"])
+async def test_leaving_stops_nothing(key: str) -> None:
+    async with viewer(hello(), read_only=True) as screen:
+        await screen.press(key)
+        assert not screen.app.is_running
+        assert screen.client.submitted == []
+
+
+# The hints on dialogs: their words fit what the keys do, with the user's own keys, too.
+
+
+TWO_KINDS = script.hello(60, script.status(weights={"old": 90, "new": 10}))
+OWN = {"plan": "k", "probe": "o", "pause": "y", "saturation": "9"}
+OWN_KEYS = DisplayOptions(keymap=Keymap(bound=OWN, shown=OWN))
+
+
+async def test_a_dialog_says_what_enter_does_and_its_field_that_a_hint_is_no_value() -> None:
+    async with viewer(TWO_KINDS) as it:
+        for key, verb, hint in (
+            ("t", "sets", "now 64"),
+            ("r", "sets", "for example 500"),
+            ("w", "sets", ""),
+            ("n", "sets", "for example 5ms"),
+            ("T", "starts", "for example 8:30s,16:30s,64:1m"),
+            ("P", "starts", "for example p95<20ms"),
+        ):
+            await it.press(key)
+            assert f" enter {verb} · esc goes back " in screen_text(it), key
+            assert it.app.screen.query_one(Input).placeholder == hint or not hint
+            await it.press("escape")
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys", "yes"),
+    [
+        ("settings", ("backspace",), "restore"),
+        ("sessions", ("k",), "end its query"),
+        ("confirm", (), "apply"),
+    ],
+)
+async def test_a_question_says_what_its_yes_does(screen: str, keys: tuple[str, ...], yes: str) -> None:
+    scene = SCREENS[screen]
+    assert isinstance(scene, Scene)
+    async with viewer(scene.hello) as it:
+        await it.press(*scene.keys)
+        await it.hear(*scene.says)
+        await it.press(*keys)
+        assert f" y  {yes} " in screen_text(it)
+
+
+async def test_a_dialog_names_the_users_own_keys() -> None:
+    async with viewer(script.hello(60), display=OWN_KEYS) as it:
+        for keys, told in (
+            (("T",), "k resumes it"),
+            (("o",), "Screen 9 shows the probe and its answer; o ends it."),
+            (("t", "0", "enter"), "at least 1 thread; y pauses it"),
+        ):
+            await it.press(*keys)
+            assert told in " ".join(str(part.content) for part in it.app.screen.query(Static))
+            await it.press("escape")
+
+
+async def test_where_nothing_can_be_chosen_no_key_says_that_it_chooses() -> None:
+    async with viewer(script.hello(60, script.status(unavailable="1227: no SUPER privilege"))) as it:
+        await it.press("d")
+        assert "▲ at risk · esc goes back" in screen_text(it)
+
+
+async def test_arrows_are_named_where_there_are_values_to_choose() -> None:
+    async with viewer(CATALOGUE) as it:
+        for is_offered in (True, False):
+            setting = next(each for each in catalogue.STATES if bool(each.choices) is is_offered)
+            it.app.push_screen(ChangeDialog(setting))
+            await it.settle()
+            assert ("↑ ↓ choose" in screen_text(it)) is is_offered
+            await it.press("enter")
+            assert ("choose one with ↑ ↓" in screen_text(it)) is is_offered
+            await it.press("escape")
+
+
+async def test_the_durability_dialog_opens_on_the_present_value() -> None:
+    async with viewer(script.hello()) as it:
+        await it.press("d")
+        offers = it.app.screen.query_one(OptionList)
+        assert offers.highlighted_option is not None
+        assert "● ▲ unsafe" in str(offers.highlighted_option.prompt)
+
+
+async def test_the_risks_of_the_durability_dialog_are_not_cut_on_a_small_screen() -> None:
+    async with viewer(script.hello(60), size=SMALL) as it:
+        await it.press("d")
+        shown = screen_text(it)
+        assert "…" not in "".join(line for line in shown.splitlines() if "▲" in line)
+        assert "about 1 s of commits lost if the host crashes" in shown
+        assert "sync_binlog, now 1" in shown

@@ -1,4 +1,4 @@
-"""CPU profiles: the text of `perf script`, windows, differences and their noise, exports, refusals."""
+"""CPU profiles: `perf script`, windows, differences, exports, refusals; when a session records one."""
 
 import asyncio
 import contextlib
