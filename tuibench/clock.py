@@ -1,12 +1,8 @@
-"""Clocks of the program, real and simulated, and deadlines.
+"""Clocks of the program, real and simulated; absolute schedules; deadlines.
 
-Clocks and absolute schedules.
-
-No other module calls `time.monotonic` or sleeps periodically, so that tests can use a fake clock.
-
-Timeouts that lose neither a deadline nor a cancellation, and notices of long waits.
-
-A program with a user interface sets `listener`, which is called with the notice of a long wait.
+No other module calls `time.monotonic` or sleeps periodically, so that tests can use a fake clock. Timeouts
+lose neither a deadline nor a cancellation. A program with a user interface sets `listener`, which is called
+with the notice of a long wait.
 """
 
 import asyncio

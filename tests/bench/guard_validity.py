@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise, autoregressive
-from tuibench.metrics.guard import BROKEN_SAMPLES, LEVEL_SAMPLES, Guard, parse_guard
+from tuibench.metrics.thresholds import BROKEN_SAMPLES, LEVEL_SAMPLES, Guard, parse_guard
 from tuibench.model.tick import Tick
 from tuibench.record.reader import load_run
 

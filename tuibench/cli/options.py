@@ -367,7 +367,7 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
         raise UsageError("--users and a rate exclude each other", "use only one of them")
     _check_sources(plan)
     if plan.guard:
-        from tuibench.metrics.guard import parse_guard
+        from tuibench.metrics.thresholds import parse_guard
 
         parse_guard(plan.guard)
         check_lag_objectives(plan, plan.guard)

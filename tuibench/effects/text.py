@@ -1,9 +1,4 @@
-"""Texts of effects, A/B tests and steadiness.
-
-Effects, trials and costs in words and tables, the same on screen, on stderr, and in reports.
-
-Steadiness of a run as text and as table rows.
-"""
+"""Texts of effects, A/B tests, costs and steadiness: the same on screen, on stderr, and in reports."""
 
 from collections.abc import Callable, Iterable
 

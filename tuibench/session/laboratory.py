@@ -20,9 +20,9 @@ names is put back before that.
 
 `disturbance` has the reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
 
-The guard rail (`metrics.guard`) judges each sample while a value is tried. What breaks it in two samples in a
-row is put back, and the experiment is told; a new value is tried once the guard holds again. A level that has
-changed for other reasons becomes the level after `MOST_REST_SAMPLES`.
+The guard rail (`metrics.thresholds`) judges each sample while a value is tried. What breaks it in two samples
+in a row is put back, and the experiment is told; a new value is tried once the guard holds again. A level
+that has changed for other reasons becomes the level after `MOST_REST_SAMPLES`.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.guard import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.metrics.measurement_warnings import is_host_starved
+from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,

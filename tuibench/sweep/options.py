@@ -1,8 +1,4 @@
-"""Options of `tuibench sweep`.
-
-Options of `tuibench sweep`: the axes of the matrix, and the output of its results.
-
-"""
+"""Options of `tuibench sweep`: the axes of the matrix, and the output of its results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

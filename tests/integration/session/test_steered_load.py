@@ -13,7 +13,7 @@ from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, se
 from tests.ticks import known
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.metrics.guard import LEVEL_SAMPLES
+from tuibench.metrics.thresholds import LEVEL_SAMPLES
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,

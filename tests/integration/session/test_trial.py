@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.integration.support.commands import Finished, ask, finished, started, wait_for_output
 from tests.integration.support.session_process import session_spec, watched
 from tuibench.demo.server import PrivateServer
-from tuibench.metrics.guard import LEVEL_SAMPLES
+from tuibench.metrics.thresholds import LEVEL_SAMPLES
 from tuibench.model.event import EventKind
 from tuibench.model.message import StartAbTest, Stop
 

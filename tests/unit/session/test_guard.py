@@ -15,7 +15,7 @@ from tests.unit.session.test_laboratory import FLUSH, SYNC, Session
 from tests.unit.session.tune_examples import candidate
 from tuibench.ab.experiment import AbTest
 from tuibench.errors import UsageError
-from tuibench.metrics.guard import LEVEL_SAMPLES, OF_TRAFFIC, Guard, parse_guard
+from tuibench.metrics.thresholds import LEVEL_SAMPLES, OF_TRAFFIC, Guard, parse_guard
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import EventKind
 from tuibench.model.message import ChangeSetting
