@@ -14,8 +14,8 @@ Evidence of a diagnosis, collected from samples: means of gauges, growth of coun
 import math
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 from statistics import median
-from typing import NamedTuple
 
 from tuibench.metrics.figures import read
 from tuibench.metrics.series import ratio
@@ -116,11 +116,8 @@ def _is_full(load: Tick) -> bool:
     return (read("worker_cpu", load) or 0.0) > CPU_LIMIT
 
 
-class BadTick(NamedTuple):
-    """A tick that a warning is about: how severe it is among those of the same warning."""
-
-    severity: tuple[float, ...]
-    text: str
+BadTick = tuple[tuple[float, ...], str]
+"""A tick that a warning is about: how severe it is among those of the same warning, and the text."""
 
 
 def limiting_client(load: Tick, hosts: Sequence[LoadHost], *, is_saturated: bool) -> BadTick:
@@ -139,11 +136,11 @@ def limiting_client(load: Tick, hosts: Sequence[LoadHost], *, is_saturated: bool
             f"{worker} used {percent(100 * cpu)} of a core, {late}; the server may do more: use --workers or "
             f"{further}"
         )
-        return BadTick((True, cpu), f"client-limited: {text}")
+        return ((True, cpu), f"client-limited: {text}")
     cause = "this host has no CPU left, " if is_saturated else ""
     remedy = "load from another host" if is_saturated else f"use --workers or {further}"
     text = f"{cause}{late} of {worker}; it inflates the latencies shown; {remedy} to measure the server alone"
-    return BadTick((False, late_ms), f"client-limited: {text}")
+    return ((False, late_ms), f"client-limited: {text}")
 
 
 def cpu_of_hosts(hosts: Sequence[LoadHost], host: Tick | None) -> Sequence[LoadHost]:
@@ -175,7 +172,7 @@ def busy_host(host: LoadHost) -> BadTick | None:
         f"host busy: other programs use {percent(others)} of CPU{of}, which skews the results; "
         "stop them or use another host"
     )
-    return BadTick((others,), text)
+    return ((others,), text)
 
 
 def disturbed_host(host: LoadHost) -> BadTick | None:
@@ -189,12 +186,12 @@ def disturbed_host(host: LoadHost) -> BadTick | None:
         text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
     else:
         text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"
-    return BadTick((most,), f"host disturbed: {name}{text}")
+    return ((most,), f"host disturbed: {name}{text}")
 
 
 def worst_of(ticks: Iterable[BadTick | None]) -> BadTick | None:
     """The most severe one; None without any."""
-    return max((tick for tick in ticks if tick), key=lambda tick: tick.severity, default=None)
+    return max((tick for tick in ticks if tick), key=itemgetter(0), default=None)
 
 
 class TickAlarm:
@@ -219,7 +216,7 @@ class TickAlarm:
         self._ticks += 1
         self._bad_ticks += is_bad
         self._calm_ticks = 0 if is_bad else self._calm_ticks + 1
-        if tick is not None and (self._worst is None or tick.severity > self._worst.severity):
+        if tick is not None and (self._worst is None or tick[0] > self._worst[0]):
             self._worst = tick
         self.now = sum(self._recent) >= TICKS_NEEDED or (self.now and self._calm_ticks < CALM_TICKS)
 
@@ -231,7 +228,7 @@ class TickAlarm:
     @property
     def text(self) -> str:
         """The warning of the worst tick; empty without one."""
-        return "" if self._worst is None else self._worst.text
+        return "" if self._worst is None else self._worst[1]
 
 
 class ClientLimit:

@@ -12,7 +12,6 @@ for the wait. These are commands of the cell's session: journalled, guarded, res
 
 from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
-from typing import NamedTuple
 
 from tuibench import units
 from tuibench.clock import NS_PER_SECOND, Clock
@@ -37,20 +36,14 @@ PREWARM = "prewarm"
 """The command of a script that reads its tables."""
 
 
-class Limit(NamedTuple):
-    """The most that a reading may be, and its words."""
-
-    most: float
-    title: str
-    write: Callable[[float], str]
-
-
-LIMITS = {
-    "dirty_percent": Limit(1.0, "dirty pages", units.percent),
-    "history_list": Limit(1000.0, "history list", lambda value: f"{value:,.0f}"),
-    "checkpoint_age_percent": Limit(10.0, "checkpoint age", units.percent),
+LIMITS: dict[str, tuple[float, str, Callable[[float], str]]] = {
+    "dirty_percent": (1.0, "dirty pages", units.percent),
+    "history_list": (1000.0, "history list", lambda value: f"{value:,.0f}"),
+    "checkpoint_age_percent": (10.0, "checkpoint age", units.percent),
 }
-"""Shares of the buffer pool and of the redo log. An idle server keeps some hundred row versions."""
+"""The most that a reading may be, and its words: shares of the buffer pool and of the redo log. An idle
+server keeps some hundred row versions.
+"""
 
 FLUSHING = {
     "innodb_io_capacity_max": "20000",
@@ -82,13 +75,13 @@ def readings(status: Mapping[str, float]) -> dict[str, float]:
 
 def beyond(found: Readings) -> tuple[str, ...]:
     """What keeps a server with these readings from a known beginning, by name."""
-    return tuple(name for name, limit in LIMITS.items() if found.get(name, 0) > limit.most)
+    return tuple(name for name, (most, _, _) in LIMITS.items() if found.get(name, 0) > most)
 
 
 def state_words(found: Readings) -> str:
     """The readings: dirty pages 12 %, history list 4,200."""
     return ", ".join(
-        f"{limit.title} {limit.write(found[name])}" for name, limit in LIMITS.items() if name in found
+        f"{title} {write(found[name])}" for name, (_, title, write) in LIMITS.items() if name in found
     )
 
 
@@ -98,7 +91,7 @@ def shortcomings(found: Readings, rows_before: float | None) -> tuple[str, ...]:
     if late := beyond(found):
         kept = state_words({name: found[name] for name in late})
         warnings.append(f"beginning not reached: {kept} after {found.get(WAITED, 0):.0f} s")
-    if unknown := [limit.title for name, limit in LIMITS.items() if name not in found]:
+    if unknown := [title for name, (_, title, _) in LIMITS.items() if name not in found]:
         warnings.append(f"beginning not known: the server does not tell {', '.join(unknown)}")
     if rows_before is not None and found.get(ROWS, rows_before) != rows_before:
         warnings.append(f"other data: {found[ROWS]:,.0f} rows, {rows_before:,.0f} before the first cell")
