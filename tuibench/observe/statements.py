@@ -8,18 +8,21 @@ Newer servers count prepared statements in it, too, with the prefix EXECUTE. Old
 disappears with the statement.
 
 A reading is limited to the most recent statements, and to the histograms of those that took the most time.
+The statements of a span are the differences of two readings, ranked by time.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.metrics.series import StatementSums
-from tuibench.model.server import Flavour, Target
+from tuibench.metrics.series import growth
+from tuibench.model.server import Flavour, StatementFigures, StatementRow, Target
+from tuibench.model.tick import US_PER_MS, rank_of
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
@@ -96,6 +99,19 @@ digest.
 
 Distribution = dict[int, int]
 """Counts of a statement's times by the upper bound of their bucket, in microseconds."""
+
+
+class StatementSums(NamedTuple):
+    """Cumulative figures of a statement. `distribution` is counts by upper bounds in µs, or None."""
+
+    text: str
+    source: str
+    calls: int
+    time_us: float
+    rows_examined: int | None = None
+    lock_us: float | None = None
+    cpu_us: float | None = None
+    distribution: Mapping[int, int] | None = None
 
 
 class StatementReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,3 +266,68 @@ def parse_distributions(rows: Sequence[Row]) -> dict[str, Distribution]:
         counts = found.setdefault(str(key), {})
         counts[upper_us] = counts.get(upper_us, 0) + int(count)
     return found
+
+
+MOST_ROWS = 40
+CLIENT_SOURCE = "client"
+"""The source of statements that the load measured itself; listed after those of the server."""
+
+
+Sums = Mapping[str, StatementSums]
+
+
+def figures_between(before: StatementSums | None, after: StatementSums) -> StatementFigures | None:
+    """The figures of a statement in a span; None if it was not called, or its figures were reset."""
+    calls = after.calls - (before.calls if before else 0)
+    time_us = after.time_us - (before.time_us if before else 0.0)
+    if calls <= 0 or time_us < 0:
+        return None
+    value = growth(before.rows_examined if before else 0, after.rows_examined)
+    return StatementFigures(
+        calls=calls,
+        total_ms=time_us / US_PER_MS,
+        p95_ms=_p95_ms(before, after),
+        rows_examined=None if value is None else int(value),
+        lock_ms=_ms(growth(before.lock_us if before else 0.0, after.lock_us)),
+        cpu_ms=_ms(growth((before.cpu_us or 0.0) if before else 0.0, after.cpu_us)),
+    )
+
+
+def statement_rows(first: Sums, changed: Sums | None, now: Sums) -> tuple[StatementRow, ...]:
+    """The statements since a change, or since the first reading, those with the most time first.
+
+    With a reading at a change (`changed`), each row also has the figures from the first reading to it.
+    """
+    base = changed if changed is not None else first
+    rows = []
+    for key, after in now.items():
+        figures = figures_between(base.get(key), after)
+        if figures is None:
+            continue
+        earlier = changed.get(key) if changed is not None else None
+        before = figures_between(first.get(key), earlier) if earlier is not None else None
+        rows.append(StatementRow(text=after.text, source=after.source, now=figures, before=before))
+    ranked = sorted(rows, key=lambda row: row.now.total_ms, reverse=True)
+    server = [row for row in ranked if row.source != CLIENT_SOURCE][:MOST_ROWS]
+    return (*server, *(row for row in ranked if row.source == CLIENT_SOURCE))
+
+
+def _p95_ms(before: StatementSums | None, after: StatementSums) -> float | None:
+    """The p95; None if the distribution is not known at both ends of the span."""
+    if after.distribution is None or (before is not None and before.calls and before.distribution is None):
+        return None
+    old = (before.distribution if before is not None else None) or {}
+    counts = {end: times - old.get(end, 0) for end, times in after.distribution.items()}
+    total = sum(counts.values())
+    if total <= 0 or min(counts.values()) < 0:
+        return None
+    wanted = rank_of(95.0, total)
+    for end in sorted(counts):
+        wanted -= counts[end]
+        if wanted <= 0:
+            return end / US_PER_MS
+    return None
+
+
+def _ms(us: float | None) -> float | None:
+    return None if us is None else us / US_PER_MS

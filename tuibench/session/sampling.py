@@ -17,7 +17,6 @@ import msgspec
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
-from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import ReplicaChoice
@@ -40,7 +39,7 @@ from tuibench.observe.host import HostSampler, find_server_process
 from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statement_times import QueryTimer
-from tuibench.observe.statements import StatementSampler
+from tuibench.observe.statements import CLIENT_SOURCE, StatementSampler, StatementSums, statement_rows
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.replicas import Replicas

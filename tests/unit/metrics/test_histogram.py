@@ -10,7 +10,6 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.metrics.series import CLIENT_SOURCE, MOST_ROWS, StatementSums, figures_between, statement_rows
 from tuibench.model.tick import (
     BUCKETS,
     LOWEST_US,
@@ -23,6 +22,13 @@ from tuibench.model.tick import (
     coarse_counts,
     merge_histograms,
     rank_of,
+)
+from tuibench.observe.statements import (
+    CLIENT_SOURCE,
+    MOST_ROWS,
+    StatementSums,
+    figures_between,
+    statement_rows,
 )
 
 # Our sparse histogram against the reference implementation and against plain sorting.

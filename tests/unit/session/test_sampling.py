@@ -12,7 +12,6 @@ from tests.unit.observe.fakes import TARGET, FakeConnection, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
-from tuibench.metrics.series import StatementSums
 from tuibench.model.event import Event, EventKind
 from tuibench.model.server import Activity, StatementReport
 from tuibench.model.tick import CLIENT as THIS
@@ -22,7 +21,7 @@ from tuibench.mysql.rows import Row
 from tuibench.observe.host import HostSampler
 from tuibench.observe.remote_host import NamedSample, RemoteHost
 from tuibench.observe.sessions import ActivitySampler
-from tuibench.observe.statements import DIGEST, StatementReading, StatementSampler
+from tuibench.observe.statements import DIGEST, StatementReading, StatementSampler, StatementSums
 from tuibench.observe.status import StatusSampler
 from tuibench.session.sampling import (
     LAST_LOOK_ATTEMPTS,
