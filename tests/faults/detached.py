@@ -50,7 +50,7 @@ async def detached(
     )
     assert done.returncode == 0, done.stderr
     (entry,) = await registry.running_sessions()
-    watcher = Watcher(await SessionClient.join(entry.path), entry.pid, paths.runs_dir() / entry.name)
+    watcher = Watcher(await SessionClient.join(entry.path), paths.runs_dir() / entry.name)
     try:
         load = FaultLoad(watcher, THREADS)
         await load.settles()

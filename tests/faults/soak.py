@@ -84,7 +84,7 @@ async def soak(server: PrivateServer, seconds: float) -> bool:
     readings: dict[str, list[Reading]] = {}
     async with watched(spec) as watcher:
         socket = paths.runtime_dir() / f"{spec.session}.sock"
-        second = await join(socket, watcher.pid, watcher.directory)
+        second = await join(socket, watcher.directory)
         changes = itertools.cycle(CHANGES)
         end = time.monotonic() + seconds
         for turn in itertools.count():
@@ -105,7 +105,7 @@ async def soak(server: PrivateServer, seconds: float) -> bool:
 
 
 async def come_and_go(socket: Path, watcher: Watcher) -> None:
-    third = await join(socket, watcher.pid, watcher.directory)
+    third = await join(socket, watcher.directory)
     await third.ticks(2)
     await third.close()
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from tests.faults.load import WORKER, FaultLoad, Report, fault_spec, loaded
 from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
-from tests.integration.support.commands import ask, assert_nothing_left, eventually_asked, ours
+from tests.integration.support.commands import ask, assert_nothing_left, eventually_asked, none_left, ours
 from tests.integration.support.processes import until
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
@@ -140,7 +140,7 @@ async def test_a_killed_session_of_hosts(
             assert await asyncio.to_thread(until, lambda: WORKER not in ours(tuibench_home).values())
             report(f"session killed, load of {hosts.name}s ended", time.time() - killed_at)
             assert await eventually_asked(tables.target, DURABILITY, DURABLE)
-        assert await asyncio.to_thread(until, lambda: not ours(tuibench_home))
+        assert await asyncio.to_thread(none_left, tuibench_home)
 
 
 @needs_dask

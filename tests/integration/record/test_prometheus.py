@@ -11,7 +11,14 @@ from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.integration.support.commands import DEADLINE_SECONDS, Running, finished, ours, started, tuibench
+from tests.integration.support.commands import (
+    DEADLINE_SECONDS,
+    Running,
+    finished,
+    none_left,
+    started,
+    tuibench,
+)
 from tests.integration.support.processes import until
 from tuibench.demo.server import PrivateServer
 
@@ -70,7 +77,7 @@ def test_where_the_port_is_taken_nothing_is_started(any_tables: PrivateServer, t
         ended = tuibench("live", *RUN, "--detach", f"--prometheus={place}", target=any_tables.target)
     assert (ended.code, ended.out) == (1, "")
     assert f"cannot serve metrics at {place}: Address already in use" in ended.err
-    assert until(lambda: not ours(tuibench_home))
+    assert none_left(tuibench_home)
     assert not list((tuibench_home / "data").glob("runs/*"))
 
 

@@ -207,7 +207,7 @@ async def test_all_viewers_hear_the_same(any_watcher: Watcher) -> None:
     socket = paths.runtime_dir() / f"{watcher.hello.session}.sock"
     assert socket.stat().st_mode & 0o777 == 0o600
     await watcher.submit(Mark("only the first hears this live"))
-    second = await join(socket, watcher.pid, watcher.directory)
+    second = await join(socket, watcher.directory)
     assert [event.text for event in second.hello.events][-1] == "only the first hears this live"
     assert second.hello.samples
     commands: tuple[tuple[Watcher, Command], ...] = (
@@ -250,7 +250,7 @@ async def test_a_viewer_that_comes_back_saves_the_session(any_tables: PrivateSer
     async with watched(spec, grace_seconds=1.0) as watcher:
         await watcher.ticks()
         await watcher.close()
-        again = await join(paths.runtime_dir() / f"{spec.session}.sock", watcher.pid, watcher.directory)
+        again = await join(paths.runtime_dir() / f"{spec.session}.sock", watcher.directory)
         await again.ticks(6)
         assert again.status.state is RunState.RUNNING
         await again.submit(Stop())

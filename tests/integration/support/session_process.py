@@ -8,11 +8,9 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.integration.support.commands import DEADLINE_SECONDS, ours
-from tests.integration.support.processes import until
+from tests.integration.support.commands import DEADLINE_SECONDS, none_left, ours
 from tests.ticks import known
 from tuibench import paths
 from tuibench.errors import RunError
@@ -47,8 +45,8 @@ _numbers = itertools.count(1)
 class Watcher:
     """A viewer that keeps everything it hears, and can wait for what it has not heard yet."""
 
-    def __init__(self, client: SessionClient, pid: int, directory: Path) -> None:
-        self.pid = pid
+    def __init__(self, client: SessionClient, directory: Path) -> None:
+        self.pid = client.hello.pid
         self.directory = directory
         self.hello = client.hello
         self.status: Status = client.hello.status
@@ -159,23 +157,13 @@ def session_spec(
     return SessionSpec(session=name, plan=plan, target=target, run_directory=str(paths.runs_dir() / name))
 
 
-def _service_pid(home: Path) -> int:
-    """The session that was started last, and by us: its own children look like it until they have begun."""
-    services = [
-        process
-        for process in map(psutil.Process, [pid for pid, module in ours(home).items() if module == SERVICE])
-        if process.ppid() == os.getpid()
-    ]
-    return max(services, key=lambda process: process.create_time()).pid
-
-
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
-async def join(socket: Path, pid: int, directory: Path) -> Watcher:
-    return Watcher(await SessionClient.join(socket), pid, directory)
+async def join(socket: Path, directory: Path) -> Watcher:
+    return Watcher(await SessionClient.join(socket), directory)
 
 
 @contextlib.asynccontextmanager
@@ -192,13 +180,12 @@ async def watched(spec: SessionSpec, grace_seconds: float | None = 60.0) -> Asyn
     except RunError as error:
         error.add_note(log.read_text())
         raise
-    pid = _service_pid(home)
-    watcher = await join(socket, pid, Path(spec.run_directory))
+    watcher = await join(socket, Path(spec.run_directory))
     try:
         yield watcher
     except BaseException:
-        _kill(pid)
+        _kill(watcher.pid)
         raise
     finally:
         await watcher.close()
-        assert await asyncio.to_thread(until, lambda: not ours(home), DEADLINE_SECONDS), ours(home)
+        assert await asyncio.to_thread(none_left, home), ours(home)
