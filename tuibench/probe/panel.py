@@ -42,11 +42,11 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     below: TextLine = (TextSpan(waits, "muted"),)
     if state.busy:
-        # Where the whole sentence has no room, its first clause says what is the matter.
+        # Where the whole sentence has no room, its first words say what is the matter.
         words = f"measured on a busy host: {state.busy}"
-        told = [(TextSpan(text, "warn"),) for text in (words, words.partition(", ")[0])]
-        lines = [join_parts((each, below), GAP) for each in told]
-        below = lines[0] if line_width(lines[0]) <= width else lines[1]
+        told = (words, words.partition(", ")[0], words.partition(":")[0], "busy host")
+        lines = [join_parts(((TextSpan(text, "warn"),), below), GAP) for text in told]
+        below = next((line for line in lines if line_width(line) <= width), lines[-1])
     return [pad_line(fit_line(line, width), width) for line in (under_way, below)][:height]
 
 

@@ -581,3 +581,8 @@ def test_a_busy_host_leaves_room_for_what_a_probe_waits_for() -> None:
         f"{clause} · waiting for settled samples: 2 of 5"
     )
     assert busy in text(panel.probe_status(view, 200, 2))
+    narrow = replace(state, waiting="a throughput known to ±3.0 %: now ±14.1 %")
+    view = next_view(initial_view(script.hello(60)), narrow)
+    for width, told in ((98, "measured on a busy host"), (78, "busy host")):
+        line = text(panel.probe_status(view, width, 2)).splitlines()[1].strip()
+        assert line == f"{told} · waiting for a throughput known to ±3.0 %: now ±14.1 %"
