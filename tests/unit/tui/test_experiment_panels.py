@@ -209,6 +209,18 @@ def test_the_parts_of_the_big_numbers_stand_apart(height: int) -> None:
     assert lines[change - 1] == lines[word] == ""
 
 
+def test_without_big_letters_a_difference_is_told_once() -> None:
+    view = initial_view(script.hello())
+    for width, height in ((78, 12), (118, 20)):
+        shown = text(big_numbers(view, width, height, ascii_only=True))
+        assert "+55 % (49..61 %)" in shown
+        assert "+55%" not in shown
+    # Where there is room for letters, they are drawn above it.
+    large = text(big_numbers(view, 198, 40, ascii_only=True)).splitlines()
+    (levels,) = [number for number, line in enumerate(large) if "1,560" in line]
+    assert "######" in large[levels - 2]
+
+
 def test_the_big_numbers_name_no_key_that_is_refused() -> None:
     view = initial_view(script.hello(60))
     assert "No change yet: d changes durability" in text(big_numbers(view, 120, 36))

@@ -170,11 +170,12 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         head = fit_line((*badge, done), width)
         if test.comparisons:
             return [head, *_compared_lines(view, test, width, height, ascii_only=ascii_only)]
-        return _in_the_room_of_an_effect([head, (TextSpan(note, "muted"),)], view, width, height)
+        rows: list[TextLine] = [head, (TextSpan(note, "muted"),)]
+        return _in_the_room_of_an_effect(rows, view, width, height, ascii_only=ascii_only)
     if progress is not None:
         measuring = TextSpan(f"effect: {progress_text(view, progress)}", "muted")
         rows = [_change_line(progress.markers[-1], progress.change, width), (measuring,)]
-        return _in_the_room_of_an_effect(rows, view, width, height)
+        return _in_the_room_of_an_effect(rows, view, width, height, ascii_only=ascii_only)
     if (missing := view.effect_not_measured) is not None:
         words = TextSpan(f"effect: not measured, {missing.not_measured}", "warn")
         return [_change_line(missing.marker or 0, change_of(missing, view), width), (words,)]
@@ -188,10 +189,13 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
     ]
 
 
-def _in_the_room_of_an_effect(rows: list[TextLine], view: View, width: int, height: int) -> list[TextLine]:
+def _in_the_room_of_an_effect(
+    rows: list[TextLine], view: View, width: int, height: int, *, ascii_only: bool
+) -> list[TextLine]:
     """These lines, as high as the effect that follows: what is above and below it does not jump."""
-    later = len(big_font.big_letters("0", _scale(width // len(big_measures(view)), height))) + 3
-    return rows + [(TextSpan(""),)] * (later - len(rows))
+    column = width // len(big_measures(view))
+    letters = _difference_letters(["0"], _scale(column, height), ascii_only=ascii_only)
+    return rows + [(TextSpan(""),)] * (max(map(len, letters)) + 3 - len(rows))
 
 
 def _compared_lines(
@@ -208,14 +212,21 @@ def _compared_lines(
         *(big_font.largest_scale(word.ljust(4, "0"), column - 2, room) for word in words),
     )
     blocks = [
-        LetterBlock(big_font.big_letters(word, scale, ascii_only=ascii_only), difference_role(one))
-        for word, one in zip(words, found, strict=True)
+        LetterBlock(rows, difference_role(one))
+        for rows, one in zip(_difference_letters(words, scale, ascii_only=ascii_only), found, strict=True)
     ]
     return [
         *_blocks_side_by_side(blocks, column),
         _side_by_side([_before_after(one) for one in found], column),
         _side_by_side([_difference(one, column) for one in found], column),
     ]
+
+
+def _difference_letters(words: Sequence[str], scale: int, *, ascii_only: bool) -> list[list[str]]:
+    """Each difference in big letters; no rows where they would be plain text, as in the line below."""
+    if ascii_only and scale < big_font.LEAST_ASCII_SCALE:
+        return [[] for _ in words]
+    return [big_font.big_letters(word, scale, ascii_only=ascii_only) for word in words]
 
 
 def _difference(one: Comparison | None, width: int) -> TextLine:
@@ -246,7 +257,7 @@ def _before_after(one: Comparison | None) -> TextLine:
 def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[TextLine]:
     """Blocks in columns of equal width."""
     lines = []
-    last = max(place for place, row in enumerate(blocks[0].rows) if row.strip() or not place)
+    last = max((place for place, row in enumerate(blocks[0].rows) if row.strip()), default=0)
     for number in range(len(blocks[0].rows)):
         is_last = number == last
         cells = [
