@@ -121,6 +121,7 @@ async def test_big_numbers_for_the_back_of_the_room() -> None:
         assert isinstance(it.app.screen, BigScreen)
         for words in ("TPS transactions/s", "p95 latency", "(was 1)", "preset unsafe", "1,560 → 2,412"):
             assert words in screen_text(it)
+        assert "e another effect" in screen_text(it)
         await it.press("b")
         assert isinstance(it.app.screen, LiveScreen)
 
@@ -143,3 +144,4 @@ async def test_before_the_first_change_and_without_figures_there_are_words() -> 
         await it.press("b")
         assert "No change yet" in screen_text(it)
         assert "unknown" in screen_text(it)
+        assert "another effect" not in screen_text(it)

@@ -402,6 +402,9 @@ class BigScreen(MainScreen):
     KEYS = (("esc", "back"), ("e", "another effect"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "app.go('live')", "Back", show=False)]
 
+    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
+        return self.KEYS if view.effects else self.KEYS[:1]
+
     def body(self) -> ComposeResult:
         throughput = measures_of(self.view.headline, is_watch=self.view.shows_traffic)[0]
         yield Chart(throughput, numbered=True, ascii_only=self.frame.ascii_only, name="big")
