@@ -93,6 +93,19 @@ async def test_only_the_cells_that_changed_are_sent(monkeypatch: pytest.MonkeyPa
         assert sent
 
 
+@pytest.mark.parametrize(("size", "lines"), [(SMALL, 1), ((100, 30), 2)])
+async def test_the_slowest_transaction_takes_the_lines_that_the_latencies_leave(
+    size: tuple[int, int], lines: int
+) -> None:
+    async with viewer(script.hello(60), size) as it:
+        await it.press("2")
+        slowest, latencies = it.shown("slowest"), it.shown("latencies").splitlines()
+        assert len(slowest.splitlines()) == lines
+        assert ("begin 0.1 ms" in slowest) is (lines > 1)
+        # The table is not cut for it.
+        assert ("more" in latencies[-1]) is (lines == 1)
+
+
 # The server's host from afar, and the client's beside it.
 
 

@@ -111,6 +111,8 @@ MOST_LATENCIES, MOST_TALL_LATENCIES = 9, 16
 """Maximum lines of the latency table, and on a tall terminal; the charts get what it does not need."""
 LATENCY_OTHERS = 14
 """Lines of the latency screen beside the heat map and the table: percentiles, axis, slowest, a margin."""
+PERCENTILE_LINES, MOST_SLOWEST_LINES = 12, 3
+"""Lines on a small terminal: of the percentiles, and at most of the slowest transaction."""
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
 """Rows of a chart of a selected figure, and the number of such charts on a small terminal."""
 
@@ -213,6 +215,9 @@ class LatencyScreen(MainScreen):
                 self.set_class(not self.has_class("-tall") and heat_rows < FEWEST_BANDS, "-no-heat")
             else:
                 table.styles.clear_rule("height")
+                free = self.app.size.height - CHROME_LINES - PERCENTILE_LINES - latency_table_height(view)
+                slowest = self.query_one("#slowest").styles
+                slowest.height = max(1, min(MOST_SLOWEST_LINES, free - bool(verdicts(view))))
                 self.remove_class("-no-heat")
 
     def apply_size_classes(self, size: Size) -> None:
