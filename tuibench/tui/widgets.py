@@ -217,8 +217,11 @@ class TimePanel(Panel):
             return self.role_style(lower) + Style(bgcolor=self.role_style(upper).color)
         if role.startswith((MEAN_ROLE, UNCERTAIN_ROLE)):
             line = super().role_style("strong" if role.startswith(MEAN_ROLE) else "muted")
-            if not role.endswith(ON_BAR) or self.app.current_theme.ansi:
+            if not role.endswith(ON_BAR):
                 return line
+            if self.app.current_theme.ansi:
+                # Without colours, the bar is the reverse of the line: else it would have a hole there.
+                return line + Style(reverse=True) if "NO_COLOR" in os.environ else line
             return line + Style(bgcolor=self._shade(0).color)
         if not role.startswith("shade"):
             return super().role_style(role)

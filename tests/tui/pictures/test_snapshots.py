@@ -141,6 +141,17 @@ async def test_a_choice_and_the_cursor_are_seen_without_colours(
     assert not cursor or cursor in reverse
 
 
+async def test_without_colours_a_mean_over_a_bar_is_no_hole_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    app, lead = SCREENS["live"].opened(DisplayOptions())
+    async with app.run_test(size=LARGE) as pilot:
+        await lead(pilot)
+        styled = [each for each in segments(app) if each.style]
+        reverse = {each.text for each in styled if each.style and each.style.reverse}
+    assert {"━━━", "▔▔▔▔"} <= reverse
+    assert "▁▁▁▁▁▁" not in reverse
+
+
 def has_colours(app: App[object]) -> bool:
     """Whether any cell asks the terminal for a colour."""
     styles = [segment.style for segment in segments(app) if segment.style]
