@@ -382,7 +382,7 @@ def wrap_text(text: str, width: int) -> list[str]:
     return lines
 
 
-CELL_ROLES = {"better": "ok", "worse": "risk", "soft": "muted", "doubt": "warn"}
+CELL_ROLES = {"better": "good", "worse": "risk", "soft": "muted", "doubt": "warn"}
 """The screen's roles for those of a document; others have one name in both."""
 MIN_BAR, MAX_BAR = 15, 101
 
