@@ -391,7 +391,8 @@ def audit(
     found = []
     for fact in AUDITED:
         values = [list(dict.fromkeys(map(fact.read, side))) for side in read]
-        first = values[0][0]
+        # A side has no values if nothing was read of its server, as in a record that was cut short early.
+        first = next((value for side in values for value in side), None)
         if all(fact.agree(first, value) for side in values for value in side):
             continue
         texts = _apart(
@@ -399,6 +400,7 @@ def audit(
                 " / ".join(
                     dict.fromkeys(fact.text(first if fact.agree(first, value) else value) for value in side)
                 )
+                or UNKNOWN
                 for side in values
             ]
         )

@@ -191,6 +191,13 @@ def test_what_is_unknown_on_one_side_is_listed_without_weight() -> None:
     assert audited(around(disk=None), around(disk=None)) == ()
 
 
+def test_a_side_without_an_environment_is_unknown() -> None:
+    assert audit([[], [around()]]) == audit([[around()], []]) == audit([[], []]) == ()
+    found = audit([[], [around()], [around(variables={"sync_binlog": "0"})]])
+    assert [one.values[0] for one in found] == ["unknown"]
+    assert not any(one.has_weight for one in found)
+
+
 def test_many_differences_are_counted() -> None:
     far = around(
         {"innodb_doublewrite": "OFF", "innodb_page_size": "8192", "sync_binlog": "0", "log_bin": "OFF"}
