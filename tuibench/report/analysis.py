@@ -148,8 +148,9 @@ def _latency(run: Run) -> Iterator[str]:
     latency, service = run.summary.latency_ms, run.summary.service_ms
     if latency is None:
         return
+    what = "transactions" if run.summary.watched is None else "statements"
     yield (
-        f"Half of the transactions took up to {milliseconds(latency.p50)}, 95 % up to "
+        f"Half of the {what} took up to {milliseconds(latency.p50)}, 95 % up to "
         f"{milliseconds(latency.p95)}, 99 % up to {milliseconds(latency.p99)}; the slowest took "
         f"{milliseconds(latency.max)}."
     )
@@ -157,7 +158,7 @@ def _latency(run: Run) -> Iterator[str]:
         yield f"Of the slowest, {slow_text(slow)}."
     tail = latency.p99 / latency.p50 if latency.p50 else math.inf
     word = (
-        "a long tail: some transactions wait for something that most do not"
+        f"a long tail: some {what} wait for something that most do not"
         if tail >= LONG_TAIL
         else "a short tail"
     )
@@ -204,11 +205,11 @@ CAVEATS: tuple[tuple[Callable[[Run], bool], str], ...] = (
         "This was a short run: repeat it for some minutes before drawing conclusions.",
     ),
     (
-        lambda run: not run.plan.plan.warmup_seconds,
+        lambda run: run.summary.watched is None and not run.plan.plan.warmup_seconds,
         "There was no warm-up, so cold caches are part of the figures (--warmup-time).",
     ),
     (
-        lambda run: run.plan.server.is_local,
+        lambda run: run.summary.watched is None and run.plan.server.is_local,
         "Client and server competed for the CPU of one host; use two hosts to measure the server alone.",
     ),
     (

@@ -23,7 +23,14 @@ from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline, OperationCost, Resource
 from tuibench.model.server import RoundTrip
-from tuibench.model.summary import ErrorTotals, Fairness, KindTotals, Summary, TransactionTotals
+from tuibench.model.summary import (
+    ErrorTotals,
+    Fairness,
+    KindTotals,
+    Summary,
+    TransactionTotals,
+    WatchedTotals,
+)
 from tuibench.model.tick import Histogram
 from tuibench.model.tune import LeftOut, TuneResult, TuneVerdict
 from tuibench.record.reader import Run, load_run
@@ -186,6 +193,16 @@ def test_foreign_traffic_is_reported(run: Run) -> None:
 def test_a_short_run_is_called_one(run: Run) -> None:
     assert "This was a short run" in said(run, seconds=12.0)["Advice"]
     assert "This was a short run" not in said(run, seconds=600.0)["Advice"]
+
+
+def test_a_watched_server_has_times_of_statements_and_no_advice_about_a_load(run: Run) -> None:
+    assert "Half of the transactions took" in said(run)["Latency"]
+    loaded, watched = said(run)["Advice"], said(run, watched=WatchedTotals())
+    assert "Half of the statements took" in watched["Latency"]
+    assert "transaction" not in watched["Latency"].partition("median")[0]
+    for words in ("There was no warm-up", "Client and server competed"):
+        assert words in loaded
+        assert words not in watched["Advice"]
 
 
 def test_of_a_run_without_transactions_nothing_is_made_up(run: Run) -> None:
