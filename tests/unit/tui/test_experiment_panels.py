@@ -356,6 +356,21 @@ def test_the_values_stand_on_both_sides_of_the_marker() -> None:
     assert " −54 % " in chart.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("zoom", "width", "end"),
+    [
+        (0, 61, "─2───────────────────3── +55 % ────────"),
+        (1, 61, "─1──2───3──"),
+        (1, 200, "─2── +55 % 3────────"),
+    ],
+)
+def test_the_difference_covers_no_number_of_another_change(zoom: int, width: int, end: str) -> None:
+    view = with_effects(script.EFFECT)
+    zoomed = replace(view, chart_state=replace(view.chart_state, zoom=zoom))
+    rule = text(time_chart(TPS, zoomed, width, 6, numbered=True)).splitlines()[0]
+    assert rule.endswith(end)
+
+
 def test_a_chart_of_one_row_has_the_values_and_no_rule() -> None:
     line = text(time_chart(FSYNCS, with_effects(script.EFFECT), WIDTH, 1, numbered=False))
     assert " 1.04 │ 0.020 " in line

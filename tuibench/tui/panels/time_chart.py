@@ -153,13 +153,19 @@ def _put_mean(
 def _add_difference(
     rule: TextLine, sign: Signature, width: int, covered: range, *, numbered: bool
 ) -> TextLine:
-    """Draw the difference beside the marker, on the side with room, unless the cursor covers a part of it."""
-    if not sign.difference:
-        return rule
+    """Draw the difference beside the marker, on the side with room, unless the cursor covers a part of it. It
+    covers no other number: the card below the charts has the difference, too.
+    """
     text = f" {sign.difference} "
-    gap = 1 + 2 * numbered
-    start = sign.marker + gap if sign.marker + gap + len(text) <= width else sign.marker - len(text)
-    return rule if _overlap(start, text, covered) else overlay(rule, start, text, width, sign.role)
+    sides = [
+        start
+        for start in (sign.marker + 1 + 2 * numbered, sign.marker - len(text))
+        if start >= 0 and start + len(text) <= width
+        if not any(span.role == "badge" for span in _slice_line(rule, start, start + len(text)))
+    ]
+    if not sign.difference or not sides or _overlap(sides[0], text, covered):
+        return rule
+    return overlay(rule, sides[0], text, width, sign.role)
 
 
 def _overlap(start: int, text: str, covered: range) -> bool:
