@@ -162,7 +162,8 @@ def _current_level(state: ProbeState) -> TextLine:
                 "without a rate" if state.purpose is StepPurpose.SCALE else "between two steps", "muted"
             ),
         )
-    level = f"{count(state.level)}{'/s' if state.order.by is Quantity.RATE else ' threads'}"
+    by_rate = state.order.by is Quantity.RATE
+    level = f"{count(state.level)}/s" if by_rate else pluralize(round(state.level), "thread")
     known = f" {count(state.tps)} TPS" if state.tps else ""
     width = f" ±{decimal(100 * state.half_width, 1)} %" if state.half_width is not None else ""
     return (
