@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from tests.faults.proxy import Proxy
 from tests.integration.support import sbtest
-from tests.integration.support.session_process import FULL_SPEED_MS, LEISURE_MS, session_spec
+from tests.integration.support.session_process import FULL_SPEED_MS, session_spec
 from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
@@ -272,7 +272,7 @@ async def accounts(
 async def usual_accounts(truths: Truths) -> Accounts:
     """What a load without any of the causes waits for, run once."""
     if truths.usual is None:
-        truths.usual = await accounts(truths.spec(sql="SELECT 1", think=0.002, threads=2), nullcontext())
+        truths.usual = await accounts(truths.spec(sql="SELECT 1", think=0.0005, threads=2), nullcontext())
     return truths.usual
 
 
@@ -449,12 +449,9 @@ LONG_TICKS = 40
 
 @pytest.mark.one_flavour
 async def test_the_effect_of_unsafe_names_the_commit(truths: Truths) -> None:
-    """At leisure: at full speed, it would take all processors from the change until it is decided."""
-    spec = _large(truths, "oltp_read_write", threads=4)
+    spec = _large(truths, "oltp_read_write")
     effects: list[Effect] = []
-    async with LoadRun(
-        replace(spec, plan=replace(spec.plan, seconds=None, client_delay_ms=LEISURE_MS))
-    ) as run:
+    async with LoadRun(replace(spec, plan=replace(spec.plan, seconds=None))) as run:
         ticks: list[Tick] = []
         told: list[asyncio.Task[str]] = []
 
