@@ -58,7 +58,7 @@ class Course(NamedTuple):
 
 
 class TrialWindow:
-    """One window: its value, and the slots measured in it."""
+    """One window: its value, the slots measured in it, and the `part` of the slot in which it was set."""
 
     def __init__(self, cycle: int, value: str) -> None:
         self.cycle = cycle
@@ -275,7 +275,7 @@ class TrialWindows:
         figures = [window_figures(each, self.trial.primary) for each in sums]
         for known, window in zip(figures, (a, b), strict=True):
             if THROUGHPUT in known and window.part is not None and len(settled[window]) == len(window.slots):
-                known[THROUGHPUT] = tps(total_tick([window.part, *window.slots]))
+                known[THROUGHPUT] = figure_level(THROUGHPUT, [window.part, *window.slots]) or 0.0
         events = {key: max(map(figure_named(key).event, sums)) for key in figures[0]}
         return AbTestPair(
             cycle=first.cycle,
@@ -290,14 +290,11 @@ class TrialWindows:
 def part_after(slot: Tick, at_seconds: float, before: Tick) -> Tick:
     """The completed transactions of a slot after a moment, until which the load did as in the slot before."""
     unchanged_seconds = at_seconds - slot.start
-    completed = slot.sums.get("completed", 0.0) - unchanged_seconds * tps(before)
+    rate = figure_level(THROUGHPUT, [before]) or 0.0
+    completed = slot.sums.get("completed", 0.0) - unchanged_seconds * rate
     return Tick(
         end=slot.end, seconds=slot.seconds - unchanged_seconds, sums={"completed": max(0.0, completed)}
     )
-
-
-def tps(tick: Tick) -> float:
-    return read(THROUGHPUT, tick) or 0.0
 
 
 def figure_level(name: str, slots: Sequence[Tick]) -> float | None:
