@@ -10,6 +10,7 @@ A command takes the options of a run, and those of the parts of a plan that it c
 what it leaves out and its own defaults; everything else about an option is declared on its field.
 """
 
+import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, cached_property, partial
@@ -485,6 +486,10 @@ REPLICAS = ("replica", "max_lag")
 SCHEDULE = ("plan", "ramp", "ramp_rate", "at")
 IDLE_THREADS = 0
 PROBE_THREADS = 64
+
+DEMO_THREADS = min(max(os.cpu_count() or 1, 2), 8)
+"""One for each processor: a setting of commits shows most where commits wait for the disk, not for a
+processor."""
 """Connections of a probe by rate."""
 
 
@@ -549,7 +554,12 @@ PLAN_COMMANDS = {
         low={"threads": IDLE_THREADS},
     ),
     "demo": PlanCommand(
-        "", "cluster", "trial", without=(*REPORT, *REPLICAS, "host_metrics"), defaults={"threads": 8}
+        "",
+        "cluster",
+        "trial",
+        without=(*REPORT, *REPLICAS, "host_metrics"),
+        defaults={"threads": DEMO_THREADS},
+        helps={"threads": "Concurrent connections: one for each processor, from 2 to 8."},
     ),
     "probe": PlanCommand(
         "",
