@@ -148,13 +148,15 @@ def _reason_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
 def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
     """Card of one effect; the hint is shown where a difference cannot be attributed."""
     shown = effect.comparisons
-    reasons = _attribution_lines(effect, width, height - 1 - len(shown), hint)
-    if len(reasons) > height - 1 - len(shown):
+    room, derived = height - 1 - len(shown), _derived_lines(effect, width)
+    reasons = [*_attribution_lines(effect, width, room - len(derived), hint), *derived]
+    if len(reasons) > room:
         # On a small screen the reason takes the place of the last figure.
-        shown, reasons = shown[: max(1, height - 2)], _attribution_lines(effect, width, 1, hint)[:1]
-    elif effect.because and not reasons:
-        # The last figure has a chart, too; what explains the first ones has none there.
+        reasons = [*_attribution_lines(effect, width, 1, hint), *derived][:1]
         shown = shown[: max(1, height - 2)]
+    elif effect.because and (derived or not reasons):
+        # The last figure has a chart, too; what explains the first ones has none there.
+        shown = shown[: max(1, height - 2 - len(reasons))]
     # Cost of an operation before and after, as far as it fits.
     lines = [
         _effect_title(effect.markers, effect.change, width),
@@ -289,15 +291,20 @@ def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> li
     return next(fitting, _sentence(short, "warn", width))
 
 
+def _derived_lines(effect: Effect, width: int) -> list[TextLine]:
+    """How the differences were found, where they do not follow from the levels beside them."""
+    found = next(filter(None, map(control_text, effect.comparisons)), "")
+    if not found and any(map(trend_text, effect.comparisons)):
+        found = "the trend before the change is taken out"
+    return _sentence(found, "muted", width) if found else []
+
+
 def _windows_line(effect: Effect) -> TextLine:
     if effect.alternated_seconds is not None:
         return (TextSpan(f"both values alternated for {effect.alternated_seconds:.0f} s", "muted"),)
     seconds = f"{effect.window_seconds:.0f} s"
-    if control := next(filter(None, map(control_text, effect.comparisons)), ""):
-        return (TextSpan(control, "muted"),)
     settling = f"{effect.settling_seconds:.0f} s to settle" if effect.settled else "and still moving"
-    trend = "; trend taken out" if any(map(trend_text, effect.comparisons)) else ""
-    return (TextSpan(f"{seconds} before, {seconds} after, {settling}{trend}", "muted"),)
+    return (TextSpan(f"{seconds} before, {seconds} after, {settling}", "muted"),)
 
 
 _SPAN_NAME_WIDTH, _SPAN_LEVELS_WIDTH = 6, 22

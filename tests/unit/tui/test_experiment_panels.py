@@ -86,6 +86,28 @@ def test_the_card_says_because_of_what() -> None:
         assert lines[line - 1].startswith("fsyncs" if height > 4 else "p95")
 
 
+def test_a_difference_that_the_levels_do_not_give_says_how_it_was_found() -> None:
+    commit = Comparison(
+        figure="time_commit_per_transaction", before=5.1, after=2.1, delta=-3.0, low=-3.2, high=-2.8
+    )
+    beside = msgspec.structs.replace(script.EFFECT.comparisons[0], others_percent=-25.0)
+    effect = msgspec.structs.replace(
+        script.EFFECT, comparisons=(beside, *script.EFFECT.comparisons[1:]), because=(commit,)
+    )
+    view = next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=effect))
+    found = "by COMMIT beside the other statements, which took 25 % less"
+    for height, line in ((3, 2), (5, 3), (7, 4)):
+        lines = text(effect_card(view, 65, height)).splitlines()
+        assert lines[line].startswith(found), "even on a small screen"
+        assert any(each.startswith("because") for each in lines) is (height > 3)
+
+
+def test_a_trend_that_is_taken_out_is_said_beside_the_levels() -> None:
+    steeper = msgspec.structs.replace(script.EFFECT.comparisons[0], percent=9.0)
+    assert "the trend before the change is taken out" in text(effect_card(compared(steeper), 65, 5))
+    assert "trend" not in text(effect_card(initial_view(script.hello()), 65, 5))
+
+
 def test_a_gain_and_a_loss_look_different() -> None:
     worse = msgspec.structs.replace(script.EFFECT.comparisons[0], delta=-1.0)
     event = msgspec.structs.replace(
