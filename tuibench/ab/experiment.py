@@ -348,8 +348,8 @@ class AbTest(Experiment):
         return False
 
 
-LOOKS = (4, 5, 8, 12, 16)
-"""Cycles after which a doubtful effect may be decided: two within half a minute of the change."""
+LOOKS = (4, 6, 9, 12, 16)
+"""Cycles after which a doubtful effect may be decided."""
 
 LOOK_SECONDS, LOOK_SLOTS = 2.0, 2
 """Length of a window of a doubtful effect: as short as two ticks, since what acts at commit acts at once."""
