@@ -1,15 +1,17 @@
 """Comparison of recorded runs with the first one, also of several starts on each side, and its document.
 
 Runs on one start are one observation of that start's level, so a verdict on two groups requires several
-starts on either side (`across_starts`). Two single runs on the same start are compared by the noise of their
-own ticks.
+starts on either side. If all runs were on one start, each run is an observation, and two single runs are
+compared by the noise of their own ticks.
+
+The figures of a row are on one scale: logarithms, or plain values if some level is near zero. A side's level
+is the mean of its starts on it, and the difference is that of these levels.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
-from statistics import fmean
 from typing import Any, Literal
 
 import msgspec
@@ -70,32 +72,57 @@ def is_same_start(one: Run, other: Run) -> bool:
     return is_same_server and abs(_started(one)[1] - _started(other)[1]) <= ROUNDING_SECONDS
 
 
-def side_value(figure: Figure, side: SideTicks) -> float | None:
-    """The level of a side: the mean of its starts; None if a run did not measure it."""
-    levels = _levels(figure, side)
-    if levels is None:
-        return None
-    starts = [fmean(start) for start in levels]
-    return math.exp(fmean(map(math.log, starts))) if min(starts) > 0 else fmean(starts)
-
-
-def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_start: bool) -> Contrast:
-    """Compare the figure of another side with that of the first; `is_one_start` if all runs were on one
-    start.
+def compare_figure_of_sides(
+    figure: Figure, sides: Sequence[SideTicks], is_one_start: Sequence[bool]
+) -> ComparisonRow:
+    """The figure of all sides, and each compared with the first; `is_one_start` tells for each further side
+    whether all runs of it and the first were on one start.
     """
-    if sum(map(len, first)) == sum(map(len, other)) == 1:
-        found = compare_figure(figure, first[0][0], other[0][0])
+    first, *others = levels = [_levels(figure, side) for side in sides]
+    known = [side for side in levels if side is not None]
+    scale = inference.scale_of_starts(*known) if known else inference.Scale()
+    return ComparisonRow(
+        metric=figure.name,
+        title=figure.title,
+        unit=figure.unit,
+        better=figure.better or "",
+        first=None if first is None else inference.level_of_starts(first, scale),
+        others=tuple(
+            Contrast(value=None if other is None else inference.level_of_starts(other, scale))
+            if first is None or other is None
+            else _compare_measured(figure, (sides[0], side), (first, other), scale, is_one_start=is_one)
+            for side, other, is_one in zip(sides[1:], others, is_one_start, strict=True)
+        ),
+    )
+
+
+def _compare_measured(
+    figure: Figure,
+    ticks: tuple[SideTicks, SideTicks],
+    levels: tuple[inference.Starts, inference.Starts],
+    scale: inference.Scale,
+    *,
+    is_one_start: bool,
+) -> Contrast:
+    a, b = ([run for start in side for run in start] for side in levels)
+    if not any((*a, *b)):
+        return Contrast(
+            value=0.0, relative=1.0, percent=0.0, low=0.0, high=0.0, verdict=ComparisonVerdict.EQUAL
+        )
+    if len(a) == len(b) == 1:
+        found = compare_figure(figure, ticks[0][0][0], ticks[1][0][0])
         if is_one_start:
             return found
         # Each run is on a start of its own: a difference may be that of the starts.
         is_unknown = found.verdict in (ComparisonVerdict.EQUAL, ComparisonVerdict.CANNOT_TELL)
         verdict = ComparisonVerdict.CANNOT_TELL if is_unknown else ComparisonVerdict.STARTS
         return msgspec.structs.replace(found, verdict=verdict)
-    a, b = _levels(figure, first), _levels(figure, other)
-    value = side_value(figure, other)
-    if a is None or b is None or not side_value(figure, first):
-        return Contrast(value=value)
-    interval = inference.compare(a, b)
+    first, other = ([[run] for run in a], [[run] for run in b]) if is_one_start else levels
+    interval = inference.compare(first, other, scale=scale)
+    value = inference.level_of_starts(levels[1], scale)
+    verdict = judge(figure.better, interval.verdict(TOLERANCE))
+    if not any(a):
+        return Contrast(value=value, verdict=verdict)
     percent = interval.percent
     is_known = math.isfinite(percent.low) and math.isfinite(percent.high)
     return Contrast(
@@ -104,16 +131,22 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
         percent=percent.estimate,
         low=percent.low if is_known else None,
         high=percent.high if is_known else None,
-        verdict=judge(figure.better, interval.verdict(TOLERANCE)),
+        verdict=verdict,
     )
 
 
 def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]:
-    """The warning that start-to-start differences are unknown, and so there is no verdict."""
+    """The warning that the differences between starts, or runs on one start, are unknown, and so there is no
+    verdict.
+    """
     for side, name in zip(sides[1:], names[1:], strict=True):
-        is_one = len(by_start([*sides[0], *side])) == 1
-        is_single = min(len(by_start(sides[0])), len(by_start(side))) == 1
-        if is_single and not (is_one and len(sides[0]) == len(side) == 1):
+        if len(by_start([*sides[0], *side])) == 1:
+            if min(len(sides[0]), len(side)) == 1 < max(len(sides[0]), len(side)):
+                yield (
+                    f"{names[0]} and {name}: only one run on a side, so there is no verdict (give several: "
+                    "compare A1,A2,A3 B1,B2,B3)"
+                )
+        elif min(len(by_start(sides[0])), len(by_start(side))) == 1:
             yield (
                 f"{names[0]} and {name}: only one start of the server per side; starts of one server often "
                 "differ by 5 to 10 %, so there is no verdict (give several: compare A1,A2,A3 B1,B2,B3)"
@@ -180,19 +213,9 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
     ticks = [
         [[merge_ticks(tuple(run.intervals())) for run in start] for start in by_start(side)] for side in sides
     ]
-    is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides]
+    is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides[1:]]
     rows = tuple(
-        ComparisonRow(
-            metric=figure.name,
-            title=figure.title,
-            unit=figure.unit,
-            better=figure.better or "",
-            first=side_value(figure, ticks[0]),
-            others=tuple(
-                compare_sides(figure, ticks[0], each, is_one_start=is_one)
-                for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
-            ),
-        )
+        compare_figure_of_sides(figure, ticks, is_one_start)
         for figure in dict.fromkeys((*MAIN_FIGURES, *(figure_named(bound.figure) for bound in bounds)))
     )
     found = audit(
@@ -212,7 +235,7 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
         slowest=tuple(map(_slowest, sides)),
         because=tuple(
             because_text(time_changes(*map(_joined, (ticks[0], each)))) if is_one else ""
-            for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
+            for each, is_one in zip(ticks[1:], is_one_start, strict=True)
         ),
         audit=found,
         caveats=tuple(caveat(found, side) for side in range(1, len(sides))),
@@ -498,7 +521,7 @@ def ratio_text(other: Contrast) -> str:
     """The ratio to the first run's figure, marked if it may be chance or there is no verdict."""
     if other.relative is None:
         return units.DASH
-    return f"{other.relative:.2f}{SIGNS.get(other.verdict, '  ')}"
+    return f"{other.relative:.2f}{'  ' if other.low is None else SIGNS.get(other.verdict, '  ')}"
 
 
 def _difference(other: Contrast) -> tuple[str, str]:
@@ -510,10 +533,8 @@ def _difference(other: Contrast) -> tuple[str, str]:
 
 
 def _verdict(other: Contrast, but: str) -> str:
-    if other.percent is None:
-        return units.DASH
     if other.verdict is ComparisonVerdict.CANNOT_TELL:
-        return TOO_NOISY
+        return TOO_NOISY if other.low is not None else units.DASH
     return f"{other.verdict}, {but}" if but else str(other.verdict)
 
 

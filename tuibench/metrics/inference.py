@@ -61,7 +61,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil, sqrt
 from statistics import NormalDist, fmean, stdev, variance
 from typing import NamedTuple, assert_never
@@ -716,14 +716,31 @@ Starts = Sequence[Sequence[float]]
 """For each start, the levels of its runs, at least one."""
 
 
-def compare(first: Starts, other: Starts, *, level: float = STARTS_LEVEL) -> Interval:
+def compare(
+    first: Starts, other: Starts, *, level: float = STARTS_LEVEL, scale: Scale | None = None
+) -> Interval:
     """Compare the second group of independent starts with the first. With a single start on a side there is
     an estimate, but no bounds and so no verdict: the variation between starts is unknown.
+
+    The estimate is the difference of the groups' levels on the scale, which is that of these two unless more
+    groups share one.
     """
-    scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
+    scale = scale_of_starts(first, other) if scale is None else scale
     a, b = _start_levels(first, scale), _start_levels(other, scale)
     half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf
     return scale.interval(fmean(b) - fmean(a), half)
+
+
+def scale_of_starts(first: Starts, *others: Starts) -> Scale:
+    """The scale of groups of starts, relative to the level of the first."""
+    runs, *rest = ([run for start in group for run in start] for group in (first, *others))
+    scale = Scale.of(runs, chain.from_iterable(rest))
+    return scale if scale.unit is None else Scale(level_of_starts(first, Scale(1.0)) or scale.unit)
+
+
+def level_of_starts(starts: Starts, scale: Scale) -> float:
+    """The level of a group: the mean of its starts on the scale, each that of its runs."""
+    return scale.level(fmean(_start_levels(starts, scale)))
 
 
 def _start_levels(starts: Starts, scale: Scale) -> list[float]:

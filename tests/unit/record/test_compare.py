@@ -9,16 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import PLAN, summary
+from tests.ticks import measured_tick
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, plan_record
 from tuibench.compare import comparison as comparison_report
-from tuibench.compare.comparison import compare_runs
+from tuibench.compare.comparison import compare_figure_of_sides, compare_runs
 from tuibench.compare.history import history, history_chart, history_text
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import figure_named
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost
-from tuibench.model.summary import RunComparison
+from tuibench.model.summary import ComparisonRow, RunComparison
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import RecordedRun
@@ -190,6 +191,74 @@ def test_runs_on_one_start_are_one_observation(tmp_path: Path) -> None:
     assert found.starts == (1, 2)
     tps = next(row for row in found.rows if row.metric == "tps").others[0]
     assert (tps.verdict, tps.low) == ("cannot tell", None)
+
+
+def test_runs_on_one_start_a_side_are_judged_by_how_much_runs_differ(tmp_path: Path) -> None:
+    first, other = (
+        [load_run(steady(tmp_path, f"{name}{each}", each=each)) for each in paces]
+        for name, paces in (("a", [50, 54, 47]), ("b", [100, 107, 95]))
+    )
+    found = compare_runs([first, other])
+    tps = next(row for row in found.rows if row.metric == "tps").others[0]
+    assert (tps.verdict, found.starts, found.doubts) == ("better", (1, 1), ())
+    (doubt,) = compare_runs([first, other[:1]]).doubts
+    assert doubt.startswith("a50, a54, a47 and b100: only one run on a side, so there is no verdict")
+
+
+Levels = list[list[float]]
+
+
+def fsyncs_of(*sides: Levels) -> ComparisonRow:
+    """The log fsyncs of sides, each the levels of runs by start."""
+    ticks = [
+        [[[measured_tick(0.5, 0.5, 40, log_fsyncs=40 * level)] for level in runs] for runs in side]
+        for side in sides
+    ]
+    return compare_figure_of_sides(figure_named("fsyncs"), ticks, [False] * (len(sides) - 1))
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        [[[1.0, 4.0], [2.5]], [[8.0], [1.0, 1.5], [3.0]]],
+        [[[1.0], [1.2, 0.8]], [[0.001], [0.0, 0.02]]],
+        [[[1.0, 3.0], [1.2]], [[2.0], [1.5]], [[0.001], [0.03]]],
+    ],
+    ids=["several runs on a start", "a level near zero", "another side near zero"],
+)
+def test_a_difference_is_that_of_the_levels_shown(sides: list[Levels]) -> None:
+    row = fsyncs_of(*sides)
+    for other in row.others:
+        assert row.first is not None
+        assert other.value is not None
+        assert other.low is not None
+        assert other.percent == pytest.approx(100 * (other.value / row.first - 1))
+        assert other.relative == pytest.approx(other.value / row.first)
+        assert other.low < other.percent
+
+
+def test_what_is_zero_on_both_sides_is_equal(tmp_path: Path) -> None:
+    first, other = group(tmp_path, "a", [50, 54, 47], 0), group(tmp_path, "b", [52, 47, 51], 10)
+    for count in (1, 3):
+        found = compare_runs([first[:count], other[:count]])
+        (errors,) = next(row for row in found.rows if row.metric == "errors_percent").others
+        assert (errors.value, errors.percent, errors.verdict) == (0, 0, "equal")
+        text = comparison_report.comparison_text(found)
+        assert any(line.split() == ERRORS_OF_NONE for line in text.splitlines())
+
+
+ERRORS_OF_NONE = ["errors", "(%)", "0", "0", "0.0", "%", "0.0..0.0", "%", "equal"]
+
+
+def test_what_was_zero_on_all_starts_has_a_verdict_and_no_percentage() -> None:
+    (other,) = fsyncs_of([[0.0], [0.0]], [[1.0], [1.02]]).others
+    assert (other.percent, other.verdict) == (None, "worse")
+
+
+def test_what_one_side_did_not_measure_has_no_difference() -> None:
+    ticks = [[[[measured_tick(0.5, 0.5, 40, log_fsyncs=log_fsyncs)]]] for log_fsyncs in (None, 40.0)]
+    row = compare_figure_of_sides(figure_named("fsyncs"), ticks, [True])
+    assert (row.first, row.others[0].value, row.others[0].percent) == (None, 1.0, None)
 
 
 # Runs of one plan over time: what belongs together, where the level changed, and a regression.
