@@ -172,7 +172,6 @@ PASSED_OVER = (
     "*.swap_used_bytes",
     "*.disk_free_bytes",
     "*.uptime_seconds",
-    "round trip.*",
     "server.identity",
     "server.pid_file",
     "server.datadir",
@@ -338,11 +337,14 @@ def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
-    """Each value of plan, server, host and program that differs between runs."""
-    tables = [dict(_facts(run)) for run in runs]
+    """Each value of plan, server, host and program that differs between runs. What some runs do not have, and
+    the others have with the default value, which is that of nothing known, is left out.
+    """
+    tables = [{path: (text, is_known) for path, text, is_known in _facts(run)} for run in runs]
     for path in dict.fromkeys(path for table in tables for path in table):
-        values = tuple(table.get(path, ABSENT) for table in tables)
-        if len(set(values)) > 1 and not any(fnmatchcase(path, pattern) for pattern in PASSED_OVER):
+        values = tuple(table[path][0] if path in table else ABSENT for table in tables)
+        is_known = any(path in table and table[path][1] for table in tables)
+        if is_known and len(set(values)) > 1 and not any(fnmatchcase(path, each) for each in PASSED_OVER):
             group, _, name = path.partition(".")
             yield SetupDifference(group=group, path=name, values=values)
 
@@ -355,39 +357,57 @@ def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
     return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
 
 
+def _label(one: SetupDifference) -> str:
+    """plan.threads."""
+    return f"{one.group}.{one.path}"
+
+
 def _named(one: SetupDifference) -> str:
     """A difference with its values: plan.threads (8, 16)."""
     values = dict.fromkeys(units.shorten(value, LONGEST_NAMED) for value in one.values)
-    return f"{one.group}.{one.path} ({', '.join(values)})"
+    return f"{_label(one)} ({', '.join(values)})"
 
 
-def _facts(run: Run) -> Iterator[tuple[str, str]]:
-    """Everything about a run that may affect its result, with its path."""
+def _facts(run: Run) -> Iterator[tuple[str, str, bool]]:
+    """Everything about a run that may affect its result: path, text, and whether it is known."""
     plan, environment = run.plan, run.environment
-    yield from _flat("plan", {**msgspec.to_builtins(plan.plan), "options": plan.options or plan.plan.options})
-    yield "plan.data", plan.data_set or ABSENT
-    yield f"plan.{STATEMENTS}", plan.profile_digest[:12] or ABSENT
-    yield "server.target", plan.target.where
-    yield "server.database", plan.target.database
-    yield from _flat("server", msgspec.to_builtins(plan.server))
-    yield "program.version", plan.version
+    options = plan.options or plan.plan.options
+    facts: dict[str, Any] = {
+        "plan": msgspec.structs.replace(plan.plan, options=options),
+        "plan.data": plan.data_set,
+        f"plan.{STATEMENTS}": plan.profile_digest[:12],
+        "server.target": plan.target.where,
+        "server.database": plan.target.database,
+        "server": plan.server,
+        "program.version": plan.version,
+    }
     if environment is not None:
-        yield "client.location", environment.location
-        yield from _flat("host", msgspec.to_builtins(environment.host))
-        yield from _flat("disk", msgspec.to_builtins(environment.disk))
-        yield from _flat("variables", environment.variables)
+        facts |= {
+            "client.location": environment.location,
+            "host": environment.host,
+            "disk": environment.disk,
+            "variables": environment.variables,
+        }
+    for path, value in facts.items():
+        yield from _flat(path, value)
 
 
-def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
+def _flat(path: str, value: Any, default: Any = msgspec.NODEFAULT) -> Iterator[tuple[str, str, bool]]:
+    if isinstance(value, msgspec.Struct):
+        for field in msgspec.structs.fields(value):
+            yield from _flat(f"{path}.{field.name}", getattr(value, field.name), field.default)
+        return
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(f"{path}.{key}", inner)
-    elif isinstance(value, list | tuple):
-        yield path, ", ".join(str(inner) for inner in value) or ABSENT
+        return
+    if isinstance(value, list | tuple):
+        text = ", ".join(str(msgspec.to_builtins(inner)) for inner in value)
     elif isinstance(value, float):
-        yield path, f"{round(value, DECIMALS):.15g}"
+        text = f"{round(value, DECIMALS):.15g}"
     else:
-        yield path, ABSENT if value in (None, "") else str(value)
+        text = "" if value is None else str(value)
+    yield path, text or ABSENT, bool(text) and value != default
 
 
 # Doubts about the comparison
@@ -452,7 +472,7 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
     if found.differences:
         rows = tuple(
             (
-                f"{one.group}: {one.path}",
+                _label(one),
                 *(units.shorten(each, longest) if longest else each for each in one.values),
             )
             for one in found.differences

@@ -17,6 +17,7 @@ from tuibench.compare.comparison import compare_figure_of_sides, compare_runs
 from tuibench.compare.history import history, history_chart, history_text
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import figure_named
+from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost
 from tuibench.model.summary import ComparisonRow, RunComparison
@@ -73,6 +74,17 @@ def test_what_was_not_the_same_is_listed(tmp_path: Path) -> None:
     }
 
 
+def test_what_nothing_is_known_of_is_not_listed(tmp_path: Path) -> None:
+    """A record without environment, beside one that knows little of its host."""
+    first, other = (load_run(steady(tmp_path, name)) for name in ("a", "b"))
+    found = compare_runs([[first], [replace(other, environment=None)]])
+    assert paths_of(found) == {"client.location": ("local", "–"), "host.name": ("box", "–")}
+    trial = replace(PLAN, trial=AbTestPlan(subject="sync_binlog", a="1", b="0"))
+    tried = load_run(steady(tmp_path, "tried", plan=trial))
+    named = paths_of(compare_runs([[first], [tried]]))
+    assert {"plan.trial.subject", "plan.trial.a", "plan.trial.b"} == set(named)
+
+
 def test_other_statements_are_reported_where_nothing_else_explains_them(tmp_path: Path) -> None:
     places = [
         steady(tmp_path, name, plan=plan) for name, plan in (("a", PLAN), ("b", replace(PLAN, threads=9)))
@@ -123,7 +135,7 @@ def test_the_text_begins_with_what_differs(tmp_path: Path) -> None:
     lines = text.splitlines()
     assert lines[:2] == ["A  a", "B  b"]
     assert lines.index("What differs") < lines.index("B against A")
-    assert "  plan: threads  8  9" in lines
+    assert "  plan.threads  8  9" in lines
     assert any(line.startswith("  TPS") and line.endswith("better") for line in lines)
 
 
@@ -143,7 +155,7 @@ def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:
     tables = comparison_report.comparison_markdown(found).split("\n\n")
     for table in (part.splitlines() for part in tables if part.startswith("|")):
         assert len({line.count("|") for line in table}) == 1
-    assert "| plan: threads | 8 | 9 |" in comparison_report.comparison_markdown(found)
+    assert "| plan.threads | 8 | 9 |" in comparison_report.comparison_markdown(found)
 
 
 def on_start(run: Run, number: int) -> Run:
