@@ -162,7 +162,8 @@ class StallLog:
         has_load = load is None or bool(threads) or slot.sums["completed"] > 0
         is_whole = not self._is_paused and not self._is_partial and slot.end > self._end_seconds
         if is_whole and has_load:
-            p50_ms, conditions = read("service_p50", load), conditions_of(sample)
+            p50_ms = read("service_p50", load) or read("p50", load)
+            conditions = conditions_of(sample)
             asked = None if load is None else (threads or 0, rate or 0)
             is_mixed, self._asked = bool(self._ticks) and asked != self._asked, asked
             self._level += is_mixed

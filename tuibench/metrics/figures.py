@@ -245,6 +245,11 @@ class Figure(NamedTuple):
         """The figure of a tick; None if it was not measured."""
         return self.source.value(tick)
 
+    def meaning_of(self, *, is_traffic: bool) -> str:
+        """The meaning; the latencies of a server's own traffic are those of statements."""
+        is_latency = isinstance(self.source, Quantile | Mean) and self.source.of == RESPONSE
+        return self.meaning.replace("transaction", "statement") if is_traffic and is_latency else self.meaning
+
     @property
     def heading(self) -> str:
         """Title and unit: p95 (ms)."""
@@ -423,9 +428,8 @@ OTHER_FIGURES = (
     Figure("avg", "average", Mean(RESPONSE), "mean response time of a transaction", MS),
     Figure("max", "max", Quantile(RESPONSE, 1), "the slowest transaction", MS),
     Figure(
-        "service_p50", "p50 from the actual start",
-        FirstKnown((Quantile(SERVICE, 0.5), Quantile(RESPONSE, 0.5))),
-        "half of the transactions are slower; in a closed loop the p50", MS,
+        "service_p50", "p50 from the actual start", Quantile(SERVICE, 0.5),
+        "the p50 of an open loop without the wait for a free connection", MS,
     ),
     Figure(
         "service_p95", "p95 from the actual start", Quantile(SERVICE, 0.95),

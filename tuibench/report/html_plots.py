@@ -19,7 +19,7 @@ import msgspec
 
 from tuibench import sanitize, units
 from tuibench.document import Document
-from tuibench.metrics.figures import read
+from tuibench.metrics.figures import FIGURES, read
 from tuibench.model.findings import Mean
 from tuibench.model.tick import US_PER_MS, Histogram, Sample, bucket_upper_bound
 from tuibench.report.html_chart import (
@@ -163,35 +163,47 @@ PLOTS = (
 )
 
 
-MEAN = "on average"
+OF_RUN = "whole run"
 
 
 class DrawnChart(NamedTuple):
-    """A rendered chart: its SVG with its caption, and the data of its tooltips."""
+    """A rendered chart: its SVG with its caption, which has the figures of the run, and the data of its
+    tooltips.
+    """
 
     figure: Markup
     group: str
     values: list[list[str]]
 
 
-def draw_charts(axis: TimeAxis, span: ChartSpan) -> Iterator[tuple[str, DrawnChart]]:
-    """Every chart with visible values, by its id."""
+def draw_charts(
+    axis: TimeAxis, span: ChartSpan, of_run: Mapping[str, float]
+) -> Iterator[tuple[str, DrawnChart]]:
+    """Every chart with visible values, by its id. `of_run` are the figures of the whole run, by name."""
     for plot in PLOTS:
-        lines = [
-            axis.series(name, partial(_value, figure), dashed=figure in DASHED)
+        lines = {
+            figure: axis.series(name, partial(_value, figure), dashed=figure in DASHED)
             for name, figure in plot.lines.items()
-        ]
-        series = [one for one in lines if not one.is_empty]
-        if not series or (plot.rare and all(one.is_zero for one in series)):
+        }
+        series = {figure: one for figure, one in lines.items() if not one.is_empty}
+        if not series or (plot.rare and all(one.is_zero for one in series.values())):
             continue
-        yield plot.id, _one(plot, series, span)
+        totals = [
+            of_run.get(figure, one.mean) if _is_of_run(figure) else one.mean for figure, one in series.items()
+        ]
+        yield plot.id, _one(plot, list(series.values()), totals, span)
+
+
+def _is_of_run(figure: str) -> bool:
+    """True if the run has one value of it, False for a level, which has a mean."""
+    return FIGURES[figure].is_comparable and figure not in OF_LOAD
 
 
 def _value(figure: str, sample: Sample) -> float | None:
     return read(figure, sample.load if figure in OF_LOAD else sample.tick)
 
 
-def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
+def _one(plot: Plot, series: Sequence[Series], totals: Sequence[float | None], span: ChartSpan) -> DrawnChart:
     shown = stack_series(series) if plot.stacked else series
     style = ChartStyle(
         width=560,
@@ -201,26 +213,25 @@ def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
         logarithmic=plot.logarithmic,
         maximum=plot.maximum,
     )
-    means = [plot.write(one.mean) for one in series]
-    label = f"{plot.title}: " + ", ".join(
-        f"{one.name} {mean} on average" for one, mean in zip(series, means, strict=True)
-    )
+    texts = [plot.write(total) for total in totals]
+    values = ", ".join(f"{one.name} {text}" for one, text in zip(series, texts, strict=True))
+    label = f"{plot.title}, {OF_RUN}: {values}"
     keys = [
         tag(
             "span",
             tag("i", "", class_="dash" if one.dashed else None),
             f"{one.name} ",
-            tag("em", mean, data_mean=mean),
+            tag("em", text, data_run=text),
             class_=f"key n{number}",
         )
-        for number, (one, mean) in enumerate(zip(series, means, strict=True), 1)
+        for number, (one, text) in enumerate(zip(series, texts, strict=True), 1)
     ]
     caption = tag(
         "figcaption",
         tag("b", plot.title),
         tag("span", plot.unit) if plot.unit else None,
         keys,
-        tag("span", MEAN, class_="when", data_text=MEAN),
+        tag("span", OF_RUN, class_="when", data_text=OF_RUN),
     )
 
     def draw(width: int, fits: str) -> Markup:

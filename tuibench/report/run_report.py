@@ -93,7 +93,7 @@ def html_report(run: Run) -> str:
     axis = TimeAxis(run.samples)
     marks = _marks(run)
     span = ChartSpan(axis.start, axis.end, marks if len(marks) <= MOST_MARKS else [], axis.times)
-    pictures = dict(draw_charts(axis, span))
+    pictures = dict(draw_charts(axis, span, run.summary.figures))
     return document_page(run_document(run, pictures), tooltip_script(axis.times, span, pictures), title=title)
 
 
@@ -171,9 +171,13 @@ def _plain_sentence(run: Run) -> str:
     summary, latency = run.summary, run.summary.latency_ms
     if not summary.transactions.total and summary.watched is None:
         return "No transaction was committed"
-    what = "commits per second" if summary.watched is not None else "transactions per second"
     p95 = f", p95 {milliseconds(latency.p95)}" if latency is not None else ""
-    return f"{three_digits(summary.transactions.per_second)} {what}{p95}"
+    return f"{three_digits(summary.transactions.per_second)} {_transactions(summary)} per second{p95}"
+
+
+def _transactions(summary: Summary) -> str:
+    """What is counted; of the transactions of other clients, only the commits are seen."""
+    return "transactions" if summary.watched is None else "commits"
 
 
 def _conditions(run: Run) -> Iterator[tuple[str, str]]:
@@ -234,7 +238,7 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
         yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
         return
     yield (
-        "transactions per second",
+        f"{_transactions(summary)} per second",
         three_digits(summary.transactions.per_second),
         f"{count(summary.transactions.total)} in all",
     )
@@ -396,7 +400,7 @@ def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
     summary = run.summary
     seconds = summary.seconds or 1.0
     totals = [
-        ("transactions", summary.transactions.total),
+        (_transactions(summary), summary.transactions.total),
         ("queries", summary.queries.total),
         ("· reads", summary.queries.read),
         ("· writes", summary.queries.write),
@@ -436,9 +440,9 @@ def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
 
 def _all_figures(run: Run) -> Iterator[Table]:
     """Figures by the names that `--fail-if` and `compare` take, first those that can be better or worse."""
-    measured = run.summary.figures
+    measured, is_traffic = run.summary.figures, run.summary.watched is not None
     rows = tuple(
-        (each.name, each.title, each.text(measured[each.name]), each.meaning)
+        (each.name, each.title, each.text(measured[each.name]), each.meaning_of(is_traffic=is_traffic))
         for each in sorted(FIGURES.values(), key=lambda each: each.better is None)
         if measured.get(each.name)
     )

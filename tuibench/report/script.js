@@ -35,7 +35,7 @@
     for (const svg of charts) {
       svg.classList.remove("at");
       const figure = svg.closest("figure");
-      figure.querySelectorAll(".key em").forEach((field) => { field.textContent = field.dataset.mean; });
+      figure.querySelectorAll(".key em").forEach((field) => { field.textContent = field.dataset.run; });
       const time = figure.querySelector(".when");
       if (time) time.textContent = time.dataset.text;
     }

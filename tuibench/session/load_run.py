@@ -307,7 +307,11 @@ class LoadRun(SessionRun):
 
     @property
     def tick(self) -> Tick:
-        """The load's totals, which include what came after the last sample, with those of server and host."""
+        """The load's totals, which include what came after the last sample, with those of server and host; or
+        those of the traffic, if the load never had a thread.
+        """
+        if (watched := self.measuring.watched_alone) is not None:
+            return watched.added_to(self.watcher.total)
         sampled, load = self.watcher.total, total_tick((Tick(), self.load.accounting.run.tick()))
         rest = {name: value for name, value in sampled.sums.items() if name not in load.sums}
         return replace(

@@ -704,7 +704,10 @@ class WatchRun(SessionRun):
 
     @property
     def tick(self) -> Tick:
-        return replace(self.watcher.total, hists=self.totals.tick.hists)
+        """The totals of the traffic, which include what came after the last sample, with those of server and
+        host.
+        """
+        return self.totals.added_to(self.watcher.total)
 
     def text(self, summary: Summary) -> str:
         return watch_text(summary)

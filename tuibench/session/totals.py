@@ -622,6 +622,15 @@ class WatchTotals:
         """One of the sums, over all ticks."""
         return round(self.tick.sums.get(name, 0))
 
+    def added_to(self, sampled: Tick) -> Tick:
+        """The sum of all samples, with these totals of the traffic instead of the samples'."""
+        return replace(
+            sampled,
+            seconds=self.tick.seconds,
+            sums=sampled.sums | self.tick.sums,
+            hists=self.tick.hists,
+        )
+
     @property
     def watched(self) -> WatchedTotals:
         """What the summary of a run has no field for."""

@@ -283,6 +283,17 @@ def test_the_pointer_reads_what_the_charts_show(run: Run) -> None:
     assert data["charts"]["tps"][0][0] == "51"
 
 
+def test_a_chart_names_the_figures_of_the_run_as_the_report_does(run: Run) -> None:
+    """Not means of those of the samples, which its levels have."""
+    figures = {"tps": 76.54, "p95": 123.4, "threads_running": 987.0}
+    page = html_report(replace(run, summary=replace(run.summary, figures=figures)))
+    for name, text in (("tps", "76.5"), ("latency", "123 ms")):
+        chart = page.partition(f'id="{name}"')[2].partition("</figcaption>")[0]
+        assert f'<em data-run="{text}">{text}</em>' in chart
+        assert "whole run" in chart
+    assert "987" not in page.partition('id="threads"')[2].partition("</figcaption>")[0]
+
+
 def test_the_commands_hold_no_password(tmp_path: Path) -> None:
     place = steady(tmp_path, "a")
     record = load_run(place).plan

@@ -530,6 +530,18 @@ def test_every_measured_figure_is_in_the_report(tmp_path: Path) -> None:
     assert named.index("p95") < named.index("questions")
 
 
+def test_of_a_watched_server_commits_and_statements_are_reported(tmp_path: Path) -> None:
+    written(tmp_path / "r1")
+    run = load_run(tmp_path / "r1")
+    told = replace(run.summary, figures={"p95": 12.5}, watched=WatchedTotals())
+    text = run_markdown(replace(run, summary=told))
+    assert "| p95 | p95 | 12.5 ms | 1 of 20 statements is slower |" in text
+    assert "\n52.0 commits per second" in text
+    assert "| commits | " in text
+    assert "transactions per second" not in text
+    assert "| transactions | " not in text
+
+
 def test_a_run_without_a_change_has_no_table_of_them(tmp_path: Path) -> None:
     written(tmp_path / "r1", ticks=1)
     text = run_markdown(load_run(tmp_path / "r1"))

@@ -260,6 +260,8 @@ async def test_the_traffic_of_a_server_is_sampled_and_summed_up(
     assert watched.threads_running_avg == pytest.approx(3)
     fsyncs = [read("fsyncs", each.server) for each in samples[1:] if each.server]
     assert fsyncs == [pytest.approx(1.2)] * 4
+    figures = {name: summary.figures[name] for name in ("tps", "qps")}
+    assert figures == {"tps": summary.transactions.per_second, "qps": queries.per_second}
 
 
 async def test_its_record_is_read_back(server: Server, tmp_path: Path) -> None:
