@@ -285,6 +285,11 @@ class Figure(NamedTuple):
         return all(isinstance(each, Ratio | Quantile | Mean) for each in parts)
 
     @property
+    def is_count(self) -> bool:
+        """True for a number of things, which has no decimals unless it is a mean."""
+        return self.unit is FigureUnit.NUMBER and isinstance(self.source, Count | Level)
+
+    @property
     def may_be_zero(self) -> bool:
         """True if zero may be what a setting does; without throughput, or a latency, the load stood still."""
         return self.better is not Better.HIGHER and not isinstance(self.source, Quantile | Mean)
@@ -321,6 +326,8 @@ class Figure(NamedTuple):
                 return units.DASH if value is None else f"{units.binary_size(value)}/s"
             case FigureUnit.SECONDS:
                 return units.DASH if value is None else f"{units.small_number(value)} s"
+            case FigureUnit.NUMBER if self.is_count and value is not None and float(value).is_integer():
+                return units.count(value)
             case FigureUnit.PER_SECOND | FigureUnit.NUMBER:
                 return units.decimal(value, 1) if value is None or value >= 10 else units.small_number(value)
 

@@ -95,8 +95,7 @@ class FigureRow(NamedTuple):
 
     @property
     def write(self) -> NumberFormat:
-        is_count = self.facts.unit is FigureUnit.NUMBER and isinstance(self.facts.source, Level)
-        return self.format or (count_text if is_count else WRITERS[self.facts.unit])
+        return self.format or (count_text if self.facts.is_count else WRITERS[self.facts.unit])
 
     @property
     def is_counter(self) -> bool:

@@ -171,6 +171,28 @@ def test_a_name_that_is_near_to_none_gets_examples() -> None:
     assert "tps" in told.value.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("open_files", 2.0, "2"),
+        ("open_tables", 1234.0, "1,234"),
+        ("threads_running", 2.5, "2.50"),
+        ("retries", 3.0, "3"),
+        ("fsyncs", 2.0, "2.00"),
+        ("questions", 2.0, "2.00"),
+    ],
+)
+def test_a_number_of_things_has_no_decimals(name: str, value: float, text: str) -> None:
+    assert FIGURES[name].text(value) == text
+
+
+@pytest.mark.parametrize(("name", "of_traffic"), [("p50", "half of the statements are slower"), ("tps", "")])
+def test_latencies_of_traffic_are_those_of_statements(name: str, of_traffic: str) -> None:
+    figure = FIGURES[name]
+    assert figure.meaning_of(is_traffic=True) == (of_traffic or figure.meaning)
+    assert figure.meaning_of(is_traffic=False) == figure.meaning
+
+
 def test_the_page_has_every_figure_with_its_meaning() -> None:
     page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     for figure in (*MAIN_FIGURES, *OTHER_FIGURES):
