@@ -87,13 +87,17 @@ def percent(value: float | None, digits: int = 0) -> str:
     return DASH if value is None else f"{value:.{digits}f} %"
 
 
-def binary_size(size_bytes: float | None) -> str:
-    """A size in binary units with three digits at most: 9.1 GiB; 1,010 MiB are 0.986 GiB."""
+def binary_size(size_bytes: float | None, *, in_column: bool = False) -> str:
+    """A size in binary units with three digits at most: 9.1 GiB; 1,010 MiB are 0.986 GiB. Those of a column
+    keep their zeros: 9.10 GiB.
+    """
     if size_bytes is None:
         return DASH
     for factor, unit in _BINARY:
         if abs(size_bytes) >= max(_ROUND_UP_SHARE * factor * 1000 / 1024, 1024):
-            return f"{size_bytes / factor:.3g} {unit}"
+            number = size_bytes / factor
+            digits = f"{number:#.3g}".removesuffix(".") if in_column else f"{number:.3g}"
+            return f"{digits} {unit}"
     return f"{size_bytes:.0f} B"
 
 

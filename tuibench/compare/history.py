@@ -288,7 +288,7 @@ def history_text(found: History) -> str:
             "*" if run.run in changed else " ",
             local_time(run.started_at),
             run.run,
-            figure.text(run.value),
+            figure.text(run.value, in_column=True),
             "#" * max(1, round(BAR_WIDTH * run.value / highest)) if run.value else "",
         )
         for run in found.runs

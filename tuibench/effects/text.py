@@ -1,6 +1,7 @@
 """Texts of effects, A/B tests, costs and steadiness: the same on screen, on stderr, and in reports."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
@@ -79,11 +80,12 @@ def cost_table(costs: Iterable[CommitCost]) -> Table | None:
     return Table(header=header, rows=tuple(rows))
 
 
+_column_size = partial(units.binary_size, in_column=True)
 _COST_FIGURES: tuple[tuple[str, Callable[[CommitCost], float | None], Callable[[float | None], str]], ...] = (
     ("log fsyncs", lambda cost: cost.log_fsyncs, units.small_number),
-    ("redo", lambda cost: cost.log_bytes, units.binary_size),
+    ("redo", lambda cost: cost.log_bytes, _column_size),
     ("binlog syncs", lambda cost: cost.binlog_syncs, units.small_number),
-    ("binlog", lambda cost: cost.binlog_bytes, units.binary_size),
+    ("binlog", lambda cost: cost.binlog_bytes, _column_size),
     ("lock waits", lambda cost: cost.row_lock_waits, units.small_number),
 )
 

@@ -124,21 +124,21 @@ def cost_rows(cost: OperationCost) -> list[tuple[str, str, str]]:
     return [
         (
             resource.facts.label,
-            resource_text(resource, cost.per_transaction.get(resource)),
-            resource_text(resource, cost.per_query[resource]),
+            resource_text(resource, cost.per_transaction.get(resource), in_column=True),
+            resource_text(resource, cost.per_query[resource], in_column=True),
         )
         for resource in Resource
         if resource in cost.per_query
     ]
 
 
-def resource_text(resource: Resource, value: float | None) -> str:
-    """A value with its unit: 412 µs, 2.37 ms, 1.2 KiB, 0.98."""
+def resource_text(resource: Resource, value: float | None, *, in_column: bool = False) -> str:
+    """A value with its unit: 412 µs, 2.37 ms, 1.2 KiB, 0.98. Sizes of a column keep their zeros: 1.20 KiB."""
     match resource.facts.unit:
         case ResourceUnit.MICROSECONDS:
             return units.microseconds(value)
         case ResourceUnit.BYTES:
-            return units.binary_size(value)
+            return units.binary_size(value, in_column=in_column)
         case ResourceUnit.COUNT:
             return units.small_number(value)
 

@@ -313,17 +313,19 @@ class Figure(NamedTuple):
         is_of_events = self.may_be_zero and self.unit in (FigureUnit.NUMBER, FigureUnit.PER_SECOND)
         return self.source if is_of_events and isinstance(self.source, Ratio) else None
 
-    def text(self, value: float | None) -> str:
-        """A value with its unit: 12.3 ms, 1.2 KiB."""
+    def text(self, value: float | None, *, in_column: bool = False) -> str:
+        """A value with its unit: 12.3 ms, 1.2 KiB. Those of a column keep their zeros: 1.20 KiB."""
         match self.unit:
             case FigureUnit.MILLISECONDS:
-                return units.milliseconds(value)
+                return units.milliseconds(value, in_column=in_column)
             case FigureUnit.PERCENT:
                 return units.percent(value, 1)
             case FigureUnit.BYTES:
-                return units.binary_size(value)
+                return units.binary_size(value, in_column=in_column)
+            case FigureUnit.BYTES_PER_SECOND if value is None:
+                return units.DASH
             case FigureUnit.BYTES_PER_SECOND:
-                return units.DASH if value is None else f"{units.binary_size(value)}/s"
+                return f"{units.binary_size(value, in_column=in_column)}/s"
             case FigureUnit.SECONDS:
                 return units.DASH if value is None else f"{units.small_number(value)} s"
             case FigureUnit.NUMBER if self.is_count and value is not None and float(value).is_integer():

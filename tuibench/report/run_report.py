@@ -442,7 +442,12 @@ def _all_figures(run: Run) -> Iterator[Table]:
     """Figures by the names that `--fail-if` and `compare` take, first those that can be better or worse."""
     measured, is_traffic = run.summary.figures, run.summary.watched is not None
     rows = tuple(
-        (each.name, each.title, each.text(measured[each.name]), each.meaning_of(is_traffic=is_traffic))
+        (
+            each.name,
+            each.title,
+            each.text(measured[each.name], in_column=True),
+            each.meaning_of(is_traffic=is_traffic),
+        )
         for each in sorted(FIGURES.values(), key=lambda each: each.better is None)
         if measured.get(each.name)
     )

@@ -56,9 +56,13 @@ SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("questions_per_second", "Questions/s", partial(units.significant, digits=3)),
     ("cpu_server", "CPU server (%)", lambda value: f"{value:.0f}"),
     ("cpu_tuibench", "CPU tuibench (%)", lambda value: f"{value:.0f}"),
-    ("memory_server_bytes", "memory server", units.binary_size),
+    ("memory_server_bytes", "memory server", partial(units.binary_size, in_column=True)),
     *(
-        (f"{resource}_per_transaction", f"{resource.facts.label}/trx", partial(resource_text, resource))
+        (
+            f"{resource}_per_transaction",
+            f"{resource.facts.label}/trx",
+            partial(resource_text, resource, in_column=True),
+        )
         for resource in Resource
     ),
 )
@@ -292,9 +296,9 @@ def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
         "on" if has_binlog(sweep, cell.variant) else "off",
         str(cell.threads),
         cell.case.size,
-        units.binary_size(data_files_bytes(sweep, cell.case.data)),
+        units.binary_size(data_files_bytes(sweep, cell.case.data), in_column=True),
         units.percent(figures.get("cpu_server")),
-        units.binary_size(figures.get("memory_server_bytes")),
+        units.binary_size(figures.get("memory_server_bytes"), in_column=True),
         units.significant(figures["headline"], 3),
         units.significant(figures["qps"], 3),
         f"{figures['errors']:,.0f}",

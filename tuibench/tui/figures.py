@@ -64,6 +64,7 @@ WRITERS: dict[FigureUnit, NumberFormat] = {
 }
 
 
+COLUMN_UNITS = frozenset({FigureUnit.MILLISECONDS, FigureUnit.BYTES, FigureUnit.BYTES_PER_SECOND})
 LATENCIES = frozenset(FIGURES) & frozenset(Latency.__struct_fields__)
 """Figures of the response times, which a sample has computed already."""
 
@@ -97,6 +98,11 @@ class FigureRow(NamedTuple):
     def write(self) -> NumberFormat:
         return self.format or (count_text if self.facts.is_count else WRITERS[self.facts.unit])
 
+    def cell(self, value: float | None) -> str:
+        """A value in the column of a list, which keeps its zeros."""
+        is_plain = self.format is None and self.facts.unit in COLUMN_UNITS
+        return self.facts.text(value, in_column=True) if is_plain else self.write(value)
+
     @property
     def is_counter(self) -> bool:
         """True for the growth of a counter of the server, which has a total."""
@@ -116,7 +122,7 @@ class FigureRow(NamedTuple):
     def total(self, value: float) -> str:
         """The total of a counter."""
         is_bytes = self.facts.unit is FigureUnit.BYTES_PER_SECOND
-        return binary_size(value) if is_bytes else count_text(value)
+        return binary_size(value, in_column=True) if is_bytes else count_text(value)
 
     def value(self, sample: Sample) -> float | None:
         """The figure of a sample; None over a gap, or if unknown."""

@@ -150,7 +150,7 @@ async def test_replicas_stand_on_live_and_on_the_server_screen() -> None:
         await screen.press("3")
         shown = screen.shown("server-left")
         assert "REPLICAS" in shown
-        assert "2 KiB" in shown
+        assert "2.00 KiB" in shown
         assert "no answer" in shown
 
 

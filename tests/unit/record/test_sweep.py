@@ -145,7 +145,7 @@ def test_one_row_a_run_with_what_else_moves_the_result() -> None:
     lines = sweep_text(sweeps.sweep(), "runs").splitlines()
     assert lines[0] == f"{RUN}    TPS    QPS  ERR  Latency"
     assert lines[1].split()[:3] == ["durable", "1/1", "1"]
-    assert lines[1].endswith("  5 MiB      40 %   256 MiB     90    540    1  3.25 ms")
+    assert lines[1].endswith("  5.00 MiB      40 %   256 MiB     90    540    1  3.25 ms")
     assert len(lines) == 1 + 8 + 1
 
 

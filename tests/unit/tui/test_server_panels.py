@@ -110,12 +110,12 @@ def test_what_a_flavour_does_not_count_says_so() -> None:
     [
         (
             {"Binlog_bytes_written": 2048, "Binlog_group_commits": 7},
-            ("Written", "2 KiB/s"),
+            ("Written", "2.00 KiB/s"),
             ("group commits", "7.0"),
         ),
         (
             {"performance_schema.binlog_bytes": 2048, "performance_schema.binlog_syncs": 7},
-            ("Written", "2 KiB/s"),
+            ("Written", "2.00 KiB/s"),
             ("syncs", "7.0"),
         ),
         ({}, ("Written", "–"), ("syncs", "–")),
@@ -142,12 +142,12 @@ def test_a_missing_privilege_is_named() -> None:
         (
             {"Innodb_checkpoint_age": 1 << 20, "Innodb_checkpoint_max_age": 1 << 26},
             {},
-            ("1 MiB", "of 64 MiB"),
+            ("1.00 MiB", "of 64 MiB"),
         ),
         (
             {"Innodb_redo_log_checkpoint_lsn": 1000, "Innodb_redo_log_capacity_resized": 1 << 27},
             {"Innodb_redo_log_current_lsn": 1000 + (1 << 20)},
-            ("1 MiB", "of 128 MiB"),
+            ("1.00 MiB", "of 128 MiB"),
         ),
         ({}, {}, ("–", "not reported here")),
     ],
@@ -593,7 +593,7 @@ def test_the_hosts_figures() -> None:
         "Memory ████·······    9.1 of 24 GiB\n"
         "Disk read                 305 KiB/s\n"
         "Disk write               11.8 MiB/s\n"
-        "Network in                 40 KiB/s\n"
+        "Network in               40.0 KiB/s\n"
         "Network out              56.6 KiB/s"
     )
 
@@ -673,7 +673,7 @@ def test_a_host_that_was_not_measured_says_so() -> None:
 
 def test_memory_swap_and_disks_are_shown_with_their_limits() -> None:
     view = host_tables_with_host()
-    assert row(view, "Used")[1:3] == ("9.1 GiB", "of 24 GiB")
+    assert row(view, "Used")[1:3] == ("9.10 GiB", "of 24 GiB")
     assert row(view, "Swap")[1:3] == ("0 B", "of 2 GiB")
     assert row(view, "a write takes").now == "1.34 ms"
     assert row(host_tables_with_host(swap_total_bytes=0), "Swap")[1:3] == ("0 B", "no swap")

@@ -482,7 +482,9 @@ def _missing_reason(resource: Resource, use: ResourceUse, cost: OperationCost) -
 
 def _row(resource: Resource, cost: OperationCost, notes: Sequence[str], reason: str) -> TextLine:
     query, transaction = cost.per_query.get(resource), cost.per_transaction.get(resource)
-    cells = "".join(f"{resource_text(resource, value):>{_VALUE}}" for value in (query, transaction))
+    cells = "".join(
+        f"{resource_text(resource, value, in_column=True):>{_VALUE}}" for value in (query, transaction)
+    )
     return (
         TextSpan(f"{resource.facts.label:<{_COST_NAME}}", "muted"),
         TextSpan(cells, "strong" if query is not None else "muted"),

@@ -455,7 +455,9 @@ def _rate_row(name: str, bytes_per_second: float | None, width: int) -> TextLine
     if bytes_per_second is None:
         return justify((TextSpan(name, "muted"),), (TextSpan(f"not readable here  {DASH}", "muted"),), width)
     return justify(
-        (TextSpan(name, "muted"),), (TextSpan(f"{binary_size(bytes_per_second)}/s", "strong"),), width
+        (TextSpan(name, "muted"),),
+        (TextSpan(f"{binary_size(bytes_per_second, in_column=True)}/s", "strong"),),
+        width,
     )
 
 
@@ -556,4 +558,4 @@ def _host_row(view: View, row: FigureRow, section: str) -> TrendRow:
     if newest is None or values[-1] is None:
         why = row.why if newest else "no answer"
         return TrendRow(row.name, DASH, why, values, rare=row.rare, key=key)
-    return TrendRow(row.name, row.write(values[-1]), row.beside(newest), values, rare=row.rare, key=key)
+    return TrendRow(row.name, row.cell(values[-1]), row.beside(newest), values, rare=row.rare, key=key)

@@ -281,7 +281,7 @@ def _replica_row(name: str, samples: Sequence[Sample]) -> TrendRow:
     if newest is None or newest.lag_seconds is None:
         why = "is gone" if newest is None else newest.note or newest.state
         return TrendRow(name, DASH, why, values, alarm=True, key=REPLICA + name)
-    now, behind = lag_text(newest.lag_seconds), binary_size(newest.lag_bytes)
+    now, behind = lag_text(newest.lag_seconds), binary_size(newest.lag_bytes, in_column=True)
     return TrendRow(name, now, behind, values, key=REPLICA + name)
 
 
@@ -294,13 +294,13 @@ def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> Tren
         shown = () if item.is_counter else values
         return TrendRow(item.name, DASH, _reason_missing(tick, item), shown, key=key)
     if counter is None:
-        return TrendRow(item.name, item.write(values[-1]), item.beside(tick), values, key=key)
+        return TrendRow(item.name, item.cell(values[-1]), item.beside(tick), values, key=key)
     name = item.called if item.called and counter != item.counters[0] else item.name
     if values[-1] is None:
         return TrendRow(name, DASH, "next sample", values, key=key)
     alarm = item.alarms and values[-1] > 0
     total = item.total(tick.levels[counter])
-    return TrendRow(name, item.write(values[-1]), total, values, alarm, item.rare, key)
+    return TrendRow(name, item.cell(values[-1]), total, values, alarm, item.rare, key)
 
 
 def _reason_missing(tick: Tick | None, item: FigureRow) -> str:
