@@ -244,9 +244,9 @@ def test_a_difference_is_that_of_the_levels_shown(sides: list[Levels]) -> None:
         assert row.first is not None
         assert other.value is not None
         assert other.low is not None
-        assert other.percent == pytest.approx(100 * (other.value / row.first - 1))
+        assert other.percent is not None
+        assert other.low < other.percent == pytest.approx(100 * (other.value / row.first - 1))
         assert other.relative == pytest.approx(other.value / row.first)
-        assert other.low < other.percent
 
 
 def test_what_is_zero_on_both_sides_is_equal(tmp_path: Path) -> None:
