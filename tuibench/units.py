@@ -10,6 +10,8 @@ DASH = "–"
 
 TENFOLD, MAX_FACTOR = 10.0, 99_999
 """Differences are factors from the first on; the second is the largest that is written."""
+FAR = 100.0
+"""An interval whose edge is an effect so many times larger than the estimate is open there."""
 
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -159,7 +161,10 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
     digits = 3 if is_narrow else 2
     estimate, first, last = (_factor(each, digits) for each in factors)
     estimate = estimate if factors[0] else "to 0"
-    is_open = not factors[1], factors[2] > MAX_FACTOR
+    is_open = (
+        factors[1] <= (factors[0] / FAR if percent < 0 else 0.0),
+        factors[2] > (min(factors[0] * FAR, MAX_FACTOR) if percent > 0 else MAX_FACTOR),
+    )
     if first == last or all(is_open):
         return estimate, ""
     if any(is_open):
