@@ -1,13 +1,17 @@
 """The settings screen: found by words, changed and put back by keys, and never without a question."""
 
 import msgspec
+import pytest
 
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.message import ChangeSetting, RestoreSettings, TrustServer
+from tuibench.tui.panels.lists import Selection
+from tuibench.tui.panels.settings import settings_table
 from tuibench.tui.screens.dialogs import ChangeDialog, ConfirmDialog
 from tuibench.tui.screens.lists import SettingsScreen
 from tuibench.tui.screens.monitor import LiveScreen
+from tuibench.tui.text import plain_text
 from tuibench.tui.widgets import Panel
 
 HELLO = script.hello(70, catalogue.status())
@@ -40,6 +44,18 @@ async def test_every_setting_has_its_line() -> None:
         assert most.split()[:4] == ["max_connections", "500", "was", "151"]
         redo = next(line for line in listed(it).splitlines() if "innodb_redo_log_enabled" in line)
         assert redo.split()[:4] == ["innodb_redo_log_enabled", "–", "MySQL", "only"]
+
+
+@pytest.mark.parametrize("width", [78, 118, 198])
+def test_what_needs_a_restart_says_so_in_one_place(width: int) -> None:
+    shown = [number for number, each in enumerate(catalogue.STATES) if each.requires_restart]
+    lines = settings_table(catalogue.STATES, shown, Selection(), width, 99)
+    rows = [row for row in map(plain_text, lines) if "_" in row]
+    assert len(rows) == len(shown)
+    assert all(row.count("restart") == row.count("needs a restart") == 1 for row in rows)
+    if width > 78:
+        assert len({row.index("needs a restart") for row in rows}) == 1, "beside the values"
+        assert any("needs a restart · " in row and "…" not in row for row in rows), "and the consequence"
 
 
 async def test_the_selected_setting_is_shown_in_full() -> None:

@@ -108,39 +108,36 @@ def _column_heads(width: int) -> TextLine:
 def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool) -> TextLine:
     name_width, value_width, meaning_width = _column_widths(width)
     name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, name_width)}"
+    why = _unavailable_text(setting)
     # If space is short, the consequence of a value stands for its meaning.
-    is_brief = len(setting.meaning) > meaning_width
-    meaning = consequence(setting.meaning) if is_brief else setting.meaning
+    meanings = (setting.meaning, consequence(setting.meaning))
+    whole, brief = (" · ".join(filter(None, (why, meaning))) for meaning in meanings)
     cells = (
         TextSpan(name, "muted" if setting.unavailable else ""),
-        *pad_line(_value_cell(setting, value_width - 1), value_width),
-        TextSpan(shorten(meaning, meaning_width), "muted"),
+        *pad_line(_value_cell(setting, "" if meaning_width else why, value_width - 1), value_width),
+        TextSpan(shorten(whole if len(whole) <= meaning_width else brief, meaning_width), "muted"),
     )
     action = f"screen.pick({number})"
     line = pad_line(tuple(span._replace(action=action) for span in cells), width)
     return tuple(span._replace(role="selected") for span in line) if chosen else line
 
 
-def _value_cell(setting: SettingState, room: int) -> TextLine:
-    """The value, and its state as far as there is room."""
+def _value_cell(setting: SettingState, why: str, room: int) -> TextLine:
+    """The value, and as far as there is room the one before its change, with the author, or `why` there is
+    none.
+    """
     value = TextSpan(
         f"{_value_text(setting.value)}{' ▲' * setting.at_risk}",
         "risk" if setting.at_risk else "strong" if setting.value else "muted",
     )
-    texts, role = _state_texts(setting)
+    texts: Sequence[str] = (why,)
+    role = "muted"
+    if setting.changed_by:
+        texts = (_changed_text(setting), f"was {original_value(setting)}", "changed")
+        role = CHANGED_BY_TEXT[setting.changed_by][1]
     left = room - line_width((value,)) - 1
     state = next((text for text in texts if len(text) <= left), "")
-    return fit_line((value, TextSpan(f" {state}", role)), room) if state else fit_line((value,), room)
-
-
-def _state_texts(setting: SettingState) -> tuple[tuple[str, ...], str]:
-    """With the role: the value before a change and its author, the longest form first; otherwise why there is
-    none.
-    """
-    if setting.changed_by not in CHANGED_BY_TEXT:
-        return (*["needs a restart"] * setting.requires_restart, _unavailable_text(setting)), "muted"
-    role = CHANGED_BY_TEXT[setting.changed_by][1]
-    return (_changed_text(setting), f"was {original_value(setting)}", "changed"), role
+    return fit_line((value, TextSpan(f" {state}", role)) if state else (value,), room)
 
 
 def _changed_text(setting: SettingState) -> str:
@@ -220,12 +217,14 @@ def _search_text(setting: SettingState) -> str:
 
 
 def _unavailable_text(setting: SettingState) -> str:
-    """Why the setting cannot be changed, in two words; empty if it can."""
+    """Why the setting cannot be changed, in few words; empty if it can."""
     if setting.only:
         return f"{setting.only} only"
     if setting.requires_restart:
-        return "restart"
-    return "read-only" if setting.unavailable else ""
+        return "needs a restart"
+    if not setting.unavailable:
+        return ""
+    return "read-only" if setting.value else "not available"
 
 
 def restart_command(setting: SettingState, profile: str, flavour: str) -> str:
