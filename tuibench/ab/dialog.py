@@ -51,7 +51,7 @@ class AbTestDialog(OfferDialog[StartAbTest | None]):
         self._key = action_key(ACTIONS_BY_NAME["ab_test"], view)
         self._values = {
             "values": proposed_order(view),
-            "until": f"±{DEFAULT_TOLERANCE_PERCENT:g}%",
+            "until": f"{DEFAULT_TOLERANCE_PERCENT:g}%",
             "longest": format_duration(DEFAULT_MAX_SECONDS),
         }
 

@@ -83,7 +83,7 @@ def load_hosts(view: View, width: int, height: int) -> list[TextLine]:
         *(_line(host, columns) for host in shown),
     ]
     if len(shown) < len(hosts):
-        lines.append((TextSpan(f"and {pluralize(len(hosts) - len(shown), 'host')} more", "muted"),))
+        lines.append((TextSpan(f"and {pluralize(len(hosts) - len(shown), 'more host')}", "muted"),))
     return [pad_line(line, width) for line in lines]
 
 

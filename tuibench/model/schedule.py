@@ -91,7 +91,7 @@ def parse_tolerance(text: str) -> float:
     if not 0 < percent <= MAX_TOLERANCE_PERCENT:
         raise UsageError(
             f"the tolerance is a percentage of at most {MAX_TOLERANCE_PERCENT:g}, not '{text}'",
-            "for example ±2%",
+            "for example 2%",
         )
     return percent
 

@@ -231,7 +231,7 @@ def parse_tune_words(words: Sequence[str]) -> TunePlan:
         elif word.replace("_", "").isalnum():
             plan = replace(plan, only=(*plan.only, word))
         else:
-            raise UsageError(f"'{word}' is not a setting, topic, time or tolerance", "flushing 10m ±2%")
+            raise UsageError(f"'{word}' is not a setting, topic, time or tolerance", "flushing 10m 2%")
     return plan
 
 

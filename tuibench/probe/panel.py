@@ -106,7 +106,7 @@ def _step_lines(result: ProbeResult) -> list[TextLine]:
 
 def _rest(lines: int, *, is_whole: bool) -> TextLine:
     where = "the report has all" if is_whole else "enter hides the charts; the report has all"
-    return (TextSpan(f"… {pluralize(lines, 'more line')}: {where}", "muted"),)
+    return (TextSpan(f"{pluralize(lines, 'more line')}: {where}", "muted"),)
 
 
 def _found_lines(

@@ -349,7 +349,7 @@ def error_text(error: TuibenchError) -> Content:
 def progress_text(words: str, share: float | None = None) -> Content:
     """Progress of a long operation: a bar if its share is known, and its description."""
     if share is None:
-        return Content.assemble(("… ", "$primary bold"), sanitize.text(words))
+        return Content.assemble(("◐ ", "$primary bold"), sanitize.text(words))
     done = round(min(max(share, 0.0), 1.0) * _BAR_WIDTH)
     bar = (("█" * done, "$primary"), ("·" * (_BAR_WIDTH - done), "$faint"))
     return Content.assemble(*bar, (f" {share:4.0%}  ", "$strong bold"), sanitize.text(words))

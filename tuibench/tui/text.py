@@ -85,7 +85,7 @@ _TO_ASCII = str.maketrans(
         "÷": "/",
         "Δ": "^",
         "→": ">",
-        "…": "~",
+        "…": ".",
         "●": "*",
         "◆": "*",
         "◐": "o",
@@ -118,9 +118,13 @@ _TO_ASCII = str.maketrans(
 
 _ASCII_PHRASES = (
     (re.compile(r"(?<=[^\s←]) → (?=\S)"), "-->"),
-    (re.compile(r"(?<=\w) …"), ".."),
+    (re.compile(r"± (?=\d)"), "+-"),
+    (re.compile(r"±([\d.,]+) (?=[%\w])"), r"+-\1"),
+    (re.compile(r"…[/\w]|(?<=\S) …(?![/\w])|[^\s\x1b](?<![\[;\d][A-Za-z])…(?![/\w])"), ".."),
 )
-"""Forms of several characters: in `sync_binlog 1 → 0` a `>` would be read as "greater than"."""
+"""Forms of several characters: in `sync_binlog 1 → 0` a `>` would be read as "greater than". Each takes the
+room of a blank or a letter beside it, but not of the last letter of an escape sequence.
+"""
 
 
 def to_ascii(text: str) -> str:
@@ -312,13 +316,13 @@ def shorten(text: str, width: int) -> str:
 
 def shorten_start(text: str, width: int) -> str:
     """Like `shorten`, but keeps the end: the file name of a path matters most. A path is cut before a
-    name.
+    slash.
     """
     text = sanitize.text(text)
     if cell_len(text) <= width:
         return text
     kept = text[len(text) - width + 1 :]
-    return ELLIPSIS + (kept.partition("/")[2] or kept) if width > 0 else ""
+    return ELLIPSIS + kept[max(kept.find("/"), 0) :] if width > 0 else ""
 
 
 def fit_line(line: TextLine, width: int) -> TextLine:

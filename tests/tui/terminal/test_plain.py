@@ -5,6 +5,7 @@ import pytest
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.tui.styled_app import DisplayOptions
+from tuibench.tui.text import to_ascii
 from tuibench.tui.widgets import Panel
 
 PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
@@ -17,6 +18,14 @@ async def test_every_panel_is_ascii(size: tuple[int, int]) -> None:
             await it.press("1", *keys)
             for panel in it.app.screen.query(Panel):
                 assert panel.text().isascii(), (keys, panel.id)
+
+
+@pytest.mark.parametrize("key", ["A", "U"])
+async def test_a_tolerance_in_a_dialog_can_be_typed_as_it_is_shown(key: str) -> None:
+    async with viewer(script.hello(60), display=PLAIN_CHARACTERS) as it:
+        await it.press(key)
+        assert "2%" in screen_text(it)
+        assert "~" not in to_ascii(screen_text(it))
 
 
 def bar(it: Viewer) -> str:

@@ -328,7 +328,8 @@ def test_a_refusal_has_its_own_glyph() -> None:
 def test_stopping_outweighs_an_answer() -> None:
     view = with_note(initial_view(script.hello(10, script.status(RunState.STOPPING))), "threads 9", ok=True)
     assert (
-        text(message_line(view, 78, 1)) == "■ stopping, writing the summary…   q again leaves without waiting"
+        text(message_line(view, 78, 1))
+        == "■ stopping, writing the summary …   q again leaves without waiting"
     )
 
 
@@ -341,7 +342,9 @@ def test_a_stop_says_what_is_still_to_be_put_back() -> None:
     wide, narrow = (
         text(message_line(initial_view(script.hello(10, status)), width, 1)) for width in (118, 78)
     )
-    assert narrow == "■ stopping, restoring 2 settings…   q again leaves without waiting", "no half of a name"
+    assert narrow == "■ stopping, restoring 2 settings …   q again leaves without waiting", (
+        "no half of a name"
+    )
     assert wide == f"{narrow}   innodb_flush_log_at_trx_commit, sync_binlog"
 
 

@@ -140,7 +140,7 @@ def test_a_row_tells_rate_share_and_percentiles() -> None:
 
 
 def test_what_has_no_room_is_counted() -> None:
-    assert text(latency_table(initial_view(script.hello(60)), 78, 4)).splitlines()[-1] == "… and 4 more"
+    assert text(latency_table(initial_view(script.hello(60)), 78, 4)).splitlines()[-1] == "and 4 more"
 
 
 def test_what_did_not_come_this_second_is_a_dash() -> None:
@@ -276,7 +276,7 @@ def test_too_little_space_shows_hosts_with_problems_first_and_counts_the_rest() 
     lines = texts(seen(*many, SOUTH), height=4)
     assert lines[1].startswith("south         lost")
     assert lines[2].startswith("load0 ")
-    assert lines[-1] == "and 39 hosts more"
+    assert lines[-1] == "and 39 more hosts"
     assert load_hosts_height(seen(*many), 30) == 10
 
 

@@ -112,10 +112,25 @@ def test_shares_never_overflow(percents: list[float], width: int) -> None:
 
 
 def test_everything_has_a_plain_form() -> None:
-    assert drawing.to_ascii("▲ 16 → 32 · 4 × 100 ●…") == "! 16-->32 . 4 x 100 *~"
+    assert drawing.to_ascii("▲ 16 → 32 · 4 × 100 ●") == "! 16-->32 . 4 x 100 *"
     assert drawing.to_ascii("  → unsafe: log 1 → 0") == "  > unsafe: log 1-->0"
     assert drawing.to_ascii("reading … ← → cursor") == "reading.. < > cursor"
     assert drawing.to_ascii("┄") == "?"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("WHERE id IN (?, …) AN…", "WHERE id IN (?,..) A.."),
+        ("… · …/mysqld.sock", ". . ..mysqld.sock"),
+        ("\x1b[1;31m…\x1b[0mmore…", "\x1b[1;31m.\x1b[0mmor.."),
+        ("2,051 TPS ±4.1 %, ±0.3 ms (+0.4 ± 3.8 %)", "2,051 TPS +-4.1%, +-0.3ms (+0.4 +-3.8 %)"),
+        ("±2%", "~2%"),
+    ],
+)
+def test_an_ellipsis_and_a_deviation_are_told_apart_in_as_many_cells(text: str, plain: str) -> None:
+    assert drawing.to_ascii(text) == plain
+    assert len(plain) == len(text)
 
 
 DRAWN_OTHERWISE = ("picture.py", "text.py", "time_chart.py", "plots.py")
@@ -194,7 +209,7 @@ def test_shortened_text_shows_that_it_is() -> None:
     assert shorten("durability", 6) == "durab…"
     assert shorten("abc", 3) == "abc"
     assert shorten_start("/run/mysqld/mysqld.sock", 12) == "…mysqld.sock"
-    assert shorten_start("socket /run/mysqld/mysqld.sock", 18) == "…mysqld.sock"
+    assert shorten_start("socket /run/mysqld/mysqld.sock", 18) == "…/mysqld.sock"
 
 
 def test_empty_parts_leave_no_separator() -> None:

@@ -262,7 +262,7 @@ def _stopping_line(view: View, width: int) -> TextLine:
     """Progress of stopping: what the session is restoring, with the names if they fit."""
     ours = [setting.name for setting in view.status.settings if setting.changed_by == "us"]
     count = f"{len(ours)} setting{'s' if len(ours) > 1 else ''}"
-    what = f"stopping, restoring {count}…" if ours else "stopping, writing the summary…"
+    what = f"stopping, restoring {count} …" if ours else "stopping, writing the summary …"
     line = _work_line("■ ", what, QUIT_AGAIN_HINT)
     named = (*line, TextSpan(f"   {', '.join(ours)}", "muted"))
     return named if line_width(named) <= width else fit_line(line, width)

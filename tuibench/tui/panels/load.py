@@ -367,7 +367,7 @@ def latency_table(view: View, width: int, height: int) -> list[TextLine]:
     room = height - 1
     lines = [_row_line(row, seconds, width) for row in rows[:room]]
     if len(rows) > room and lines:
-        lines[-1] = (TextSpan(f"… and {len(rows) - room + 1} more", "muted"),)
+        lines[-1] = (TextSpan(f"and {len(rows) - room + 1} more", "muted"),)
     return [pad_line(line, width) for line in (_table_heading(width), *lines)][:height]
 
 

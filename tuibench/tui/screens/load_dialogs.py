@@ -260,7 +260,7 @@ def probe_dialog(view: View) -> InputDialog:
 
 _TUNE_FACTS = (
     "Alternates each value with the current settings, shows which are better, worse or without effect, and "
-    "restores everything. Topics, settings, a time (10m), a tolerance (±2%) and allow-risk can be combined. "
+    "restores everything. Topics, settings, a time (10m), a tolerance (2%) and allow-risk can be combined. "
     "Screen {screen} shows the screening; {key} ends it."
 )
 
