@@ -130,6 +130,16 @@ async def test_the_host_screen_has_both_with_steal_and_limits() -> None:
         assert "24 %" in right
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_the_clients_host_has_all_its_rows(size: tuple[int, int]) -> None:
+    async with viewer(AFAR, size=size) as screen:
+        await screen.press("4")
+        _, _, rows = screen.shown("host-right").partition("CLIENT")
+        names = [line[:12].strip() for line in rows.splitlines()[1:]]
+        assert names == ["CPU", "tuibench", "Memory", "Network in", "out", "Steal", "Throttled"]
+        assert "Swap" in screen.shown("host-left")
+
+
 async def test_a_lost_host_says_why() -> None:
     async with viewer(AFAR, size=LARGE) as screen:
         lost = changed(LAST, number=LAST.number + 1, host=None, host_note="ssh db1: gone")

@@ -355,9 +355,14 @@ def test_a_row_on_the_charts_is_marked_and_keeps_its_width() -> None:
 
 
 def test_the_keys_of_a_list_are_those_of_its_rows_that_fit() -> None:
-    rare = [TrendSection("T", [ROWS[0], ROWS[1]._replace(rare=True), TrendRow("no figure", "–")])]
-    assert listed_keys(rare, 4) == ["k0", "k1"]
-    assert listed_keys(rare, 3) == ["k0"]
+    seldom = [row._replace(rare=True) for row in ROWS[1:3]]
+    rare = [
+        TrendSection("T", [ROWS[0], seldom[0], TrendRow("no figure", "–")]),
+        TrendSection("U", seldom[1:]),
+    ]
+    assert listed_keys(rare, 6) == ["k0", "k1", "k2"]
+    assert listed_keys(rare, 5) == ["k0", "k1"], "the last one first"
+    assert listed_keys(rare, 4) == listed_keys(rare, 1) == ["k0"]
 
 
 def test_sections_are_further_apart_than_their_rows() -> None:

@@ -144,10 +144,13 @@ def stack_sections(
 
 
 def listed_sections(sections: Sequence[TrendSection], height: int) -> Sequence[TrendSection]:
-    """The sections as listed in this height: without rare rows if space is short."""
-    if height < sections_height(sections):
-        return [section._replace(rows=[row for row in section.rows if not row.rare]) for section in sections]
-    return sections
+    """The sections as listed in this height: if space is short, without the last of the rare rows."""
+    rare = [row for section in sections for row in section.rows if row.rare]
+    missing = max(sections_height(sections) - height, 0)
+    left_out = rare[max(len(rare) - missing, 0) :]
+    return [
+        section._replace(rows=[row for row in section.rows if row not in left_out]) for section in sections
+    ]
 
 
 def listed_keys(sections: Sequence[TrendSection], height: int) -> list[str]:

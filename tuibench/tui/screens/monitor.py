@@ -545,8 +545,9 @@ class FigureScreen(MainScreen):
 
     def _rows(self, charts: int, lines: int, wanted: int) -> int:
         """Rows of each chart above a list that needs `wanted` of the `lines`."""
-        least = FEWEST_ROWS if self.has_class("-full") else FEWEST_COMPACT_ROWS
-        each = min(max((lines - wanted) // max(charts, 1), least), MOST_ROWS)
+        is_full = self.has_class("-full")
+        least = FEWEST_ROWS if is_full else FEWEST_COMPACT_ROWS
+        each = min(max((lines - wanted - is_full) // max(charts, 1), least), MOST_ROWS)
         return max(min(each, (lines - FEWEST_LIST_LINES) // max(charts, 1)), 1)
 
     def _keys(self, view: View) -> list[str]:
@@ -629,9 +630,11 @@ class HostScreen(FigureScreen):
         return cpu.columns if self.query_one("#host-cpu").display else self._stack.columns
 
     def columns(self, view: View) -> Columns:
-        """The sections, with the client's host if it is not the server's."""
-        sections = host_sections(view)
-        return Columns(sections[:2], sections[2:] + client_section(view))
+        """The sections, with the client's host if it is not the server's: then the columns stay as high."""
+        processor, memory, disks, network = host_sections(view)
+        if client := client_section(view):
+            return Columns([processor, memory, network], [disks, *client])
+        return Columns([processor, memory], [disks, network])
 
     def prepare(self, view: View) -> None:
         load_lines = load_hosts_height(view, self.app.size.height)
