@@ -213,6 +213,11 @@ def hms(seconds: float) -> str:
     return f"{sign}{hours}:{minutes:02}:{rest:02}" if hours else f"{sign}{minutes:02}:{rest:02}"
 
 
+def time_left(seconds: float) -> str:
+    """The rest of a time in clock format, rounded up: 00:57 left."""
+    return f"{hms(math.ceil(max(0.0, seconds)))} left"
+
+
 def duration(seconds: float) -> str:
     """A duration in its largest two units: 3m, 2h 05m, 12d 4h."""
     whole = int(seconds)

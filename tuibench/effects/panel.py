@@ -34,7 +34,7 @@ from tuibench.tui.panels.load import Measure
 from tuibench.tui.steering import resolving_test
 from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
-from tuibench.units import DASH, count, duration, hms
+from tuibench.units import DASH, count, duration, hms, time_left
 from tuibench.waits.changes import MOST_NAMED, because_text, effect_reason
 
 _NAME_WIDTH = 11
@@ -88,13 +88,12 @@ def has_effect_card(view: View) -> bool:
 def progress_text(view: View, progress: EffectProgress) -> str:
     """What the measurement of an effect waits for, and for how long."""
     now = view.points[-1].elapsed_seconds if view.points else progress.at_seconds
+    at_most = f"at most {time_left(progress.latest_seconds - now)}"
     if progress.alternates:
-        left = max(0, math.ceil(progress.latest_seconds - now))
-        return f"both values alternate, to be sure: at most {left} s to go"
-    if (left := math.ceil(progress.earliest_seconds - now)) > 0:
-        return f"measuring, {left} s to go"
-    left = max(0, math.ceil(progress.latest_seconds - now))
-    return f"waiting until throughput and p95 are steady, at most {left} s"
+        return f"both values alternate to decide the effect, {at_most}"
+    if (rest := progress.earliest_seconds - now) > 0:
+        return f"measuring, {time_left(rest)}"
+    return f"waiting until TPS and p95 are steady, {at_most}"
 
 
 def _not_measured_lines(event: Event, view: View, width: int, height: int) -> list[TextLine]:

@@ -245,3 +245,8 @@ class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
     @property
     def is_over(self) -> bool:
         return self.result is not None
+
+    @property
+    def left_seconds(self) -> float:
+        """About the time that it still takes, which is known in advance; its number of steps is not."""
+        return self.order.seconds - self.elapsed_seconds

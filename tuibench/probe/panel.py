@@ -18,7 +18,7 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import count, decimal, milliseconds, pluralize
+from tuibench.units import count, decimal, milliseconds, pluralize, time_left
 
 _WITH_STEPS = 160
 """Width from which the steps are beside the result."""
@@ -32,13 +32,12 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
         return [pad_line((TextSpan("No probe has run yet: P starts one.", "muted"),), width)][:height]
     title = (TextSpan(f"PROBE by {state.order.by}", "title"),)
     slo: TextLine = (TextSpan(" and ".join(state.order.slo), "warn"),) if state.order.slo else ()
-    seconds = f"{state.elapsed_seconds:.0f}"
     if state.result is not None:
-        spent: TextLine = (TextSpan(f"took {seconds} s", "muted"),)
+        spent: TextLine = (TextSpan(f"took {state.elapsed_seconds:.0f} s", "muted"),)
         end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
         return [pad_line(_join_fitting((title, end, slo, spent), width), width)][:height]
-    spent = (TextSpan(f"{seconds} of about {state.order.seconds:.0f} s", "muted"),)
-    under_way = _join_fitting((title, _current_level(state), slo, spent), width)
+    rest: TextLine = (TextSpan(f"about {time_left(state.left_seconds)}", "muted"),)
+    under_way = _join_fitting((title, _current_level(state), slo, rest), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     below: TextLine = (TextSpan(waits, "muted"),)
     if state.busy:

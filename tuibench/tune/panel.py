@@ -33,10 +33,10 @@ def tune_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 def _state(view: View, result: TuneResult) -> TextLine:
     known = sum(one.verdict is not TuneVerdict.CANNOT_TELL for one in result.results)
-    left = max(0.0, result.plan.budget_seconds - result.seconds)
     is_over = result.is_over or view.stopping
-    state = "over" if is_over else f"at most {units.duration(left)} left"
-    words = f"{units.duration(result.seconds)}, {known} of {len(result.results)} have a verdict, {state}"
+    rest = units.time_left(result.plan.budget_seconds - result.seconds)
+    state = "over" if is_over else f"at most {rest}"
+    words = f"{units.hms(result.seconds)}, {known} of {len(result.results)} have a verdict, {state}"
     return (TextSpan(" SCREENING OF SETTINGS  ", "title"), TextSpan(words, "" if is_over else "strong"))
 
 

@@ -11,10 +11,13 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text, without
+from tuibench.effects.panel import effect_card
+from tuibench.model.effect import EffectProgress
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.tick import Sample, Tick
+from tuibench.probe.panel import probe_status
 from tuibench.tui.panels.bars import (
     RECENT_SAMPLES,
     TabLabel,
@@ -220,7 +223,22 @@ def test_a_probe_says_step_level_and_time_left() -> None:
     under_way = probed().under_way
     view = msgspec.structs.replace(view_of(), probe=under_way)
     assert line(view).startswith(f"◆ probe: step {len(under_way.steps) + 1} at ")
-    assert line(view).endswith(" left")
+    assert line(view).endswith(", about 00:58 left")
+    assert "about 00:58 left" in text(probe_status(view, 118, 2)), "the same on its own screen"
+
+
+def test_what_alternates_says_it_as_the_card_does() -> None:
+    progress = EffectProgress(
+        markers=(2,),
+        change="threads 32 → 64",
+        at_seconds=46.0,
+        earliest_seconds=60.0,
+        latest_seconds=99.5,
+        alternates=True,
+    )
+    view = view_of(msgspec.structs.replace(script.status(), effect=progress))
+    assert line(view) == "◆ both values alternate to decide the effect, at most 00:40 left"
+    assert line(view).removeprefix("◆ ") in text(effect_card(view, 78, 5))
 
 
 def test_a_plan_says_its_stage() -> None:
@@ -357,7 +375,7 @@ def test_a_warm_up_shows_how_far_it_is() -> None:
     sample = changed(script.samples(1)[0], elapsed_seconds=-2.5)
     assert (
         text(message_line(next_view(view, sample), 78, 1))
-        == f"◐ warming up {'█' * 18}{'·' * 6} 00:02 left   q ends it"
+        == f"◐ warming up {'█' * 18}{'·' * 6} 00:03 left   q ends it"
     )
 
 

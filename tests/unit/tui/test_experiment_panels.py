@@ -184,10 +184,10 @@ def test_a_level_watched_too_briefly_is_said_to_be_so() -> None:
 def test_while_an_effect_is_measured_the_card_counts_down() -> None:
     assert text(effect_card(with_progress(), 57, 5)).splitlines() == [
         "EFFECT of 3  preset unsafe",
-        "measuring, 10 s to go",
+        "measuring, 00:10 left",
     ]
     late = with_progress(msgspec.structs.replace(PROGRESS, earliest_seconds=69.0))
-    assert "waiting until throughput and p95 are steady, at most 40 s" in text(effect_card(late, 57, 5))
+    assert "waiting until TPS and p95 are steady, at most 00:40 left" in text(effect_card(late, 57, 5))
 
 
 def test_the_row_of_the_change_says_that_its_effect_is_measured() -> None:
@@ -205,7 +205,7 @@ def test_a_newer_change_replaces_the_card_of_the_last_effect_unless_that_is_pinn
 
 def test_the_big_numbers_say_that_the_effect_is_measured() -> None:
     shown = text(big_numbers(with_progress(), 120, 36))
-    assert "effect: measuring, 10 s to go" in shown
+    assert "effect: measuring, 00:10 left" in shown
     assert "No change yet" not in shown
 
 

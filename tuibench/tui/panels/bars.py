@@ -12,6 +12,7 @@ the marked tab has a name.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from tuibench.effects.panel import progress_text
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence, is_host_saturated, is_host_starved
@@ -35,7 +36,7 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import Caption, View
-from tuibench.units import DASH, count, duration, hms, percent
+from tuibench.units import DASH, count, duration, hms, percent, time_left
 
 MOST_LINES = 4
 _INDENT = 1
@@ -163,14 +164,11 @@ def _warnings(view: View) -> Iterator[Verdict]:
 def _progress(view: View) -> Iterator[Verdict]:
     """Automatic changes: probe, plan, and the values of a doubtful effect."""
     if (effect := view.effect_progress) is not None and effect.alternates:
-        left = max(0.0, effect.latest_seconds - view.run_seconds)
-        yield Verdict(f"both values alternate to decide the effect, at most {left:.0f} s more", "◆", "strong")
+        yield Verdict(progress_text(view, effect), "◆", "strong")
     if view.is_probing and view.probe is not None:
-        # The time of a probe is known in advance, its number of steps is not.
         probe = view.probe
-        rest = hms(max(0.0, probe.order.seconds - probe.elapsed_seconds))
         place = f"step {len(probe.steps) + 1} at {probe.level:,g} {probe.order.by}"
-        yield Verdict(f"probe: {place}, about {rest} left", "◆", "strong")
+        yield Verdict(f"probe: {place}, about {time_left(probe.left_seconds)}", "◆", "strong")
     if view.plan_under_way is not None:
         yield Verdict(_plan_text(view, view.plan_under_way), "◆", "strong")
 
@@ -253,7 +251,7 @@ def _warmup_line(view: View) -> TextLine:
         TextSpan("◐ ", "warn"),
         TextSpan("warming up ", "warn"),
         *bar,
-        TextSpan(f" {hms(left)} left", "strong"),
+        TextSpan(f" {time_left(left)}", "strong"),
         TextSpan("   q ends it", "muted"),
     )
 
@@ -487,7 +485,7 @@ def _plan_part(view: View) -> TextLine:
     if plan.due_seconds is None:
         return (
             TextSpan(f"{place} {_PLAN_PHASES[plan.phase]}", "warn"),
-            TextSpan(f", {hms(plan.left_seconds)} left", "muted"),
+            TextSpan(f", {time_left(plan.left_seconds)}", "muted"),
         )
     coming = f" → {plan.following}" if plan.following else " ends"
     left = hms(max(0.0, plan.due_seconds - view.elapsed_seconds))
