@@ -116,7 +116,7 @@ class SessionCommands:
 
 
 def rate_text(rate: float) -> str:
-    return f"{rate:,g}/s" if rate else "open"
+    return f"{rate:,g}/s" if rate else "none"
 
 
 class LoadCommands:
@@ -269,8 +269,7 @@ def _differences(before: Status, after: Status) -> Iterator[tuple[str, Command]]
     if before.threads != after.threads:
         yield f"threads {before.threads} → {after.threads}", SetThreads(before.threads)
     if before.rate != after.rate:
-        rates = (f"{rate:,g}/s" if rate else "open" for rate in (before.rate, after.rate))
-        yield f"rate {' → '.join(rates)}", SetRate(before.rate)
+        yield f"rate {rate_text(before.rate)} → {rate_text(after.rate)}", SetRate(before.rate)
     if before.weights != after.weights:
         weights = f"{format_weights(before.weights)} → {format_weights(after.weights)}"
         yield f"weights {weights}", SetWeights(before.weights)

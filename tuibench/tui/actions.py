@@ -110,11 +110,14 @@ _always = partial(UserAction, states=ALL_STATES)
 
 # fmt: off
 CHART_ACTIONS = (
-    _chart("cursor_left", "left", "←", "cursor", "Scroll the charts back", view_change=move_cursor(-1)),
-    _chart("cursor_right", "right", "→", "cursor", "Scroll the charts forward", view_change=move_cursor(1)),
-    _chart("cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", view_change=move_cursor(-10)),
+    _chart("cursor_left", "left", "←", "cursor", "Cursor one column back", view_change=move_cursor(-1)),
+    _chart("cursor_right", "right", "→", "cursor", "Cursor one column forward", view_change=move_cursor(1)),
     _chart(
-        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns forward",
+        "cursor_far_left", "shift+left", "⇧←", "cursor", "Cursor ten columns back",
+        view_change=move_cursor(-10),
+    ),
+    _chart(
+        "cursor_far_right", "shift+right", "⇧→", "cursor", "Cursor ten columns forward",
         view_change=move_cursor(10),
     ),
     _chart(
@@ -153,7 +156,7 @@ REPLAY_ACTIONS = (
     ),
     _replay("seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", play=_seek(WHOLE_RUN_SECONDS)),
     _replay("seek_back", "comma", ",", "10 s", "Replay: 10 s back", play=_seek(-10)),
-    _replay("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", play=_seek(10)),
+    _replay("seek_on", "full_stop", ".", "10 s", "Replay: 10 s forward", play=_seek(10)),
     _replay("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", play=_seek(-60)),
     _replay("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", play=_seek(60)),
     _replay(
@@ -212,7 +215,7 @@ ACTIONS = (
         applies=lambda view: bool(view.status.weights),
         absent="this load has only one kind of transaction: there are no weights",
     ),
-    _load("delay", "n", "n", "network", "Simulated network latency", rarity=3),
+    _load("delay", "n", "n", "network", "Simulated network delay", rarity=3),
     UserAction(
         "plan", "H", "H", "plan", "Hold the plan, or resume it",
         command=_hold_or_resume_plan, rarity=1,
@@ -220,7 +223,7 @@ ACTIONS = (
     ),
     _load("type_plan", "T", "T", "plan", "Plan: the load in stages", rarity=3),
     UserAction("locks", "l", "l", "locks", "Sessions and locks", place="sessions", in_footer=False),
-    UserAction("run_sql", "exclamation_mark", "!", "run SQL", "Execute a statement", in_footer=False),
+    UserAction("run_sql", "exclamation_mark", "!", "run SQL", "Run an SQL statement", in_footer=False),
     UserAction(
         "crash", "K", "K", "crash", "Crash of the private server",
         applies=lambda view: view.can_crash, absent=f"{CRASH_REFUSAL}: tuibench demo", in_footer=False,

@@ -188,7 +188,7 @@ _NO_EFFECT = "no effect yet: the effect of a change is measured after the load h
 _NO_SECOND_EFFECT = (
     "a comparison needs two effects: the effect of a change is measured after the load has settled"
 )
-_MARK_HINT = "← → moves the cursor, c marks the {}, esc ends it"
+_MARK_HINT = "← → moves the cursor, c marks the {}, esc cancels"
 
 
 def zoom_by(by: int) -> ViewChange:

@@ -92,7 +92,7 @@ async def test_the_rate_can_be_changed_while_it_runs(tables: PrivateServer) -> N
         assert watcher.status.rate == 200
         assert [event.text for event in watcher.told(EventKind.RATE)] == ["rate 20/s → 200/s"]
         assert not (await watcher.submit(SetRate(-1))).ok
-        assert (await watcher.submit(SetRate(0))).text == "rate: open"
+        assert (await watcher.submit(SetRate(0))).text == "rate: none"
         await watcher.until(lambda: not read("target_rate", watcher.loads[-1]))
         await watcher.ticks(3)
         assert not watcher.loads[-1].hist("service").count

@@ -48,7 +48,7 @@ async def test_a_frozen_chart_does_not_move_while_the_load_is_controlled() -> No
         assert it.client.submitted == [Pause()]
         assert "8 threads" in it.shown("head")
         assert "01:03" in it.shown("head")
-        assert "PICTURE FROZEN AT 01:00" in it.shown("tabs")
+        assert "DISPLAY FROZEN AT 01:00" in it.shown("tabs")
         await it.press("v")
         assert "FROZEN" not in it.shown("tabs")
         assert it.shown("chart-tps") != chart

@@ -139,7 +139,7 @@ CHARTS = {
     "cursor_newest": Trial(cursor, NEWEST - 10, NEWEST, lead=("left", "shift+left")),
     "zoom_out": Trial(zoom, "z zoom", "z 5 min", lead=NEAREST),
     "zoom_in": Trial(zoom, "z 15 min", "z 5 min", lead=(*NEAREST, "z", "z")),
-    "freeze": Trial(lambda it: "PICTURE FROZEN AT 01:00" in it.shown("tabs"), False, True),
+    "freeze": Trial(lambda it: "DISPLAY FROZEN AT 01:00" in it.shown("tabs"), False, True),
     "figures": leads(LiveScreen, InputDialog),
     "clock": Trial(lambda it: "now" in it.shown("axis"), True, False),
     "pin": Trial(lambda it: "no effect yet" in it.shown("note"), False, True),

@@ -151,6 +151,7 @@ async def test_one_is_put_back_or_all_of_ours() -> None:
     async with viewer(HELLO) as it:
         await it.press("5", "down", "backspace")
         assert "sync_binlog                      0 → 1" in screen_text(it)
+        assert "● binlog flushed to disk at every commit: no event is lost" in screen_text(it)
         await it.press("n", "backspace", "y")
         assert it.client.submitted == [RestoreSettings(("sync_binlog",))]
         it.client.submitted.clear()

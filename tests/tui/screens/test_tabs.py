@@ -32,6 +32,7 @@ async def test_a_key_leads_to_each_screen_which_steers_the_load(size: tuple[int,
             shown_as = f"{place.key} {place.short if size == SMALL else place.label}"
             assert shown_as in it.shown("tabs")
             assert "q stop" in it.shown("footer")
+            assert not it.app.screen.query("#keys") or "…" not in it.shown("keys"), place.name
             if size != SMALL:
                 continue
             it.client.submitted.clear()

@@ -78,9 +78,9 @@ CHANGE = ChangeSetting("sync_binlog", "0")
             SetRate(1500),
             "rate: 1,500/s",
             ["rate 1500", "rate by hand"],
-            [(EventKind.RATE, "rate open → 1,500/s")],
+            [(EventKind.RATE, "rate none → 1,500/s")],
         ),
-        (SetRate(0.5), "rate: 0.5/s", ["rate 0.5", "rate by hand"], [(EventKind.RATE, "rate open → 0.5/s")]),
+        (SetRate(0.5), "rate: 0.5/s", ["rate 0.5", "rate by hand"], [(EventKind.RATE, "rate none → 0.5/s")]),
         (
             SetWeights({"new": 50, "old": 50}),
             "weights: 50/50",
@@ -145,9 +145,9 @@ async def test_threads_change_while_paused() -> None:
 async def test_a_rate_is_taken_off_again() -> None:
     session = FakeControllable()
     answers = [await session.execute(SetRate(rate)) for rate in (200, 300, 0)]
-    assert answers == ["rate: 200/s", "rate: 300/s", "rate: open"]
+    assert answers == ["rate: 200/s", "rate: 300/s", "rate: none"]
     assert [done for done in session.done if done != "rate by hand"] == ["rate 200", "rate 300", "rate 0"]
-    assert [text for _, text in session.told][1:] == ["rate 200/s → 300/s", "rate 300/s → open"]
+    assert [text for _, text in session.told][1:] == ["rate 200/s → 300/s", "rate 300/s → none"]
 
 
 async def test_a_load_that_has_not_started_cannot_be_paused() -> None:

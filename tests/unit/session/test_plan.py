@@ -456,7 +456,7 @@ def test_a_change_by_hand_holds_the_plan_until_it_is_resumed_where_it_stopped(tm
     assert run.told[1:] == [
         (EventKind.THREADS, "threads 8 → 5"),
         (EventKind.PLAN, "plan held: the threads were set manually"),
-        (EventKind.RATE, "rate open → 9/s"),
+        (EventKind.RATE, "rate none → 9/s"),
         (EventKind.THREADS, "plan continues with 8 threads"),
         (EventKind.THREADS, "plan 2/2: 16 threads for 9s"),
     ]

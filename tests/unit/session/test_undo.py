@@ -83,7 +83,7 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
         "flush_log 1 → 0, sync_binlog 1 → 0",
         "network delay 0ms → 2.5ms",
         "weights 90/10 → 90/35",
-        "rate open → 400.5/s",
+        "rate none → 400.5/s",
     )
     assert (
         await session.undo() == "undone: flush_log 1 → 0, sync_binlog 1 → 0; next: network delay 0ms → 2.5ms"

@@ -431,7 +431,7 @@ def test_a_frozen_chart_is_shown_in_the_tab_line() -> None:
     assert (
         plain_text(tab_line(lambda _: (), "live", view, 120, 1)[0])
         .strip()
-        .startswith("‖ PICTURE FROZEN AT 01:00")
+        .startswith("‖ DISPLAY FROZEN AT 01:00")
     )
     assert "FROZEN 01:00 (v)" in plain_text(tab_line(lambda _: (), "live", view, 78, 1)[0])
 

@@ -538,7 +538,7 @@ def _frozen_notice(view: View, width: int) -> TextLine:
     if view.picture_of is None:
         return ()
     when = hms(view.elapsed_seconds)
-    long = f" ‖ PICTURE FROZEN AT {when} · v resumes "
+    long = f" ‖ DISPLAY FROZEN AT {when} · v resumes "
     return (
         TextSpan(long if width >= _WIDE_TABS else f" ‖ FROZEN {when} (v) ", "frozen", "app.act('freeze')"),
     )

@@ -331,6 +331,7 @@ EVENT_FILTERS: tuple[tuple[str, frozenset[EventKind]], ...] = (
 _WIDE_BADGE, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
 _EMPTY_TEXTS = {
     "all": "No events yet.",
+    "changes": "No changes yet.",
     "effects": "No effects yet: the effect of a change is measured after the load has settled.",
     "problems": "No errors, no reconnects, no restarts, no changes by other clients.",
     "marks": "No marks yet: space adds one.",
@@ -370,9 +371,7 @@ def timeline(
     """One line per event of a filter, scrolled so that the selected one is visible."""
     listed = filtered_events(entries, place)
     if not listed:
-        return [
-            pad_line((TextSpan(_EMPTY_TEXTS.get(EVENT_FILTERS[place][0], "None yet."), "muted"),), width)
-        ][:height]
+        return [pad_line((TextSpan(_EMPTY_TEXTS[EVENT_FILTERS[place][0]], "muted"),), width)][:height]
     first = first_visible(selection.place, len(listed), height)
     return [
         _timeline_row(event, number, width, chosen=number == selection.place)

@@ -506,7 +506,7 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _title(report: StatementReport, width: int) -> TextLine:
-    head, room = f"  by time on the server, {report.seconds:.0f} s since ", width - len("STATEMENTS")
+    head, room = f"  by time on the server, the {report.seconds:.0f} s since ", width - len("STATEMENTS")
     since = brief_change(report.change, room - len(head)) if report.change else "the first request"
     return (TextSpan("STATEMENTS", "title"), TextSpan(shorten(head + since, room), "muted"))
 

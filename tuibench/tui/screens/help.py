@@ -62,9 +62,9 @@ ACTION_SUBJECTS = {
 PAIRS = {
     "more": ("fewer", "One thread more, or fewer"),
     "halve": ("double", "Half the threads, or twice"),
-    "cursor_left": ("cursor_right", "Scroll the charts"),
-    "cursor_far_left": ("cursor_far_right", "Ten columns at once"),
-    "zoom_out": ("zoom_in", "More time, or less"),
+    "cursor_left": ("cursor_right", "Cursor by one column"),
+    "cursor_far_left": ("cursor_far_right", "Cursor by ten columns"),
+    "zoom_out": ("zoom_in", "Zoom out, or in"),
 }
 """Actions that share a line with the one named here, and its text."""
 SCREENS_TITLE = "SCREENS"

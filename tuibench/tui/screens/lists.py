@@ -1,5 +1,6 @@
 """Screens with a list: events, the server's sessions, its settings."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -7,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from tuibench.model.event import Event
 from tuibench.model.message import KillQuery, RestoreSettings, Watch
-from tuibench.model.server import ServerSession
+from tuibench.model.server import Flavour, ServerSession
 from tuibench.model.settings import SettingState
 from tuibench.tui.panels import lists as lists_panel
 from tuibench.tui.panels import settings as settings_panel
@@ -121,7 +122,7 @@ class EventsScreen(MainScreen):
 class SessionsScreen(SearchScreen):
     """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
 
-    KEYS = (("↑ ↓", "choose"), ("/", "filter"), ("k", "end its query"), ("esc", "back"))
+    KEYS = (("↑ ↓", "choose"), ("/", "search"), ("k", "end its query"), ("esc", "back"))
     poll_command = Watch("activity")
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -200,7 +201,7 @@ class SettingsScreen(SearchScreen):
         ("enter", "change"),
         ("bksp", "restore"),
         ("R", "all"),
-        (".", "hidden"),
+        (".", "the other flavour's"),
         ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -217,7 +218,7 @@ class SettingsScreen(SearchScreen):
         self._with_foreign = False
 
     def body(self) -> ComposeResult:
-        yield self.search_line("words of a name, a meaning or a risk; changed, fixed")
+        yield self.search_line("words of a name, a meaning or a risk; changed, restart, read-only")
         panel = settings_panel
         yield self.panel(
             lambda view, *size: panel.settings_table(
@@ -229,6 +230,10 @@ class SettingsScreen(SearchScreen):
             lambda view, *size: panel.setting_detail(self.chosen, *size, on_restart=self._on_restart(view)),
             id="setting",
         )
+
+    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
+        other = Flavour.MARIADB if view.server_info.flavour == Flavour.MYSQL else Flavour.MYSQL
+        return [(key, f"{other}'s" if key == "." else label) for key, label in self.KEYS]
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._shown)
@@ -303,14 +308,14 @@ class SettingsScreen(SearchScreen):
 def restore_prompt(settings: list[SettingState]) -> ChangePrompt:
     """Confirmation before settings are restored."""
     is_one = len(settings) == 1
+    meaning = settings[0].choices.get(settings[0].original, "") if is_one else ""
     return ChangePrompt(
         command=RestoreSettings(tuple(setting.name for setting in settings)),
         title=f"Restore {settings[0].name if is_one else 'all settings that tuibench changed'}",
         steps=tuple(f"{each.name:<32} {each.value} → {each.original}" for each in settings),
-        meaning="The server then has the values from before this session."
-        if not is_one
-        else settings[0].risk,
-        at_risk=False,
+        meaning=meaning
+        or f"The server then has the {'value' if is_one else 'values'} from before this session.",
+        at_risk=any(each.original in each.risky for each in settings),
         promise="Settings that other clients have changed since are kept, and reported.",
         verb="restore",
     )

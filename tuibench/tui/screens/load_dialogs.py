@@ -107,9 +107,9 @@ def weights_dialog(view: View) -> InputDialog:
     weights = view.status.weights
     now = format_weights(weights)
     facts = (
-        f"{', '.join(f'{name} {weight:g}' for name, weight in weights.items())} now. Type all weights, in "
-        f"this order, {now}, or some by name, {next(iter(weights))}=50. A transaction with weight 0 is not "
-        "run."
+        f"{', '.join(f'{name} {weight:g}' for name, weight in weights.items())} now. Type all weights in "
+        f"this order ({now}), or some by name ({next(iter(weights))}=50). A weight of 0 leaves a transaction "
+        "out."
     )
 
     def command(text: str) -> SetWeights:
@@ -143,17 +143,17 @@ def parse_mark(text: str) -> Mark:
 def sql_dialog(view: View) -> InputDialog:
     """Asks for a statement to execute while the load runs."""
     facts = (
-        "Executes one statement, such as ALTER TABLE, on a connection of its own. Its beginning and its end "
+        "Runs one statement, such as ALTER TABLE, on a connection of its own. Its beginning and its end "
         "are markers on all charts, and their effects are measured. It is not undone at the end."
     )
     hint = "for example ALTER TABLE sbtest1 ADD INDEX (pad)"
-    return InputDialog("Run SQL", facts, hint, parse_sql, verb="executes", max_length=MAX_SQL_LENGTH)
+    return InputDialog("Run SQL", facts, hint, parse_sql, verb="runs it", max_length=MAX_SQL_LENGTH)
 
 
 def parse_sql(text: str) -> RunSql:
     """The statement. Raises UsageError if its text is empty."""
     if not text.strip():
-        raise UsageError("type the statement to execute")
+        raise UsageError("type the statement to run")
     return RunSql(text.strip())
 
 
@@ -201,7 +201,7 @@ def parse_delay(text: str) -> SetDelay:
 _PLAN_FACTS = (
     "Consecutive stages: 16:30s holds 16 threads for 30 s, 1..128/60s rises linearly from 1 to 128, "
     "'1..128/60s doubling' by doubling; rate 200:30s is transactions per second. A manual change "
-    "holds the plan, {key} resumes it."
+    "holds the plan; {key} resumes it."
 )
 
 
@@ -210,7 +210,9 @@ def plan_dialog(view: View) -> InputDialog:
     plan = view.status.plan
     hint = f"now {format_schedule(plan.stages)}" if plan else "for example 8:30s,16:30s,64:1m"
     facts = _PLAN_FACTS.format(key=action_key(ACTIONS_BY_NAME["plan"], view))
-    return InputDialog("Planned load", facts, hint, lambda text: SetPlan(parse_schedule(text)), verb="starts")
+    return InputDialog(
+        "Plan: the load in stages", facts, hint, lambda text: SetPlan(parse_schedule(text)), verb="starts"
+    )
 
 
 def figures_dialog(view: View) -> InputDialog:

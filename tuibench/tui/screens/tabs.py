@@ -52,27 +52,27 @@ HOME_TAB = "live"
 # fmt: off
 SCREEN_TABS = (
     ScreenTab("1", HOME_TAB, "Live", "Live", "load, server and host", LiveScreen),
-    ScreenTab("2", "latency", "Latency", "Lat", "and its heat map", LatencyScreen),
+    ScreenTab("2", "latency", "Latency", "Lat", "p50 to max, heat map", LatencyScreen),
     ScreenTab("3", "server", "Server", "Srv", "the server's counters", ServerScreen),
     ScreenTab("4", "host", "Host", "Host", "cores, memory, disks", HostScreen),
     ScreenTab("5", "settings", "Settings", "Set", "values and risks", SettingsScreen),
     ScreenTab(
-        "6", "sessions", "Sessions", "Sess", "and lock waits", SessionsScreen,
+        "6", "sessions", "Sessions", "Sess", "locks and deadlocks", SessionsScreen,
         offered=lambda view: view.replay is None, absent="a recorded run has no sessions",
     ),
     ScreenTab("7", "events", "Events", "Evts", "changes and effects", EventsScreen),
     ScreenTab(
-        "8", "saturation", "Saturation", "Sat", "of a probe", SaturationScreen,
+        "8", "saturation", "Saturation", "Sat", "result of a probe", SaturationScreen,
         offered=lambda view: view.probe is not None, absent="no probe has run yet: P starts one",
         form="probe",
     ),
     ScreenTab(
         "9", "tune", "Tune", "Tune", "settings that matter", TuneScreen,
-        offered=lambda view: view.tune is not None, absent="no settings have been tested yet: U starts that",
+        offered=lambda view: view.tune is not None, absent="no screening has run yet: U starts one",
         form="tune",
     ),
     ScreenTab("0", "time", "Time", "Time", "work and waits", TimeScreen),
-    ScreenTab("o", "cost", "Cost", "Cost", "of a transaction", CostScreen),
+    ScreenTab("o", "cost", "Cost", "Cost", "per transaction", CostScreen),
     ScreenTab(
         "s", "statements", "Statements", "Stmt", "by server time", StatementsScreen,
         offered=lambda view: view.replay is None, absent="a recorded run has no statements",
