@@ -198,7 +198,7 @@ ACTIONS = (
         "resolve", "enter", "enter", "resolve", "Decide a doubtful effect",
         command=_resolve, in_footer=False,
     ),
-    UserAction("tune", "U", "U", "tune", "Tune: settings that matter", command=_stop_tune, rarity=3),
+    UserAction("screening", "U", "U", "tune", "Tune: settings that matter", command=_stop_tune, rarity=3),
     UserAction(
         "undo", "u,ctrl+z", "u", "undo", "Undo the last change", command=lambda _: Undo(),
         applies=lambda view: bool(view.status.undo), absent="there is nothing to undo", rarity=1,

@@ -110,7 +110,7 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "probe": probe_dialog,
     "figures": figures_dialog,
     "ab_test": AbTestDialog,
-    "tune": tune_dialog,
+    "screening": tune_dialog,
     "durability": DurabilityDialog,
 }
 """Dialogs by the name of the action that opens them; each returns a command, None if cancelled."""

@@ -187,7 +187,9 @@ ACTIONS: Mapping[str, Trial] = {
     "type_plan": submits(SetPlan((ConstantStage(level=4, seconds=9),)), "4", "colon", "9", "s", "enter"),
     "probe": submits(StartProbe(), "enter"),
     "ab_test": submits(StartAbTest(subject="threads", a="32", b="64"), "enter"),
-    "tune": submits(StartTune(parse_tune_words(["flushing", "5m"])), *"flushing", "space", "5", "m", "enter"),
+    "screening": submits(
+        StartTune(parse_tune_words(["flushing", "5m"])), *"flushing", "space", "5", "m", "enter"
+    ),
     "durability": submits(ApplyPreset("unsafe"), "down", "down", "enter", "y"),
     "locks": leads(LiveScreen, SessionsScreen),
     "pause": submits(Pause()),

@@ -28,8 +28,10 @@ from tests.tables import for_each
 from tests.tui.support import script
 from tuibench.errors import UsageError
 from tuibench.tui import textual_internals
+from tuibench.tui.actions import ACTIONS_BY_NAME
 from tuibench.tui.panels.lists import figures_text
 from tuibench.tui.screens import help
+from tuibench.tui.screens.tabs import TABS_BY_NAME
 from tuibench.tui.steering import move_cursor
 from tuibench.tui.styled_app import CellsUpdate, ascii_driver, needs_ascii
 from tuibench.tui.text import clock_axis_text
@@ -176,11 +178,11 @@ def test_faults_are_named(given: dict[str, Any], fault: str) -> None:
     assert found.startswith(fault) or "'pause', too" in found
 
 
-def test_the_actions_that_the_documentation_names_exist() -> None:
+def test_the_documentation_names_every_action_and_no_two_have_one_name() -> None:
     text = (DOCS / "screen.md").read_text(encoding="utf-8")
     named = re.findall(r"`(\w+)`", text.partition("The actions: ")[2].partition("## ")[0])
-    assert len(named) > 20
-    assert set(named) <= set(help.DEFAULT_KEYS)
+    assert sorted(named) == sorted((*ACTIONS_BY_NAME, *TABS_BY_NAME))
+    assert set(named) == set(help.DEFAULT_KEYS)
 
 
 # When a terminal gets plain characters, and that then it gets no others.

@@ -54,7 +54,7 @@ ACTION_SUBJECTS = {
         *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay"),
         *("type_plan", "plan", "probe", "ab_test", "pause"),
     ),
-    "SERVER": ("durability", "undo", "tune", "locks", "cpu_profile", "run_sql", "crash"),
+    "SERVER": ("durability", "undo", "screening", "locks", "cpu_profile", "run_sql", "crash"),
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
     "CHARTS": ("pin", "resolve", "mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
 }

@@ -270,7 +270,7 @@ _TUNE_FACTS = (
 def tune_dialog(view: View) -> InputDialog:
     """Asks for the settings of a screening, which starts at once."""
     facts = _TUNE_FACTS.format(
-        key=action_key(ACTIONS_BY_NAME["tune"], view),
+        key=action_key(ACTIONS_BY_NAME["screening"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),
     )
     offers = {"": "every setting without a risk, 10 min"}

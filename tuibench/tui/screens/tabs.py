@@ -69,7 +69,7 @@ SCREEN_TABS = (
     ScreenTab(
         "9", "tune", "Tune", "Tune", "settings that matter", TuneScreen,
         offered=lambda view: view.tune is not None, absent="no screening has run yet: U starts one",
-        form="tune",
+        form="screening",
     ),
     ScreenTab("0", "time", "Time", "Time", "work and waits", TimeScreen),
     ScreenTab("o", "cost", "Cost", "Cost", "per transaction", CostScreen),
