@@ -255,7 +255,7 @@ def probe_dialog(view: View) -> InputDialog:
     offers["errors<1%"] = "the most threads with fewer than 1 % errors"
     offers["rate"] = "transactions per second instead of threads"
     return InputDialog(
-        "Find the saturation point", facts, "for example p95<20ms",
+        "Probe: find the saturation point", facts, "for example p95<20ms",
         lambda text: StartProbe(parse_probe_text(text)), verb="starts", offers=offers, empty="no objective",
     )  # fmt: skip
 
