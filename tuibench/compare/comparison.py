@@ -172,6 +172,9 @@ PASSED_OVER = (
     "*.swap_used_bytes",
     "*.disk_free_bytes",
     "*.uptime_seconds",
+    "*.load_average",
+    "*.busy_share",
+    "*.steal_share",
     "server.identity",
     "server.pid_file",
     "server.datadir",
@@ -184,9 +187,9 @@ PASSED_OVER = (
 """Fields to ignore: they differ in every run, or contain only paths."""
 
 ABSENT = "–"
-STATEMENTS = "statements"
+STATEMENTS, OPTIONS = "statements", "options."
 DECIMALS = 3
-"""Decimals of the fields that are compared, such as the load average."""
+"""Decimals of the fields that are compared, such as the rate."""
 
 Direction = Literal["higher", "lower"]
 STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float | None]], ...] = (
@@ -350,11 +353,16 @@ def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
 
 
 def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
-    """Without differences that follow from others: different options cause different statements, so the
-    statements count only if nothing else in the plan differs.
+    """Without differences that follow from others: profiles have different options, and different options
+    cause different statements, so the statements count only if nothing else in the plan differs.
     """
-    of_plan = [one for one in found if one.group == "plan" and one.path != STATEMENTS]
-    return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
+    of_plan = {one.path for one in found if one.group == "plan"} - {STATEMENTS}
+    return tuple(
+        one
+        for one in found
+        if not (one.path == STATEMENTS and of_plan)
+        and not (one.path.startswith(OPTIONS) and "profile" in of_plan and ABSENT in one.values)
+    )
 
 
 def _label(one: SetupDifference) -> str:
@@ -429,9 +437,10 @@ def comparability_warnings(
     for side in sides:
         if found := _distinct(list(setup_differences(side))):
             more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            starts = "not only in the start of the server, but " if len(by_start(side)) > 1 else ""
             yield (
-                f"the runs of the side that begins with {side[0].id} differ not only in the start of the "
-                f"server, but in {', '.join(map(_named, found[:MOST_NAMED]))}{more}"
+                f"the runs of the side that begins with {side[0].id} differ {starts}"
+                f"in {', '.join(map(_named, found[:MOST_NAMED]))}{more}"
             )
     is_single = all(len(side) == 1 for side in sides)
     if is_single and any(other.value is not None and other.low is None for other in rows[0].others):

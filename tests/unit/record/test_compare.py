@@ -20,6 +20,7 @@ from tuibench.metrics.figures import figure_named
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost
+from tuibench.model.server import HostConditions
 from tuibench.model.summary import ComparisonRow, RunComparison
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
@@ -83,6 +84,19 @@ def test_what_nothing_is_known_of_is_not_listed(tmp_path: Path) -> None:
     tried = load_run(steady(tmp_path, "tried", plan=trial))
     named = paths_of(compare_runs([[first], [tried]]))
     assert {"plan.trial.subject", "plan.trial.a", "plan.trial.b"} == set(named)
+
+
+def test_the_load_of_the_host_and_the_options_of_another_profile_are_not_listed(tmp_path: Path) -> None:
+    first, other = (load_run(steady(tmp_path, name)) for name in ("a", "b"))
+    busy = replace(ENVIRONMENT.host, conditions=HostConditions(load_average=3.5, busy_share=0.9))
+    found = compare_runs([[first], [replace(other, environment=replace(ENVIRONMENT, host=busy))]])
+    assert paths_of(found) == {}
+    plans = [
+        replace(PLAN, options={"tables": 4, "skip_trx": True}),
+        replace(PLAN, profile="tpcc", options={"tables": 8}),
+    ]
+    runs = [load_run(steady(tmp_path, plan.profile, plan=plan)) for plan in plans]
+    assert set(paths_of(compare_runs([[run] for run in runs]))) == {"plan.profile", "plan.options.tables"}
 
 
 def test_other_statements_are_reported_where_nothing_else_explains_them(tmp_path: Path) -> None:
@@ -213,6 +227,10 @@ def test_runs_on_one_start_a_side_are_judged_by_how_much_runs_differ(tmp_path: P
     found = compare_runs([first, other])
     tps = next(row for row in found.rows if row.metric == "tps").others[0]
     assert (tps.verdict, found.starts, found.doubts) == ("better", (1, 1), ())
+    mixed = replace(first[0], plan=replace(first[0].plan, plan=replace(PLAN, rate=7.0)))
+    assert compare_runs([[mixed, *first[1:]], other]).doubts == (
+        "the runs of the side that begins with a50 differ in plan.rate (7, 0)",
+    )
     (doubt,) = compare_runs([first, other[:1]]).doubts
     assert doubt.startswith("a50, a54, a47 and b100: only one run on a side, so there is no verdict")
 
