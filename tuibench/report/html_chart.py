@@ -322,8 +322,8 @@ def stack_series(parts: Sequence[Series]) -> list[Series]:
     return found
 
 
-LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 22
-LABEL_HEIGHT = 13
+LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 25
+LABEL_HEIGHT = 15
 SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400)
 TIME_WIDTH = 84
 """Width of one label of the time axis."""
@@ -465,7 +465,7 @@ def _times(scale: ChartScale, span: ChartSpan) -> Markup:
                 units.hms(at),
                 class_="axis",
                 x=scale.x(at),
-                y=scale.bottom + 16,
+                y=scale.bottom + 19,
                 text_anchor="middle",
             )
             for at in (first + number * step for number in range(count))

@@ -163,7 +163,8 @@ PLOTS = (
 )
 
 
-OF_RUN = "whole run"
+OF_RUN, MEAN = "whole run", "mean"
+"""What the values in a caption are: figures of the whole run, or means of levels."""
 
 
 class DrawnChart(NamedTuple):
@@ -215,7 +216,8 @@ def _one(plot: Plot, series: Sequence[Series], totals: Sequence[float | None], s
     )
     texts = [plot.write(total) for total in totals]
     values = ", ".join(f"{one.name} {text}" for one, text in zip(series, texts, strict=True))
-    label = f"{plot.title}, {OF_RUN}: {values}"
+    what = OF_RUN if any(map(_is_of_run, plot.lines.values())) else MEAN
+    label = f"{plot.title}, {what}: {values}"
     keys = [
         tag(
             "span",
@@ -231,7 +233,7 @@ def _one(plot: Plot, series: Sequence[Series], totals: Sequence[float | None], s
         tag("b", plot.title),
         tag("span", plot.unit) if plot.unit else None,
         keys,
-        tag("span", OF_RUN, class_="when", data_text=OF_RUN),
+        tag("span", what, class_="when mean" if what is MEAN else "when", data_text=what),
     )
 
     def draw(width: int, fits: str) -> Markup:
