@@ -370,7 +370,9 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
         else ""
     ),
     "running": lambda e: (
-        f"{decimal(e.threads_running, 1)} threads running" if e.threads_running is not None else ""
+        f"{decimal(e.threads_running, 1)} threads running besides tuibench's own"
+        if e.threads_running is not None
+        else ""
     ),
     "outside": lambda e: (
         f"{decimal(e.in_flight, 1)} transactions in flight, {decimal(e.threads_running, 1)} threads running "

@@ -330,8 +330,10 @@ class Figure(NamedTuple):
                 return units.DASH if value is None else f"{units.small_number(value)} s"
             case FigureUnit.NUMBER if self.is_count and value is not None and float(value).is_integer():
                 return units.count(value)
+            case _ if value is None or value < 10:
+                return units.small_number(value)
             case FigureUnit.PER_SECOND | FigureUnit.NUMBER:
-                return units.decimal(value, 1) if value is None or value >= 10 else units.small_number(value)
+                return units.three_digits(value) if in_column else units.decimal(value, 1)
 
     def parts(self, tick: Tick) -> Parts | None:
         """What a ratio or a mean is made of, its factor included; None for others, and if not measured."""

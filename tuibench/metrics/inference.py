@@ -656,11 +656,16 @@ def trend_text(one: Comparison) -> str:
     """Says that the trend before the change is taken out of the difference, if the levels alone give another
     one; empty otherwise.
     """
-    if not one.differs or one.percent is None or not one.before:
-        return ""
+    is_without = one.differs and is_without_trend(one)
+    return ", with the trend before the change taken out" if is_without else ""
+
+
+def is_without_trend(one: Comparison) -> bool:
+    """True if the levels alone give another difference: how they moved before the change is taken out."""
+    if one.percent is None or not one.before:
+        return False
     plain = 100 * (one.after / one.before - 1)
-    is_close = abs(plain - one.percent) <= max(TREND_POINTS, TREND_SHARE * abs(one.percent))
-    return "" if is_close else ", with the trend before the change taken out"
+    return abs(plain - one.percent) > max(TREND_POINTS, TREND_SHARE * abs(one.percent))
 
 
 def control_text(one: Comparison) -> str:

@@ -267,7 +267,9 @@ def preset_change(preset: str, steps: Iterable[tuple[str, str, str]]) -> str:
 
 
 def brief_change(change: str, width: int) -> str:
-    """A change for narrow places: a preset without its values, a setting with its name shortened."""
+    """A change for narrow places: a preset without its values, a setting with its name shortened, the last of
+    several changes with the number of the others.
+    """
     if len(change) <= width:
         return change
     if found := _PRESET_CHANGE.fullmatch(change):
@@ -278,7 +280,10 @@ def brief_change(change: str, width: int) -> str:
         if room >= FEWEST_NAME_LETTERS:
             name = found["subject"]
             return f"{name if len(name) <= room else name[: room - 1] + '…'}{values}"
-    return change
+        return change
+    *others, last = change.split("; ")
+    more = f" and {len(others)} more"
+    return f"{brief_change(last, width - len(more))}{more}" if others else change
 
 
 def ab_order(change: str, presets: Iterable[PresetState]) -> str:

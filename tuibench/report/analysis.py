@@ -90,7 +90,7 @@ def _queries(run: Run) -> Iterator[str]:
         f"transaction: {join_words(shares)}."
     )
     counted = run.summary.reconciliation
-    if counted.foreign is None:
+    if counted.foreign is None or run.summary.watched is not None:
         return
     if counted.foreign == 0:
         yield f"Its own count of {count(counted.questions_client)} statements is the same."
@@ -109,6 +109,8 @@ def _transactions(run: Run) -> Iterator[str]:
     if run.plan.plan.rate and figures.scheduled:
         share = 100 * figures.transactions.total / figures.scheduled
         yield f"Of {count(figures.scheduled)} transactions that were due, {percent(share, 1)} were done."
+    if figures.watched is not None:
+        return
     if not figures.errors.total:
         yield "No statement failed."
         return

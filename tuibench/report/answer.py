@@ -11,6 +11,8 @@ from tuibench import sanitize
 from tuibench.crash.text import crash_sentence, crashes_table
 from tuibench.document import Table
 from tuibench.effects.text import changes_text, comparison_table
+from tuibench.metrics.figures import figure_named
+from tuibench.metrics.inference import is_without_trend
 from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded
@@ -68,8 +70,10 @@ def answer_table(summary: Summary) -> Table | None:
     if (effect := main_effect(summary)) is None:
         return None
     others = len(latest_effects(summary.effects)) - 1
-    note = f"The strongest effect of {others + 1}; the others are under Changes."
-    return comparison_table(effect.comparisons, "before", "after", (note,) * bool(others))
+    notes = [f"The strongest effect of {others + 1}; the others are under Changes."] * bool(others)
+    if names := [figure_named(one.figure).brief for one in effect.comparisons if is_without_trend(one)]:
+        notes.append(f"How {' and '.join(names)} moved before the change is taken out of the difference.")
+    return comparison_table(effect.comparisons, "before", "after", tuple(notes))
 
 
 def main_effect(summary: Summary) -> Effect | None:

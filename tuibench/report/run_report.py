@@ -23,7 +23,7 @@ from tuibench.document import (
 )
 from tuibench.effects.text import cost_table, effect_card, trial_section
 from tuibench.metrics.costs import cost_rows
-from tuibench.metrics.figures import FIGURES, read
+from tuibench.metrics.figures import FIGURES, FigureUnit, read
 from tuibench.metrics.series import slow_parts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind, bands, one_entry_an_experiment
 from tuibench.model.findings import Mean
@@ -99,8 +99,9 @@ def html_report(run: Run) -> str:
 
 def run_document(run: Run, pictures: Mapping[str, DrawnChart] | None = None) -> Document:
     """The document. `pictures` are its charts over time."""
+    what = "Traffic of" if run.plan.plan.is_watch else f"{run.plan.plan.profile} on"
     return Document(
-        title=f"{run.plan.plan.profile} on {run.plan.server.flavour} {run.plan.server.version}",
+        title=f"{what} {run.plan.server.flavour} {run.plan.server.version}",
         lead=tuple(_lead(run, pictures or {})),
         sections=tuple(each for each in _sections(run, pictures or {}) if each.blocks),
         foot=f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
@@ -189,7 +190,7 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
         for name, label in CONDITIONS
         if (value := variables.get(name, ""))
     ]
-    yield "load", f"{run.plan.plan.profile} · {_load_words(run)}"
+    yield "load", _load_words(run)
     yield "server", ", ".join((f"{server.flavour} {server.version_text}", *values))
     if seen is not None:
         host = seen.host
@@ -215,12 +216,13 @@ CONDITIONS = (
 
 
 def _load_words(run: Run) -> str:
-    """The tables and the threads, or the absence of a load."""
+    """The profile, its tables and the threads, or the absence of a load."""
     plan = run.plan.plan
     if plan.is_watch or run.summary.watched is not None:
         return "the server's own traffic"
     threads = first_to_last(plan.threads, run.summary.threads)
-    return f"{run.plan.data_set or 'tables not described'} · {threads} thread{'s' * (threads != '1')}"
+    tables = run.plan.data_set or "tables not described"
+    return f"{plan.profile} · {tables} · {threads} thread{'s' * (threads != '1')}"
 
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
@@ -426,7 +428,8 @@ def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
         yield Table(header=("", "total", "per second"), rows=rates)
     header = ("", "count", "min", "avg", "p50", "p95", "p99", "p99.9", "max")
     known = tuple((name, *_latency(each)) for name, each in latencies if each is not None)
-    yield Table(title="Latency, ms", header=header, rows=known)
+    if known:
+        yield Table(title="Latency, ms", header=header, rows=known)
     yield from _kinds("Kinds of transactions, ms", "transaction", summary.by_transaction)
     yield from _kinds("Statements, ms", "statement", summary.statements)
     if codes := summary.errors.by_code:
@@ -445,7 +448,7 @@ def _all_figures(run: Run) -> Iterator[Table]:
         (
             each.name,
             each.title,
-            each.text(measured[each.name], in_column=True),
+            each.text(measured[each.name], in_column=True) + "/s" * (each.unit is FigureUnit.PER_SECOND),
             each.meaning_of(is_traffic=is_traffic),
         )
         for each in sorted(FIGURES.values(), key=lambda each: each.better is None)
@@ -453,7 +456,8 @@ def _all_figures(run: Run) -> Iterator[Table]:
     )
     if rows:
         header = ("name", "figure", "value", "meaning")
-        yield Table(header=header, rows=rows, words=2, remarks=1, notes=("Figures that are 0 are left out.",))
+        notes = ("Figures that are 0 are left out. Levels, such as memory, are those of the last sample.",)
+        yield Table(header=header, rows=rows, words=2, remarks=1, notes=notes)
 
 
 def _latency(each: Latency) -> list[str]:

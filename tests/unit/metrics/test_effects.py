@@ -479,6 +479,7 @@ def test_a_change_between_two_presets_can_be_alternated(change: str, order: str)
         (f"{FLUSH} 1 → 0", 16, f"{FLUSH} 1 → 0"),
         ("innodb_io_capacity 200 → 4000 (requested 4001: a multiple)", 28, "innodb_io_capaci… 200 → 4000"),
         ("load started with 16 threads", 9, "load started with 16 threads"),
+        (f"threads 8 → 16; 'SET …' begins; {FLUSH} 1 → 0", 35, "innodb_flush_log_… 1 → 0 and 2 more"),
     ],
 )
 def test_a_brief_change_loses_no_value_that_it_begins(change: str, width: int, brief: str) -> None:

@@ -186,6 +186,11 @@ def test_a_number_of_things_has_no_decimals(name: str, value: float, text: str) 
     assert FIGURES[name].text(value) == text
 
 
+def test_a_rate_in_a_column_has_three_digits() -> None:
+    texts = [FIGURES["questions"].text(value, in_column=True) for value in (0.025, 9.5, 16.52, 18_588.04)]
+    assert texts == ["0.025", "9.50", "16.5", "18,588"]
+
+
 @pytest.mark.parametrize(("name", "of_traffic"), [("p50", "half of the statements are slower"), ("tps", "")])
 def test_latencies_of_traffic_are_those_of_statements(name: str, of_traffic: str) -> None:
     figure = FIGURES[name]

@@ -533,12 +533,17 @@ def test_every_measured_figure_is_in_the_report(tmp_path: Path) -> None:
 def test_of_a_watched_server_commits_and_statements_are_reported(tmp_path: Path) -> None:
     written(tmp_path / "r1")
     run = load_run(tmp_path / "r1")
-    told = replace(run.summary, figures={"p95": 12.5}, watched=WatchedTotals())
-    text = run_markdown(replace(run, summary=told))
+    told = replace(run.summary, figures={"p95": 12.5, "tps": 51.96}, watched=WatchedTotals(), latency_ms=None)
+    plan = replace(run.plan, plan=replace(run.plan.plan, is_watch=True))
+    text = run_markdown(replace(run, summary=told, plan=plan))
+    assert text.startswith("# Traffic of MariaDB")
+    assert "| load | the server's own traffic |" in text
+    assert "| tps | TPS | 52.0/s |" in text
+    assert not any(words in text for words in ("Latency, ms", "No statement failed", "Other clients sent"))
     assert "| p95 | p95 | 12.5 ms | 1 of 20 statements is slower |" in text
     assert "\n52.0 commits per second" in text
     assert "| commits | " in text
-    assert "transactions per second" not in text
+    assert "52.0 transactions per second" not in text
     assert "| transactions | " not in text
 
 
