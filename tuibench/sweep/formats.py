@@ -43,7 +43,7 @@ from tuibench.model.sweep import (
     VersionsSetup,
 )
 from tuibench.record.recorder import pretty_json
-from tuibench.report.html_chart import LARGE, SMALL, Markup, join_markup, tag, whole_changes
+from tuibench.report.html_chart import LARGE, SMALL, Markup, in_both_widths, join_markup, tag, whole_changes
 from tuibench.report.html_plots import ThreadsLine, colour, document_page, threads_chart
 from tuibench.sweep import tables
 from tuibench.sweep.bisection import bisection_blocks
@@ -162,12 +162,13 @@ def _facts(sweep: Sweep) -> list[tuple[str, str]]:
     ]
 
 
-WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 1000, 300, 24, 10, 22, 24
+NAMES_SHARE, RIGHT, TOP, ROW, BOTTOM = 0.3, 24, 10, 22, 27
 DOT = 4
 STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Intervals of the chart's grid."""
 
-MOST_GRID_LINES = 12
+GRID_LINE_WIDTH = 64
+"""The least width between two lines of the grid, for their labels."""
 ROOM = 1.5
 """The axis ends at this multiple of the largest ratio: longer intervals are cut."""
 
@@ -235,19 +236,21 @@ class RatioScale:
     It contains all intervals, too, unless they are much longer.
     """
 
-    def __init__(self, found: Sequence[VersionComparison]) -> None:
+    def __init__(self, found: Sequence[VersionComparison], width: int) -> None:
+        self.left, self.right = round(NAMES_SHARE * width), width - RIGHT
+        most_lines = (self.right - self.left) // GRID_LINE_WIDTH
         ratios = [1.0, *(one.relative for one in found if one.relative is not None)]
         low = min([*ratios, *(one.low for one in found if one.low is not None)])
         high = max([*ratios, *(one.high for one in found if one.high is not None)])
         high = min(high, ROOM * max(ratios))
-        wide = (step for step in STEPS if (high - low) / step <= MOST_GRID_LINES)
+        wide = (step for step in STEPS if (high - low) / step <= most_lines)
         self.step = next(wide, high - low)
         self.low = max(0.0, math.floor(low / self.step) * self.step)
         self.high = max(math.ceil(high / self.step) * self.step, self.low + self.step)
 
     def x(self, ratio: float) -> float:
         share = (min(ratio, self.high) - self.low) / (self.high - self.low)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
+        return self.left + share * (self.right - self.left)
 
     @property
     def lines(self) -> list[float]:
@@ -261,22 +264,26 @@ def ratio_chart(sweep: Sweep, setup: VersionsSetup) -> Markup | None:
     found = [one for one in version_comparisons(sweep) if one.build in others and one.relative is not None]
     if not found:
         return None
-    scale = RatioScale(found)
     tests = list(dict.fromkeys((one.case, one.threads) for one in found))
     height = TOP + len(tests) * ROW * len(others) + BOTTOM
-    picture = tag(
-        "svg",
-        [_grid_line(scale, ratio, height) for ratio in scale.lines],
-        [_test(scale, test, place, found, others) for place, test in enumerate(tests)],
-        viewBox=f"0 0 {WIDTH} {height}",
-        role="img",
-        aria_label=f"each test relative to {setup.builds[0].name}",
-    )
+
+    def draw(width: int, fits: str) -> Markup:
+        scale = RatioScale(found, width)
+        return tag(
+            "svg",
+            [_grid_line(scale, ratio, height) for ratio in scale.lines],
+            [_test(scale, test, place, found, others) for place, test in enumerate(tests)],
+            class_=fits,
+            viewBox=f"0 0 {width} {height}",
+            role="img",
+            aria_label=f"each test relative to {setup.builds[0].name}",
+        )
+
     key = [tag("span", tag("i"), name, class_=f"key n{colour(number)}") for number, name in enumerate(others)]
     caption = tag(
         "figcaption", tag("b", f"relative to {setup.builds[0].name}"), tag("span", "higher is better"), key
     )
-    return tag("figure", caption, picture)
+    return tag("figure", caption, in_both_widths(draw))
 
 
 def _grid_line(scale: RatioScale, ratio: float, height: int) -> Markup:
@@ -284,7 +291,7 @@ def _grid_line(scale: RatioScale, ratio: float, height: int) -> Markup:
     width = 3 if abs(ratio - 1) < 1e-9 else None
     return join_markup(
         tag("line", class_="grid", x1=x, x2=x, y1=TOP, y2=bottom, stroke_width=width),
-        tag("text", f"{ratio:.2f}", class_="axis", x=x, y=bottom + 16, text_anchor="middle"),
+        tag("text", f"{ratio:.2f}", class_="axis", x=x, y=bottom + 19, text_anchor="middle"),
     )
 
 
@@ -300,7 +307,14 @@ def _test(
     top = TOP + place * ROW * len(others)
     own = {one.build: one for one in found if (one.case, one.threads) == test}
     return join_markup(
-        tag("text", words, class_="axis", x=LEFT - 10, y=top + ROW * len(others) / 2 + 4, text_anchor="end"),
+        tag(
+            "text",
+            words,
+            class_="axis",
+            x=scale.left - 10,
+            y=top + ROW * len(others) / 2 + 4,
+            text_anchor="end",
+        ),
         [
             _ratio(scale, own[name], top + ROW * (number + 0.5), number)
             for number, name in enumerate(others)

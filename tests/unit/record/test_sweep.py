@@ -374,6 +374,8 @@ def test_the_page_has_the_table_its_picture_and_every_test() -> None:
     ):
         assert words in page
     assert "http" not in page.split("</style>")[1]
+    ratios = re.findall(r'<svg class="(\w+)" viewBox="0 0 (\d+) \d+" role="img" aria-label="each test', page)
+    assert ratios == [("wide", "1120"), ("slim", "490")]
 
 
 def test_an_early_page_has_no_picture() -> None:
