@@ -246,8 +246,9 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 def help_with_default(help: str, default: str) -> str:
-    """The help with the default in brackets, as in sysbench: `Arguments [5].`"""
-    return f"{help.removesuffix('.')} [{default}]." if default.strip() else help
+    """The help with the default in brackets, as in sysbench: `Arguments [5].` It may have one of its own."""
+    has_own = help.endswith("].")
+    return help if has_own or not default.strip() else f"{help.removesuffix('.')} [{default}]."
 
 
 def check_range(name: str, value: Number, low: float, high: float = DEFAULT_MAXIMUM) -> Number:

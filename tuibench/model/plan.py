@@ -559,7 +559,7 @@ PLAN_COMMANDS = {
         "trial",
         without=(*REPORT, *REPLICAS, "host_metrics"),
         defaults={"threads": DEMO_THREADS},
-        helps={"threads": "Concurrent connections: one for each processor, from 2 to 8."},
+        helps={"threads": "Concurrent connections [one for each processor, 2 to 8]."},
     ),
     "probe": PlanCommand(
         "",

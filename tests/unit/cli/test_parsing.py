@@ -137,6 +137,10 @@ def test_a_default_is_shown_unless_it_says_nothing(default: str, expected: str) 
     assert help_with_default("How.", default) == expected
 
 
+def test_a_default_that_the_help_has_in_words_is_not_repeated() -> None:
+    assert help_with_default("Threads [one a processor].", "2") == "Threads [one a processor]."
+
+
 # sysbench's users keep their command lines, or are told what to write instead.
 
 
