@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tuibench.effects.text import trial_note
+from tuibench.effects.text import derivation_text, trial_note
 from tuibench.metrics.costs import change_parts
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
-from tuibench.metrics.inference import control_text, least_text, movement_reason, trend_text, verdict_text
+from tuibench.metrics.inference import least_text, movement_reason, verdict_text
 from tuibench.model.effect import (
     AbTestResult,
     Comparison,
@@ -147,7 +147,7 @@ def _reason_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
 def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
     """Card of one effect; the hint is shown where a difference cannot be attributed."""
     shown = effect.comparisons
-    room, derived = height - 1 - len(shown), _derived_lines(effect, width)
+    room, derived = height - 1 - len(shown), _sentence(derivation_text(effect), "muted", width)
     reasons = [*_attribution_lines(effect, width, room - len(derived), hint), *derived]
     if len(reasons) > room:
         # On a small screen the reason takes the place of the last figure.
@@ -288,14 +288,6 @@ def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> li
     texts = (*(f"{each}{way}" for way in hints for each in (long, short)), short)
     fitting = (lines for each in texts if len(lines := _sentence(each, "warn", width)) <= height)
     return next(fitting, _sentence(short, "warn", width))
-
-
-def _derived_lines(effect: Effect, width: int) -> list[TextLine]:
-    """How the differences were found, where they do not follow from the levels beside them."""
-    found = next(filter(None, map(control_text, effect.comparisons)), "")
-    if not found and any(map(trend_text, effect.comparisons)):
-        found = "the trend before the change is taken out"
-    return _sentence(found, "muted", width) if found else []
 
 
 def _windows_line(effect: Effect) -> TextLine:

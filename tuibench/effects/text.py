@@ -14,6 +14,7 @@ from tuibench.metrics.inference import (
     TOO_NOISY,
     control_text,
     difference_and_interval,
+    is_without_trend,
     movement_reason,
     movement_text,
     verdict_text,
@@ -39,6 +40,16 @@ def changes_text(comparisons: Iterable[Comparison]) -> str:
         told |= {reason} - {""}
         words.append(f"{figure_named(one.figure).brief} {text}")
     return ("; " if told else ", ").join(words)
+
+
+def derivation_text(effect: Effect) -> str:
+    """How differences were found that do not follow from the levels beside them; empty if all do."""
+    if effect.alternated_seconds is not None:
+        return ""
+    control = next(filter(None, map(control_text, effect.comparisons)), "")
+    moved = [figure_named(one.figure).brief for one in effect.comparisons if is_without_trend(one)]
+    trend = f"without how {' and '.join(moved)} moved before the change" if moved else ""
+    return "; ".join(filter(None, (control, trend)))
 
 
 def effect_text(effect: Effect) -> str:
@@ -97,14 +108,13 @@ def effect_card(effect: Effect, change: str) -> Section:
     others = ", ".join(map(str, effect.markers[:-1]))
     when = f"at {units.hms(effect.at_seconds)}{', together with ' * bool(others)}{others}; {windows}{moving}"
     reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
-    control = next(filter(None, map(control_text, effect.comparisons)), "")
     doubt = f"{reason}; {ALTERNATION}" if reason else ""
     rows = tuple((_name(one), *_levels(one), _difference(one)) for one in effect.comparisons)
     table = Table(header=("", "before", "after", "difference"), rows=rows)
     return section(
         change,
         table,
-        Text(tuple(filter(None, (when, control, doubt, effect_reason(effect)))), role="note"),
+        Text(tuple(filter(None, (when, derivation_text(effect), doubt, effect_reason(effect)))), role="note"),
         badge=str(effect.markers[-1]),
     )
 

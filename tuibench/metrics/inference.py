@@ -661,8 +661,10 @@ def trend_text(one: Comparison) -> str:
 
 
 def is_without_trend(one: Comparison) -> bool:
-    """True if the levels alone give another difference: how they moved before the change is taken out."""
-    if one.percent is None or not one.before:
+    """True if the levels alone give another difference: how they moved before the change is taken out. Not of
+    one that is relative to the other statements.
+    """
+    if one.percent is None or not one.before or one.others_percent is not None:
         return False
     plain = 100 * (one.after / one.before - 1)
     return abs(plain - one.percent) > max(TREND_POINTS, TREND_SHARE * abs(one.percent))

@@ -486,11 +486,10 @@ REPLICAS = ("replica", "max_lag")
 SCHEDULE = ("plan", "ramp", "ramp_rate", "at")
 IDLE_THREADS = 0
 PROBE_THREADS = 64
-
+"""Connections of a probe by rate."""
 DEMO_THREADS = min(max(os.cpu_count() or 1, 2), 8)
 """One for each processor: a setting of commits shows most where commits wait for the disk, not for a
 processor."""
-"""Connections of a probe by rate."""
 
 
 @cache

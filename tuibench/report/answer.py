@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from tuibench import sanitize
 from tuibench.crash.text import crash_sentence, crashes_table
 from tuibench.document import Table
-from tuibench.effects.text import changes_text, comparison_table
-from tuibench.metrics.figures import figure_named
-from tuibench.metrics.inference import is_without_trend
+from tuibench.effects.text import changes_text, comparison_table, derivation_text
 from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded
@@ -71,8 +69,8 @@ def answer_table(summary: Summary) -> Table | None:
         return None
     others = len(latest_effects(summary.effects)) - 1
     notes = [f"The strongest effect of {others + 1}; the others are under Changes."] * bool(others)
-    if names := [figure_named(one.figure).brief for one in effect.comparisons if is_without_trend(one)]:
-        notes.append(f"How {' and '.join(names)} moved before the change is taken out of the difference.")
+    if found := derivation_text(effect):
+        notes.append(f"The differences are {found}.")
     return comparison_table(effect.comparisons, "before", "after", tuple(notes))
 
 
