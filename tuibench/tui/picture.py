@@ -1,8 +1,8 @@
 """Pictures of a screen: SVG, and PNG as well if a converter is installed.
 
-Block and line characters are converted to shapes. As characters they depend on the viewer's font, which
-leaves gaps between rows; as shapes the picture is the same in every browser. All other characters remain
-text.
+Block, line and braille characters are converted to shapes. As characters they depend on the viewer's font,
+which leaves gaps between rows, or has none of them; as shapes the picture is the same everywhere. All other
+characters remain text.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tuibench.errors import RunError
+from tuibench.tui.text import BITS, BRAILLE
 
 CONVERTERS = (
     ("rsvg-convert", "-o", "{png}", "{svg}"),
@@ -70,10 +71,21 @@ _LINE = 1.6
 _SPLIT = re.compile(
     r'<text class="([^"]+)" x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+"([^>]*)>([^<]*)</text>'
 )
-_RUN = re.compile(r"[▀▄█▁▂▃▄▅▆▇▓▒│─┼━▔]+|[^▀▄█▁▂▃▄▅▆▇▓▒│─┼━▔]+")
 
 Box = tuple[float, float, float, float, float]
 """Left, top, width, height in cells, and opacity."""
+
+_DOT_X, _DOT_Y = 0.2, 0.1
+
+
+def _dots(braille: str) -> Iterator[Box]:
+    """The dots of a braille character, from the top."""
+    for row, bits in enumerate(reversed(BITS)):
+        for column, bit in enumerate(bits):
+            if BRAILLE.index(braille) & bit:
+                left, top = (2 * column + 1) / 4 - _DOT_X / 2, (2 * row + 1) / 8 - _DOT_Y / 2
+                yield left, top, _DOT_X, _DOT_Y, 1.0
+
 
 _THIN_X, _THIN_Y = _LINE / CELL_WIDTH, _LINE / CELL_HEIGHT
 _VERTICAL = (0.5 - _THIN_X / 2, 0.0, _THIN_X, 1.0, 1.0)
@@ -89,7 +101,12 @@ SHAPES: dict[str, tuple[Box, ...]] = {
     "━": ((0.0, 0.5 - _THIN_Y, 1.0, 2 * _THIN_Y, 1.0),),
     "▔": ((0.0, 0.0, 1.0, 1 / 8, 1.0),),
     **{glyph: ((0, 1 - n / 8, 1, n / 8, 1),) for n, glyph in enumerate("▁▂▃▄▅▆▇", 1)},
+    **{glyph: tuple(_dots(glyph)) for glyph in BRAILLE[1:]},
 }
+_DRAWN = "".join(SHAPES)
+_WORD = rf"[^ \xa0{_DRAWN}]+"
+_RUN = re.compile(rf"[{_DRAWN}]+|[ \xa0]+|{_WORD}(?:[ \xa0]{_WORD})*")
+"""Shapes, blanks, or words: a converter without `textLength` would move what is right of a long text."""
 
 
 def with_shapes(svg: str) -> str:

@@ -18,7 +18,7 @@ from tuibench.document import Bar, Cell, Styled, Table, axis_of, axis_text, bar_
 
 DOTS_ACROSS, DOTS_HIGH = 2, 4
 _FIRST = 0x2800
-_BITS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
+BITS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
 """Dot bits by row from the bottom, then by column."""
 BRAILLE = tuple(chr(_FIRST + number) for number in range(256))
 
@@ -34,7 +34,7 @@ class DotGrid:
     def dot(self, column: int, row: int) -> None:
         if 0 <= column < self.columns and 0 <= row < self.rows:
             place = (column // DOTS_ACROSS, row // DOTS_HIGH)
-            bit = _BITS[row % DOTS_HIGH][column % DOTS_ACROSS]
+            bit = BITS[row % DOTS_HIGH][column % DOTS_ACROSS]
             self._cells[place] = self._cells.get(place, 0) | bit
 
     def line(self, start: tuple[int, int], end: tuple[int, int]) -> None:

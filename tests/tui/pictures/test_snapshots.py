@@ -23,6 +23,7 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import DOUBTFUL
 from tuibench.start.screen import StartScreen
+from tuibench.tui.picture import with_shapes
 from tuibench.tui.screens.dialogs import ConfirmDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.tabs import SCREEN_TABS
@@ -91,6 +92,18 @@ def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
             await assert_legible(app, pilot)
 
     assert snap_compare(app, run_before=lead_and_look, terminal_size=picture.size)
+
+
+def test_a_saved_picture_has_shapes_where_fonts_differ() -> None:
+    cell = '<text class="r1" x="12.2" y="18.5" textLength="36.6" clip-path="url(#l)">{}</text>'
+    assert re.findall(r' x="([\d.]+)"', with_shapes(cell.format("a TPS \xa0p95"))) == ["12.2", "97.6"]
+    (block,), (upper, lower) = (re.findall(r'x="([\d.]+)" y="([\d.]+)"', with_shapes(cell.format(glyph)))
+                                for glyph in ("▄", "⢀⠁"))  # fmt: skip
+    assert block == ("12.20", "12.20")
+    assert float(upper[0]) > 12.2 + 6.1
+    assert float(upper[1]) > 18.3
+    assert float(lower[0]) < 24.4 + 6.1
+    assert float(lower[1]) < 6.1
 
 
 @pytest.mark.parametrize("picture", TERMINALS, ids=lambda picture: picture.name)
