@@ -127,15 +127,21 @@ def time_table(
         pick = f"screen.pick({PLACES[wait]})"
         rows.append(tuple(span._replace(action=pick) for span in (mark, name, *rest)))
     title = "TIME OF SESSIONS" if view.is_watch else "TIME OF A TRX"
-    columns = [f"{each.name:>{_NUMBER}}" for each in windows]
+    number = _number_width(windows)
+    columns = [f"{each.name:>{number}}" for each in windows]
     if len(windows) == 1:
         columns = [f"{'sessions' if view.is_watch else 'connections':>{_NUMBER}}"]
         columns += [] if view.is_watch else [f"{'per trx':>{_NUMBER}}"]
         columns += [f"{'share':>{_SHARE}}"]
     else:
-        columns += [f"{'change':>{_NUMBER}}"]
+        columns += [f"{'change':>{number}}"]
     lines = [(TextSpan(f"{title:<{_NAME}}", "title"), TextSpan("".join(columns), "muted")), *rows, *notes]
     return [pad_line(line, width) for line in lines][:height]
+
+
+def _number_width(windows: Sequence[Window]) -> int:
+    """Width of a column of numbers: the names of two windows are apart."""
+    return _NUMBER if len(windows) == 1 else max(_NUMBER, *(len(each.name) + 2 for each in windows))
 
 
 def time_table_height(view: View, width: int) -> int:
@@ -193,13 +199,13 @@ def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, 
         cells += [] if view.is_watch else [f"{texts[0]} ms".rjust(_NUMBER)]
         cells += [f"{100 * share:.0f} %".rjust(_SHARE)]
     else:
-        unit = "" if view.is_watch else " ms"
-        cells = [f"{text}{unit}".rjust(_NUMBER) for text in texts]
+        unit, number = "" if view.is_watch else " ms", _number_width(windows)
+        cells = [f"{text}{unit}".rjust(number) for text in texts]
         old, new = amounts
         change = (
             DASH if old is None or new is None else units.signed(new - old, 1 if view.is_watch else 2) + unit
         )
-        cells += [change.rjust(_NUMBER)]
+        cells += [change.rjust(number)]
     room = width - _NAME - sum(map(len, cells)) - 2
     glyph = "░" if mark == " " else "▇" if mark == "█" else mark
     bar = glyph * round(room * share) if room >= _FEWEST_BAR and len(windows) == 1 else ""

@@ -71,7 +71,10 @@ def test_the_cursor_and_two_spans_are_compared() -> None:
     assert heading.split()[4:] == ["00:00–00:01", "last", "3", "s", "change"]
     assert commit.split()[2:] == ["60.00", "ms", "12.73", "ms", "−47.27", "ms"]
     spans = replace(view, chart_state=ChartState(marks=((1.0, 2.0), (1.0, 2.0), (2.0, 3.0), (2.0, 3.0))))
-    assert text(time_table(spans, WIDTH, 20))[1].split()[2:] == ["10.00", "ms", "5.00", "ms", "−5.00", "ms"]
+    heading, commit = text(time_table(spans, WIDTH, 20))[:2]
+    assert "  A 00:01–00:02  B 00:02–00:03  " in heading
+    assert commit.split()[2:] == ["10.00", "ms", "5.00", "ms", "−5.00", "ms"]
+    assert len(commit) == len(heading)
 
 
 @pytest.mark.parametrize("interval", [0.5, 1.0, 3.0])
