@@ -133,6 +133,8 @@ class FigureRow(NamedTuple):
 
 
 SEE_ABOVE = "see above"
+NO_ANSWER, NO_SAMPLE = "no answer", "no sample yet"
+"""Why there is no value."""
 CLIENT = "CLIENT"
 """Heading of the client's host."""
 

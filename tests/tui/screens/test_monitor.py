@@ -140,6 +140,13 @@ async def test_the_clients_host_has_all_its_rows(size: tuple[int, int]) -> None:
         assert "Swap" in screen.shown("host-left")
 
 
+async def test_the_cpu_chart_of_a_cluster_names_all_its_parts() -> None:
+    async with viewer(script.hello_from_hosts(20), size=LARGE) as screen:
+        await screen.press("4")
+        assert "rest" in screen.shown("host-cpu-figure")
+        assert "Throttled" in screen.shown("host-left")
+
+
 async def test_a_lost_host_says_why() -> None:
     async with viewer(AFAR, size=LARGE) as screen:
         lost = changed(LAST, number=LAST.number + 1, host=None, host_note="ssh db1: gone")

@@ -509,6 +509,8 @@ def test_every_step_is_a_dot_and_a_repeated_one_a_ring() -> None:
     assert drawn.count("●") >= len(measured - again)
     assert len(measured) <= drawn.count("●") + drawn.count("○") <= len(over.steps)
     assert drawn.count("○") >= len(again)
+    assert "○ again" in rows(plots.THROUGHPUT, over)[0]
+    assert rows(plots.THROUGHPUT, probed().under_way)[0].rstrip().endswith("TPS · + now")
 
 
 def test_the_knee_runs_through_both_charts_at_the_same_column() -> None:
@@ -532,7 +534,7 @@ def test_the_curve_is_drawn_with_throughput_only() -> None:
 
 
 def test_the_step_under_way_is_a_plus() -> None:
-    assert sum(row.count("+") for row in rows(plots.THROUGHPUT, probed().under_way)) == 1
+    assert sum(row.count("+") for row in rows(plots.THROUGHPUT, probed().under_way)[1:]) == 1
     assert not any("+" in row for row in rows(plots.THROUGHPUT, probed().over)[1:])
 
 

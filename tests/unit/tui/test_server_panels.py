@@ -98,7 +98,8 @@ def test_without_an_answer_the_reason_replaces_the_value() -> None:
     silent = script.without(SAMPLES[-1], "server")
     assert table_row(item("SELECT"), [silent])[1:3] == ("–", "no answer")
     assert table_row(item("Threads running"), [silent])[1:3] == ("–", "no answer")
-    assert table_row(item("SELECT"), [])[1:3] == ("–", "no answer")
+    assert table_row(item("SELECT"), [])[1:3] == ("–", "no sample yet")
+    assert table_row(item("ROLLBACK"), [silent]).rare
 
 
 def test_what_a_flavour_does_not_count_says_so() -> None:
@@ -669,6 +670,7 @@ def test_a_host_that_was_not_measured_says_so() -> None:
     assert "not measured in this sample" in text(core_bars(view, 118, 5))
     assert core_bars_height(view, 118) == 1
     assert row(view, "Write")[1:3] == ("–", "no answer")
+    assert row(initial_view(script.hello(0, events=())), "Write")[1:3] == ("–", "no sample yet")
 
 
 def test_memory_swap_and_disks_are_shown_with_their_limits() -> None:

@@ -23,7 +23,16 @@ from tuibench.model.tick import HOST, Tick
 from tuibench.tui import text as big_font
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import cpu_shares
-from tuibench.tui.figures import CLIENT, CLIENT_TABLE, HOST_TABLES, FigureRow, figure_key, memory_total
+from tuibench.tui.figures import (
+    CLIENT,
+    CLIENT_TABLE,
+    HOST_TABLES,
+    NO_ANSWER,
+    NO_SAMPLE,
+    FigureRow,
+    figure_key,
+    memory_total,
+)
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, Measure, commits_matter, is_untimed, measures_of
 from tuibench.tui.text import (
@@ -556,6 +565,6 @@ def _host_row(view: View, row: FigureRow, section: str) -> TrendRow:
     newest = row.of(view.recent[-1]) if view.recent else None
     key = figure_key(section, row.name)
     if newest is None or values[-1] is None:
-        why = row.why if newest else "no answer"
+        why = row.why if newest else NO_ANSWER if view.recent else NO_SAMPLE
         return TrendRow(row.name, DASH, why, values, rare=row.rare, key=key)
     return TrendRow(row.name, row.cell(values[-1]), row.beside(newest), values, rare=row.rare, key=key)

@@ -11,6 +11,8 @@ from tuibench.model.settings import CostFigure, SettingState, consequence
 from tuibench.model.tick import Sample, Tick
 from tuibench.tui.figures import (
     GROUP_HEADING,
+    NO_ANSWER,
+    NO_SAMPLE,
     REPLICA,
     FigureRow,
     ServerTable,
@@ -292,12 +294,13 @@ def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> Tren
     counter = item.counter(tick) if tick is not None and item.is_counter else None
     if tick is None or (counter is None if item.is_counter else values[-1] is None):
         shown = () if item.is_counter else values
-        return TrendRow(item.name, DASH, _reason_missing(tick, item), shown, key=key)
+        why = _reason_missing(tick, item) if samples else NO_SAMPLE
+        return TrendRow(item.name, DASH, why, shown, rare=item.rare, key=key)
     if counter is None:
         return TrendRow(item.name, item.cell(values[-1]), item.beside(tick), values, key=key)
     name = item.called if item.called and counter != item.counters[0] else item.name
     if values[-1] is None:
-        return TrendRow(name, DASH, "next sample", values, key=key)
+        return TrendRow(name, DASH, "next sample", values, rare=item.rare, key=key)
     alarm = item.alarms and values[-1] > 0
     total = item.total(tick.levels[counter])
     return TrendRow(name, item.cell(values[-1]), total, values, alarm, item.rare, key)
@@ -306,5 +309,5 @@ def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> Tren
 def _reason_missing(tick: Tick | None, item: FigureRow) -> str:
     """Reason in place of the value: no answer, no privilege, not in this flavour."""
     if tick is None:
-        return "no answer"
+        return NO_ANSWER
     return next((tick.missing[name] for name in item.counters if name in tick.missing), item.why)

@@ -214,7 +214,7 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
     cursor = cursor_column(view, columns)
     if cursor is not None and view.chart_state.cursor is not None:
         # Start and end for a column of several ticks.
-        since, until = (hms(each) for each in view.chart_state.cursor)
+        since, until = (_axis_time(view, each) for each in view.chart_state.cursor)
         label = f" {since}–{until} " if chosen.slots > 1 else f" {until} "
         marks.append((min(max(cursor - len(label) // 2, 0), columns - len(label)), label))
     text: TextLine = (
@@ -223,6 +223,13 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
     for column, mark in marks:
         text = overlay(text, column, mark, columns)
     return [(*_axis_gutter(view, gutter), *text)][:height]
+
+
+def _axis_time(view: View, elapsed_seconds: float) -> str:
+    """A time of the run, or its time of day if selected and known."""
+    if view.chart_state.clock and view.sample is not None:
+        return local_time(view.sample.at - view.sample.elapsed_seconds + elapsed_seconds, "%H:%M:%S")
+    return hms(elapsed_seconds)
 
 
 def _without_covered(labels: str, marks: Sequence[tuple[int, str]]) -> str:
@@ -827,5 +834,9 @@ def _chart_caption(figure: ProbeFigure, state: ProbeState) -> TextLine:
             peak = f", peak at {count(state.fit.peak_level)}" if state.fit.peak_level else ""
             law = f"{CURVE_DOT} USL σ {state.fit.sigma:.3f} κ {state.fit.kappa:.2g}{peak}"
             parts.append((TextSpan(law, "server"),))
+        if any(step.purpose is StepPurpose.CONFIRM for step in state.steps):
+            parts.append((TextSpan(f"{BACK_RING} again", "muted"),))
+        if state.tps is not None and state.result is None:
+            parts.append((TextSpan(f"{CURRENT_MARK} now", "strong"),))
     parts += [(TextSpan(f"{OBJECTIVE_LINE} {each.text}", "warn"),) for each in _objectives(figure, state)]
     return join_parts(parts, GAP)

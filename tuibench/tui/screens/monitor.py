@@ -650,8 +650,10 @@ class HostScreen(FigureScreen):
         charts, wanted = len(self.charted(view)), self.listed(view).lines
         has_cpu = self.has_class("-full") or (not charts and lines - wanted >= FEWEST_CPU_ROWS)
         rows = self._rows(charts + has_cpu, lines, wanted)
+        # The CPU chart has a row that is left over: its figure has more lines than the others.
+        is_spare = lines - wanted - self.has_class("-full") > rows * (charts + has_cpu)
         self.query_one("#host-cpu").display = has_cpu
-        self.query_one("#host-cpu").styles.height = rows
+        self.query_one("#host-cpu").styles.height = min(rows + is_spare, MOST_ROWS)
         self._stack.is_numbered = not has_cpu
         self._stack.set_charts(charts, rows)
         self.query_one("#axis").display = bool(charts) or has_cpu
