@@ -329,6 +329,13 @@ def test_the_newest_event_is_first_and_carries_its_number() -> None:
     assert role_of(lines, "3") == "badge"
 
 
+@pytest.mark.parametrize("kind", [EventKind.WARNING, EventKind.MARK])
+def test_a_long_event_is_cut_at_its_end_and_is_not_several_changes(kind: EventKind) -> None:
+    words = "host busy: other programs use 54 % of CPU, which skews the results; stop them"
+    view = initial_view(script.hello(9, events=(Event(at=0.0, elapsed_seconds=3.0, kind=kind, text=words),)))
+    assert "host busy: other programs use" in text(events_panel(view, 60, 1))
+
+
 def test_no_events_are_said_to_be_none() -> None:
     assert text(events_panel(initial_view(script.hello(0, events=())), 60, 2)) == "No events yet."
 

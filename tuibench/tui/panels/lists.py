@@ -239,6 +239,8 @@ _GLYPHS = {
 _FIGURE_CELLS = 8
 """Cells of a difference in a row: −98 %, +1,234 %."""
 _FEWEST_TEXT_CELLS = 24
+_BRIEF_KINDS = frozenset({EventKind.THREADS, EventKind.SETTING})
+"""Kinds of events whose text is a change, with a brief form."""
 _INDENT = 2
 """Indent before each name of a figure."""
 
@@ -286,14 +288,16 @@ def _event_line(view: View, event: Event, width: int) -> TextLine:
     room = width - line_width(head)
     effect = effect_of(event, view.events) if event.kind in CHANGE_KINDS else None
     text_role = role if role in ("warn", "risk") else ""
-    change = event.text
+    words, is_brief = event.text, event.kind in _BRIEF_KINDS
     figures: TextLine = ()
     if effect is not None and effect.markers[-1] == event.marker:
-        change, figures = effect.change, effect_figures(effect, room - _FEWEST_TEXT_CELLS)
+        words, is_brief = effect.change, True
+        figures = effect_figures(effect, room - _FEWEST_TEXT_CELLS)
     elif (state := _effect_state(view, event)) and room - len(state) >= _FEWEST_TEXT_CELLS:
         figures = (TextSpan(state, "muted"),)
     room_for_text = room - line_width(figures) - bool(figures)
-    text = TextSpan(shorten(brief_change(change, room_for_text), room_for_text), text_role)
+    words = brief_change(words, room_for_text) if is_brief else words
+    text = TextSpan(shorten(words, room_for_text), text_role)
     return (*head, *justify((text,), figures, room))
 
 
