@@ -201,6 +201,9 @@ def test_the_slowest_transaction_says_where_its_time_went() -> None:
     assert line.startswith("SLOWEST  ")
     assert "commit" in line
     assert len(slowest_text(slowest_panel(view(), 80, 2))) == 2
+    cut = slowest_text(slowest_panel(view(), 60, 2))[-1]
+    assert cut.rstrip().endswith("…"), "and no comma"
+    assert "…" not in "".join(slowest_text(slowest_panel(view(), 60, 3)))
 
 
 def test_without_a_sample_or_in_a_session_without_load_there_is_nothing() -> None:

@@ -521,8 +521,11 @@ def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
     taken = sum(len(span.text) for span in head)
     if is_short or len(parts) <= width - taken:
         return [pad_line((*head, TextSpan(parts)), width)]
-    lines: list[TextLine] = [head, *((TextSpan(line),) for line in wrap_text(parts, width))]
-    return [pad_line(line, width) for line in lines[:height]]
+    wrapped, whole = wrap_text(parts, width), height - 2
+    last = shorten(" ".join(wrapped[whole:]), width)
+    return [
+        pad_line(line, width) for line in (head, *((TextSpan(line),) for line in (*wrapped[:whole], last)))
+    ]
 
 
 def _slowest_list(view: View, width: int, height: int) -> list[TextLine]:
