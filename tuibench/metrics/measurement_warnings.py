@@ -167,12 +167,16 @@ def busy_host(host: LoadHost) -> BadTick | None:
     others = host.cpu_others or 0.0
     if not is_dominant_share(others, host.cpu_total):
         return None
-    of = f" of host {host.name}" if host.name else ""
-    text = (
+    return ((others,), busy_text(others, host.name))
+
+
+def busy_text(others: float | None, host: str = "") -> str:
+    """What the percentage of CPU that other programs use means, and what to do."""
+    of = f" of host {host}" if host else ""
+    return (
         f"host busy: other programs use {percent(others)} of CPU{of}, which skews the results; "
         "stop them or use another host"
     )
-    return ((others,), text)
 
 
 def disturbed_host(host: LoadHost) -> BadTick | None:

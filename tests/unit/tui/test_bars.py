@@ -193,7 +193,12 @@ def test_a_calm_run_has_no_verdict() -> None:
 
 def test_other_programs_that_use_up_the_host_outweigh_a_limited_client() -> None:
     view = view_of(script.status(warnings=(LIMITED,)), host=busy())
-    assert line(view) == "▲ host busy: other programs use 83 % of CPU   1 more: ?"
+    told = "host busy: other programs use 83 % of CPU, which skews the results; stop them or use another host"
+    assert line(view) == f"▲ {told}   1 more: ?"
+    assert line(view, 78) == "▲ host busy: other programs use 83 % of CPU   1 more: ?"
+    before = told.replace("83", "56")
+    view = view_of(script.status(warnings=(before, LIMITED)), host=busy())
+    assert [each.text for each in verdicts(view)] == [told, LIMITED], "once, with the number of now"
 
 
 def test_a_server_that_is_not_seen_is_not_another_program() -> None:

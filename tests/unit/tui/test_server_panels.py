@@ -303,7 +303,7 @@ def test_nothing_to_show_says_why(
 
 def test_the_oldest_transaction_says_what_it_holds() -> None:
     assert text(settings_panel.open_transactions(ACTIVITY, 92, 1)) == (
-        "OPEN TRANSACTIONS  43  the oldest 12:34 by 88: 0 rows locked, 0 changed"
+        "OPEN TRANSACTIONS  43  oldest 12:34 by 88: 0 rows locked, 0 changed"
     )
     one = msgspec.structs.replace(ACTIVITY.transactions[0], rows_locked=1)
     of_one = msgspec.structs.replace(ACTIVITY, transactions=(one,))

@@ -9,13 +9,19 @@ and ends with a note on a frozen view. If space is short, the last names are sho
 the marked tab has a name.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tuibench.effects.panel import progress_text
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
-from tuibench.metrics.measurement_warnings import collect_evidence, is_host_saturated, is_host_starved
+from tuibench.metrics.measurement_warnings import (
+    busy_text,
+    collect_evidence,
+    is_host_saturated,
+    is_host_starved,
+)
 from tuibench.metrics.series import is_at_rest
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, EventKind
@@ -36,7 +42,7 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import Caption, View
-from tuibench.units import DASH, count, duration, hms, percent, time_left
+from tuibench.units import DASH, count, duration, hms, time_left
 
 MOST_LINES = 4
 _INDENT = 1
@@ -89,6 +95,7 @@ def _title_line(caption: Caption, width: int) -> TextLine:
 RECENT_SAMPLES = 5
 """Number of newest samples whose mean is diagnosed."""
 CLIENT_LIMITED = "client-limited"
+_NUMBER = re.compile(r"\d+")
 CLAUSE_ENDS = ("; ", ", ", ": ")
 _GLYPH_WIDTH = 2
 UNSAFE = "unsafe"
@@ -105,8 +112,11 @@ class Verdict(NamedTuple):
 
 
 def verdicts(view: View) -> list[Verdict]:
-    """All verdicts, most important first."""
-    return [*_states(view), *_warnings(view), *_progress(view)]
+    """All verdicts, most important first; of two that differ in their numbers only, the first."""
+    told: dict[str, Verdict] = {}
+    for each in (*_states(view), *_warnings(view), *_progress(view)):
+        told.setdefault(_NUMBER.sub("", each.text), each)
+    return list(told.values())
 
 
 def verdict_line(view: View, width: int, height: int) -> list[TextLine]:
@@ -147,7 +157,7 @@ def _states(view: View) -> Iterator[Verdict]:
     if any(is_host_saturated(read("cpu_total", sample.host)) for sample in recent):
         evidence = collect_evidence(recent, is_local=view.server_info.is_local)
         if is_taken_by_others(evidence):
-            yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
+            yield Verdict(busy_text(evidence.cpu_others))
     if any(is_host_starved(sample, interval) for sample in recent):
         yield Verdict(
             "host disturbed: it was suspended, or tuibench got no CPU time; the last figures are wrong"

@@ -286,7 +286,7 @@ def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
     who = _connection_text(oldest.connection, oldest.is_ours) if oldest.connection else "no connection (XA)"
     holds = f" by {who}: {pluralize(oldest.rows_locked, 'row')} locked, {oldest.rows_changed:,} changed"
     return (
-        TextSpan("  the oldest ", "muted"),
+        TextSpan("  oldest ", "muted"),
         TextSpan(hms(oldest.seconds), "strong"),
         TextSpan(holds, "muted"),
     )
