@@ -42,10 +42,10 @@ def _clock(host: LoadHost) -> str:
 
 
 COLUMNS = (
-    HostColumn("TPS", 10, lambda host: rate_text(host.transactions_per_second)),
+    HostColumn("TPS", 9, lambda host: rate_text(host.transactions_per_second)),
     HostColumn("p95", 9, lambda host: milliseconds(host.p95_ms, in_column=True)),
     HostColumn("conns", 7, lambda host: count(host.connections)),
-    HostColumn("CPU", 6, lambda host: percent(host.cpu_total), lambda host: _over(host.cpu_total, HIGH_CPU)),
+    HostColumn("CPU", 7, lambda host: percent(host.cpu_total), lambda host: _over(host.cpu_total, HIGH_CPU)),
     HostColumn(
         "worker",
         8,
@@ -112,8 +112,11 @@ def _line(host: LoadHost, columns: Sequence[HostColumn]) -> TextLine:
             return (name, TextSpan("silent: its figures are missing until it answers", "warn"))
     if not host.connections and not host.workers:
         return (name, TextSpan(f"{DASH} has not reported yet", "muted"))
-    cells = [
-        TextSpan(f"{column.text(host):>{column.cells}}", "warn" if column.is_loud(host) else "strong")
-        for column in columns
-    ]
-    return (name, *cells)
+    return (name, *(_cell(host, column) for column in columns))
+
+
+def _cell(host: LoadHost, column: HostColumn) -> TextSpan:
+    text, role = column.text(host), "strong"
+    if column.is_loud(host):
+        text, role = f"▲{text}", "warn"
+    return TextSpan(f"{text:>{column.cells}}", role)

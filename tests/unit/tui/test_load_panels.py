@@ -259,8 +259,8 @@ def test_a_load_from_this_host_alone_has_no_such_table() -> None:
 
 def test_each_host_has_a_line_of_figures_or_says_why_not() -> None:
     assert texts(seen(EAST, WEST, SOUTH)) == [
-        "LOAD HOSTS           TPS      p95  conns   CPU     late  steal           clock",
-        "east               4,322  12.3 ms    128  92 %   0.4 ms    7 %    −3.2 ±0.3 ms",
+        "LOAD HOSTS          TPS      p95  conns    CPU     late  steal           clock",
+        "east              4,322  12.3 ms    128  ▲92 %   0.4 ms   ▲7 %    −3.2 ±0.3 ms",
         "west          silent: its figures are missing until it answers",
         "south         lost: its work after its last report is not counted",
     ]
@@ -283,10 +283,10 @@ def test_too_little_space_shows_hosts_with_problems_first_and_counts_the_rest() 
     assert load_hosts_height(seen(*many), 30) == 10
 
 
-def test_what_is_too_much_is_written_loud() -> None:
+def test_what_is_too_much_is_written_loud_and_marked() -> None:
     (_, line) = load_hosts(seen(EAST), 110, 5)
     loud = [span.text.strip() for span in line if span.role == "warn"]
-    assert loud == ["92 %", "91 %", "7 %"]
+    assert loud == ["▲92 %", "▲91 %", "▲7 %"]
 
 
 def test_a_host_that_has_not_reported_yet() -> None:
