@@ -150,9 +150,9 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
     room, derived = height - 1 - len(shown), _sentence(derivation_text(effect), "muted", width)
     reasons = [*_attribution_lines(effect, width, room - len(derived), hint), *derived]
     if len(reasons) > room:
-        # On a small screen the reason takes the place of the last figure.
-        reasons = [*_attribution_lines(effect, width, 1, hint), *derived][:1]
-        shown = shown[: max(1, height - 2)]
+        # On a small screen the reasons take the place of the last figures.
+        reasons = [*derived[:1], *_attribution_lines(effect, width, 1, hint)[:1]][: max(1, height - 2)]
+        shown = shown[: max(1, height - 1 - len(reasons))]
     elif effect.because and (derived or not reasons):
         # The last figure has a chart, too; what explains the first ones has none there.
         shown = shown[: max(1, height - 2 - len(reasons))]

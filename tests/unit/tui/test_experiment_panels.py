@@ -102,6 +102,16 @@ def test_a_difference_that_the_levels_do_not_give_says_how_it_was_found() -> Non
         assert any(each.startswith("because") for each in lines) is (height > 3)
 
 
+def test_a_difference_that_is_derived_says_so_beside_one_that_is_not_only_by_the_change() -> None:
+    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
+    tps, p95, *others = script.EFFECT.comparisons
+    beside = msgspec.structs.replace(tps, others_percent=-25.0)
+    moved = msgspec.structs.replace(p95, verdict=Verdict.NOT_ONLY, movement=falling)
+    for height, figures in ((4, 1), (5, 2)):
+        lines = text(effect_card(compared(beside, moved, *others), 65, height)).splitlines()[1:]
+        assert [line.split()[0] for line in lines] == [*["TPS", "p95"][:figures], "by", "p95"]
+
+
 def test_a_trend_that_is_taken_out_is_said_beside_the_levels() -> None:
     steeper = msgspec.structs.replace(script.EFFECT.comparisons[0], percent=9.0)
     assert "without how TPS moved before the change" in text(effect_card(compared(steeper), 65, 5))
