@@ -177,7 +177,8 @@ def _progress(view: View) -> Iterator[Verdict]:
         yield Verdict(progress_text(view, effect), "◆", "strong")
     if view.is_probing and view.probe is not None:
         probe = view.probe
-        place = f"step {len(probe.steps) + 1} at {probe.level:,g} {probe.order.by}"
+        level = f" at {probe.level:,g} {probe.order.by}" if probe.level else ""
+        place = f"step {len(probe.steps) + 1}{level}"
         yield Verdict(f"probe: {place}, about {time_left(probe.left_seconds)}", "◆", "strong")
     if view.plan_under_way is not None:
         yield Verdict(_plan_text(view, view.plan_under_way), "◆", "strong")
