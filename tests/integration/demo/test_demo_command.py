@@ -13,11 +13,12 @@ from tests.integration.support.processes import first_interval_line, gone, until
 from tests.integration.support.terminal import ends, terminal
 from tuibench import installation
 from tuibench.demo.binaries import Binary
+from tuibench.model.plan import DEMO_THREADS
 from tuibench.model.server import Flavour
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 SMALL = ("--tables=1", "--table-size=1000", "--client-delay=5ms")
-INTERVAL_LINE = re.compile(r"\[ (\d+)s \] thds: 8 tps: (\d+\.\d\d) ")
+INTERVAL_LINE = re.compile(rf"\[ (\d+)s \] thds: {DEMO_THREADS} tps: (\d+\.\d\d) ")
 SUPERVISOR = "tuibench.demo.supervisor"
 
 
