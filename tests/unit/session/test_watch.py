@@ -265,6 +265,7 @@ async def test_the_traffic_of_a_server_is_sampled_and_summed_up(
 
 
 async def test_its_record_is_read_back(server: Server, tmp_path: Path) -> None:
+    """Its values have seven digits."""
     samples: list[Sample] = []
     async with run_on(server, spec(tmp_path, 4)) as run:
         busy(run, server.status, samples)
@@ -274,7 +275,7 @@ async def test_its_record_is_read_back(server: Server, tmp_path: Path) -> None:
     found = load_run(record)
     assert found.summary == summary
     assert [sample.tick.sums for sample in found.samples] == [
-        pytest.approx(sample.tick.sums, rel=1e-8) for sample in samples
+        pytest.approx(sample.tick.sums, rel=1e-6) for sample in samples
     ]
     said = "".join(sysbench_text(found))
     assert "commits/s: 10.00 qps: 200.00" in said
