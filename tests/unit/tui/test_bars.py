@@ -12,6 +12,7 @@ from tests.tui.support import script
 from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text, without
 from tuibench.effects.panel import effect_card
+from tuibench.metrics.measurement_warnings import busy_text
 from tuibench.model.effect import EffectProgress
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, Status
@@ -213,6 +214,11 @@ def test_a_late_tick_is_a_disturbance() -> None:
     assert line(view_of(late_ms=1200.0)).startswith(
         "▲ host disturbed: it was suspended, or tuibench got no CPU"
     )
+
+
+def test_two_hosts_that_are_busy_are_both_told() -> None:
+    view = view_of(script.status(warnings=tuple(busy_text(80.0, f"10.0.0.{number}") for number in (1, 2))))
+    assert len(verdicts(view)) == 2
 
 
 def test_a_limit_of_the_client_outweighs_other_warnings() -> None:

@@ -95,7 +95,7 @@ def _title_line(caption: Caption, width: int) -> TextLine:
 RECENT_SAMPLES = 5
 """Number of newest samples whose mean is diagnosed."""
 CLIENT_LIMITED = "client-limited"
-_NUMBER = re.compile(r"\d+")
+_PERCENTAGE = re.compile(r"\d+ %")
 CLAUSE_ENDS = ("; ", ", ", ": ")
 _GLYPH_WIDTH = 2
 UNSAFE = "unsafe"
@@ -112,10 +112,10 @@ class Verdict(NamedTuple):
 
 
 def verdicts(view: View) -> list[Verdict]:
-    """All verdicts, most important first; of two that differ in their numbers only, the first."""
+    """All verdicts, most important first; of two that differ in a percentage only, the first."""
     told: dict[str, Verdict] = {}
     for each in (*_states(view), *_warnings(view), *_progress(view)):
-        told.setdefault(_NUMBER.sub("", each.text), each)
+        told.setdefault(_PERCENTAGE.sub("", each.text), each)
     return list(told.values())
 
 
