@@ -70,7 +70,7 @@ def answer_table(summary: Summary) -> Table | None:
     others = len(latest_effects(summary.effects)) - 1
     notes = [f"The strongest effect of {others + 1}; the others are under Changes."] * bool(others)
     if found := derivation_text(effect):
-        notes.append(f"The differences are {found}.")
+        notes.append(f"Differences: {found}.")
     return comparison_table(effect.comparisons, "before", "after", tuple(notes))
 
 

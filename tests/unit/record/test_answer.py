@@ -61,10 +61,10 @@ def test_the_sentence_is_that_of_the_strongest_certain_effect() -> None:
     )
     table = answer_table(run)
     assert table is not None
-    assert [line.split()[0] for line in text_lines(table)][1:] == ["TPS", "p95", "The", "The"]
+    assert [line.split()[0] for line in text_lines(table)][1:] == ["TPS", "p95", "The", "Differences:"]
     assert table.notes == (
         "The strongest effect of 2; the others are under Changes.",
-        "The differences are without how p95 moved before the change.",
+        "Differences: the trend of p95 before the change is taken out.",
     )
     assert "29..58 %" in table.rows[0]
 

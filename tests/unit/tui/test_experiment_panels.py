@@ -114,11 +114,11 @@ def test_a_difference_that_is_derived_says_so_beside_one_that_is_not_only_by_the
 
 def test_a_trend_that_is_taken_out_is_said_beside_the_levels() -> None:
     steeper = msgspec.structs.replace(script.EFFECT.comparisons[0], percent=9.0)
-    assert "without how TPS moved before the change" in text(effect_card(compared(steeper), 65, 5))
-    assert "without" not in text(effect_card(initial_view(script.hello()), 65, 5))
+    assert "the trend of TPS before the change is taken out" in text(effect_card(compared(steeper), 65, 5))
+    assert "trend" not in text(effect_card(initial_view(script.hello()), 65, 5))
     pairs = msgspec.structs.replace(script.EFFECT, comparisons=(steeper,), alternated_seconds=16.0)
     view = next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=pairs))
-    assert "without" not in text(effect_card(view, 65, 5)), "of values that alternated, nothing is taken out"
+    assert "trend" not in text(effect_card(view, 65, 5)), "of values that alternated, nothing is taken out"
 
 
 def test_a_gain_and_a_loss_look_different() -> None:
