@@ -1,7 +1,8 @@
 """Real probes on a private server, and what they recommend: `python -m tests.bench.probe_trials`.
 
 After each probe, the levels around the recommended one are run in turn, in a random order, several times. The
-best is the fewest threads with 95 % of the highest throughput of these runs. A busy machine is the test.
+best is the fewest threads with 95 % of the highest throughput of these runs. A busy machine is the test:
+with `--hogs` each probe and its runs have other programs beside them, a random number of them.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from tests.bench.hogs import hogs
 from tuibench.cli.tables import make_tables
 from tuibench.demo.binaries import inspect_binary
 from tuibench.demo.server import PrivateServer
@@ -77,12 +79,15 @@ def main() -> None:
     parser.add_argument("--server", default="", help="server program [the first one found]")
     parser.add_argument("--trials", type=int, default=25, help="probes [25]")
     parser.add_argument("--first-seed", type=int, default=1, help="seed of the first probe [1]")
+    parser.add_argument("--hogs", type=int, default=0, help="at most so many programs beside it [0]")
     options = parser.parse_args()
     server = asyncio.run(start(options.server))
     try:
         print(server.binary, flush=True)
         for seed in range(options.first_seed, options.first_seed + options.trials):
-            print(f"  {seed}: {trial(server, seed)}", flush=True)
+            count = random.Random(seed).randint(0, options.hogs)
+            with hogs(count):
+                print(f"  {seed}, {count} other programs: {trial(server, seed)}", flush=True)
     finally:
         asyncio.run(server.stop())
 

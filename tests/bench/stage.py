@@ -10,7 +10,6 @@ for the size. `--hogs` are processes that use half of a processor's time each, a
 import argparse
 import contextlib
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -21,10 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from tests.bench.hogs import hogs
 from tuibench.demo.binaries import find_binary, inspect_binary
 
 LONGEST_SECONDS = 90.0
-HOG_SECONDS = 0.05
 TUIBENCH = (sys.executable, "-m", "tuibench")
 
 
@@ -37,28 +36,6 @@ class Try(NamedTuple):
     seconds: float
     is_alternated: bool
     load_average: float
-
-
-def hog(parent: int) -> None:
-    """Uses half of a processor's time until its parent ends."""
-    while os.getppid() == parent:
-        until = time.perf_counter() + HOG_SECONDS
-        while time.perf_counter() < until:
-            pass
-        time.sleep(HOG_SECONDS)
-
-
-@contextlib.contextmanager
-def hogs(count: int) -> Iterator[None]:
-    """So many of them, as long as the context lasts."""
-    every = [multiprocessing.Process(target=hog, args=(os.getpid(),), daemon=True) for _ in range(count)]
-    for one in every:
-        one.start()
-    try:
-        yield
-    finally:
-        for one in every:
-            one.terminate()
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from tuibench import files
 from tuibench.errors import RunError
 from tuibench.files import DECODE_ERRORS
 from tuibench.metrics.costs import CostLedger
-from tuibench.metrics.figures import read
+from tuibench.metrics.figures import all_values, read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCost, latest_effects
 from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind, latest_events
@@ -75,6 +75,7 @@ from tuibench.record.recorder import (
     status_from_line,
 )
 from tuibench.record.sysbench_report import load_fields
+from tuibench.record.watch_totals import WatchTotals
 
 T = TypeVar("T")
 
@@ -320,8 +321,14 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
     seconds, headline = whole.end - since, run.plan.headline
     workers = run.states[-1][1].workers if run.states else 0
     busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
+    traffic = WatchTotals()
+    for sample in samples:
+        if "queries" in sample.tick.sums:
+            traffic.add(sample.tick)
     return {
         "seconds": seconds,
+        "figures": all_values(whole),
+        "watched": traffic.watched if run.plan.plan.is_watch else None,
         **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
         **load_fields(whole, seconds, run.plan.plan.percentiles),
         "reconciliation": Reconciliation(

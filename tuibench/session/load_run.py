@@ -39,6 +39,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick, total_tick
 from tuibench.record.sysbench_report import report_text
+from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
 from tuibench.session.commands import LoadCommands
@@ -49,7 +50,7 @@ from tuibench.session.replicas import LagGuard
 from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.sampling import TickObservation
 from tuibench.session.timeline import PlanRunner
-from tuibench.session.totals import LoadTotals, WatchTotals, build_summary, build_watch_summary
+from tuibench.session.totals import LoadTotals, add_last_readings, build_summary, build_watch_summary
 from tuibench.units import pluralize
 from tuibench.waits.detail import transactions_by_statement
 from tuibench.workload import library, script
@@ -451,7 +452,7 @@ class LoadRun(SessionRun):
         self._readings = await sampler.end(questions)
         await self._run_of_script(script.DONE)
         if watched is not None:
-            watched.add_last(sampler.last_observations)
+            add_last_readings(watched, sampler.last_observations)
 
     async def _write_summary(self) -> None:
         server, watched, ending = self.watcher.server, self.measuring.watched_alone, self._ending()

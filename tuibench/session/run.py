@@ -59,6 +59,7 @@ from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
 from tuibench.probe.experiment import Probe
 from tuibench.record.recorder import RunRecorder
+from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.text import watch_text
 from tuibench.session.commands import UNDOABLE, SessionCommands, UndoStack
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
@@ -76,7 +77,7 @@ from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.totals import LagTotals, Reading, WatchTotals, build_watch_summary
+from tuibench.session.totals import LagTotals, Reading, add_last_readings, build_watch_summary
 from tuibench.tune.candidates import TuneLog
 from tuibench.tune.experiment import TuneRun
 from tuibench.waits.cpu_profile import CpuProfiling
@@ -736,7 +737,7 @@ class WatchRun(SessionRun):
         """Counts what the last tick has not seen: a short rest, or a tick without an answer."""
         sampler = self.watcher.sampler
         self._readings = await sampler.end(0)
-        self.totals.add_last(sampler.last_observations)
+        add_last_readings(self.totals, sampler.last_observations)
 
     async def _write_summary(self) -> None:
         self._summary = build_watch_summary(self.spec, self.watcher.server, self.totals, self._ending())

@@ -17,7 +17,6 @@ from tuibench.load.fleet import Loss
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, GapsOfWorkers, WorkerReport
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.figures import all_values
-from tuibench.metrics.series import ratio
 from tuibench.model.cluster import HostTotals
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
@@ -33,12 +32,10 @@ from tuibench.model.summary import (
     ReplicationTotals,
     ServerTotals,
     Summary,
-    WatchedTotals,
 )
 from tuibench.model.tick import (
     ERROR,
     LOGIN,
-    RESPONSE,
     WAIT,
     Histogram,
     NamedHistograms,
@@ -51,6 +48,7 @@ from tuibench.model.tick import (
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 from tuibench.observe.status import ServerObservation
 from tuibench.record.sysbench_report import FullReport, load_fields
+from tuibench.record.watch_totals import WatchTotals
 from tuibench.units import pluralize
 
 NO_TIME = 1e-9
@@ -588,66 +586,11 @@ def full_report(
     )
 
 
-class WatchTotals:
-    """Ticks in, totals out: `tick` is their sum, whose seconds are those with figures of the traffic."""
-
-    def __init__(self) -> None:
-        self.tick = Tick()
-        self._threads_seconds = self._threads_counted_seconds = 0.0
-        self._most_threads: int | None = None
-
-    def add(self, tick: Tick) -> None:
-        """One more interval. Of its levels, only the running threads are used."""
-        shown = Tick(
-            end=tick.end,
-            seconds=tick.seconds,
-            sums={name: tick.sums[name] for name in TRAFFIC_SUMS if name in tick.sums},
-            hists={RESPONSE: tick.hists[RESPONSE]} if RESPONSE in tick.hists else {},
-            missing=tick.missing,
-        )
-        self.tick += shown
-        running = tick.levels.get(Counter.THREADS_RUNNING)
-        if running is not None:
-            self._threads_seconds += running * tick.seconds
-            self._threads_counted_seconds += tick.seconds
-            self._most_threads = max(self._most_threads or 0, int(running))
-
-    def add_last(self, observations: Iterable[ServerObservation]) -> None:
-        """The readings after the last tick."""
-        for observed in observations:
-            if observed.traffic is not None and observed.tick is not None:
-                self.add(replace(observed.traffic, end=self.tick.end, levels=observed.tick.levels))
-
-    def count(self, name: str) -> int:
-        """One of the sums, over all ticks."""
-        return round(self.tick.sums.get(name, 0))
-
-    def added_to(self, sampled: Tick) -> Tick:
-        """The sum of all samples, with these totals of the traffic instead of the samples'."""
-        return replace(
-            sampled,
-            seconds=self.tick.seconds,
-            sums=sampled.sums | self.tick.sums,
-            hists=self.tick.hists,
-        )
-
-    @property
-    def watched(self) -> WatchedTotals:
-        """What the summary of a run has no field for."""
-        sums = self.tick.sums
-        return WatchedTotals(
-            rollbacks=self.count("rollbacks"),
-            threads_running_avg=ratio(self._threads_seconds, self._threads_counted_seconds),
-            threads_running_max=self._most_threads,
-            latency_avg_ms=ratio(sums.get("statement_ms"), sums.get("timed")),
-            latency_note=self.tick.missing.get("latency", ""),
-        )
-
-
-TRAFFIC_SUMS = (
-    "completed", "commits", "rollbacks", "queries", "questions", "reads", "writes", "others", "timed",
-    "statement_ms",
-)  # fmt: skip
+def add_last_readings(totals: WatchTotals, observations: Iterable[ServerObservation]) -> None:
+    """Adds the traffic after the last tick."""
+    for observed in observations:
+        if observed.traffic is not None and observed.tick is not None:
+            totals.add(replace(observed.traffic, end=totals.tick.end, levels=observed.tick.levels))
 
 
 def build_watch_summary(

@@ -504,6 +504,7 @@ def test_warnings_come_first_and_every_table_is_whole(tmp_path: Path) -> None:
         "### Latency",
         "### Bottleneck",
         "### Advice",
+        "## All figures",
         "## Environment",
         "## Method",
         "## Commands",

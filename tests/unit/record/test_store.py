@@ -29,7 +29,7 @@ from tuibench.metrics.effect_detection import EffectDetector
 from tuibench.model.effect import Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.sweep import DataDropped, DataReady
-from tuibench.model.tick import merge_histograms
+from tuibench.model.tick import Tick, merge_histograms
 from tuibench.record import store
 from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import ENVIRONMENT as ENVIRONMENT_FILE
@@ -409,8 +409,32 @@ def test_the_summary_of_a_run_that_was_cut_short_is_made_from_its_samples(tmp_pa
     assert (figures.statements["commit"].count, figures.statements["commit"].max) == (150, 15.0)
     assert figures.server.deltas["Com_commit"] == 100
     assert figures.reconciliation.questions_server is None
+    assert (figures.figures["tps"], figures.figures["qps"]) == (50.0, 1000.0)
+    assert figures.watched is None
     assert any("computed from its samples" in warning for warning in figures.warnings)
     assert run.latencies().counts == latencies.counts
+
+
+def test_a_watch_that_was_cut_short_has_the_totals_of_the_traffic(tmp_path: Path) -> None:
+    recorder = RunRecorder(tmp_path / "r1")
+    plan = plan_record()
+    recorder.open(replace(plan, plan=replace(plan.plan, is_watch=True)))
+    sums: dict[str, float] = {
+        "completed": 4,
+        "commits": 4,
+        "rollbacks": 2,
+        "queries": 30,
+        "reads": 20,
+        "writes": 10,
+    }
+    for number, end, seconds, running in ((1, 1.0, 1.0, 3), (2, 4.0, 3.0, 7)):
+        traffic = Tick(end=end, seconds=seconds, sums=sums, levels={"Threads_running": running})
+        recorder.sample(replace(tick(number), tick=traffic))
+    recorder.close()
+    figures = load_run(tmp_path / "r1").summary
+    assert figures.watched is not None
+    assert (figures.transactions.total, figures.queries.total, figures.watched.rollbacks) == (8, 60, 4)
+    assert (figures.watched.threads_running_avg, figures.watched.threads_running_max) == (6.0, 7)
 
 
 def test_reset_figures_are_summed_from_the_reset(tmp_path: Path) -> None:

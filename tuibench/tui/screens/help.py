@@ -96,7 +96,6 @@ class HelpScreen(ModalScreen[None]):
         sections = dict(help_sections(self._view))
         with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
             dialog.border_title = "Help"
-            dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
             for verdict in verdicts(self._view):
                 text = f"{verdict.glyph} {sanitize.text(verdict.text)}"
                 yield Static(text, classes=verdict.role, markup=False)
@@ -110,6 +109,13 @@ class HelpScreen(ModalScreen[None]):
                 with Vertical(classes="help-column", id="help-words"):
                     yield Static("WORDS", classes="gap heading")
                     yield Static(" ".join(_GLOSSARY), classes="quiet", markup=False)
+
+    def on_mount(self) -> None:
+        self.watch(self.query_one("#help-dialog"), "show_vertical_scrollbar", self._name_keys)
+
+    def _name_keys(self, scrolls: bool) -> None:
+        keys = "↑ ↓ scroll · esc goes back" if scrolls else "esc goes back"
+        self.query_one("#help-dialog").border_subtitle = keys
 
 
 def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
