@@ -388,6 +388,10 @@ class ChartScale:
             # The lower end of the axis is the power of ten below the smallest value.
             lowest = min((low for one in series for low in one.lows if low), default=self.top / 10)
             self.floor = min(10.0 ** math.floor(math.log10(lowest)), self.top / 10)
+        elif not style.maximum:
+            # Higher than the figures, where the texts of grid lines would be the same.
+            while len({style.write(tick) for tick in self.ticks}) < len(self.ticks):
+                self.top = rounded(2 * self.top)
 
     def x(self, seconds: float) -> float:
         span = self._span

@@ -21,6 +21,7 @@ from tests.tui.support.probed import probed
 from tests.unit.record.steady import steady
 from tests.unit.record.written import server_part, written
 from tests.unit.session.tune_examples import candidate, evaluated
+from tuibench import units
 from tuibench.document import Section, Shape, Text
 from tuibench.metrics.figures import read as chart_read
 from tuibench.model.effect import Comparison, Effect, Verdict
@@ -384,6 +385,11 @@ def test_the_axis_begins_at_zero_and_ends_on_a_round_number() -> None:
     assert (scale.top, scale.y(0.0), scale.y(3000.0)) == (3000.0, 200 - BOTTOM, TOP)
     assert scale.ticks == [0.0, 1000.0, 2000.0, 3000.0]
     assert (scale.x(0.0), scale.x(10.0)) == (LEFT, 1000 - RIGHT)
+
+
+def test_no_two_lines_of_the_grid_have_the_same_text() -> None:
+    scale = ChartScale(SPAN, STYLE._replace(write=units.small_number), [line(0.00133)])
+    assert [units.small_number(tick) for tick in scale.ticks] == ["0", "0.001", "0.002", "0.003"]
 
 
 def test_a_logarithmic_axis_begins_at_a_power_of_ten() -> None:
