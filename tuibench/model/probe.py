@@ -35,7 +35,7 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What to probe. `slo` are objectives such as `p95<20ms`, which a level meets or misses.
 
     `least` and `most` limit the levels; 0 for automatic limits. A step takes at most `step_seconds`, the
-    whole probe about `seconds`.
+    whole probe at most about `seconds`.
     """
 
     by: Annotated[
@@ -59,7 +59,7 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
             help="Time limit of the probe in seconds.",
             read=lambda plan: plan.probe.seconds + plan.warmup_seconds,
         ),
-    ] = 90.0
+    ] = 180.0
     least: Annotated[
         float,
         Option(

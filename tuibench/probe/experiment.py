@@ -421,7 +421,7 @@ class Probe(Experiment):
     ) -> None:
         super().__init__(is_by_hand=is_by_hand, before={LOAD: (LoadLevel(threads, rate),)})
         self.order = order
-        self.reply = f"probing by {order.by}, about {order.seconds:g} s"
+        self.reply = f"probing by {order.by}, at most {order.seconds:g} s"
         self.ceiling = 0.0
         self.steps: list[ProbeStep] = []
         self.end_kind = ProbeEnd.ABORTED

@@ -36,7 +36,7 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
         spent: TextLine = (TextSpan(f"took {state.elapsed_seconds:.0f} s", "muted"),)
         end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
         return [pad_line(_join_fitting((title, end, slo, spent), width), width)][:height]
-    rest: TextLine = (TextSpan(f"about {time_left(state.left_seconds)}", "muted"),)
+    rest: TextLine = (TextSpan(f"at most {time_left(state.left_seconds)}", "muted"),)
     under_way = _join_fitting((title, _current_level(state), slo, rest), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     below: TextLine = (TextSpan(waits, "muted"),)

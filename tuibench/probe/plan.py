@@ -66,6 +66,9 @@ UNLIKELY_BELOW = 0.2
 NARROW = 2.0
 """A bracket as wide as a step of the way up."""
 
+NARROWING_SECONDS = 90.0
+"""A probe takes longer only while its level is not likely to be a good choice, not to narrow the bracket."""
+
 NEARLY = 0.97
 """A level with this fraction of the highest throughput has almost the maximum."""
 
@@ -448,7 +451,8 @@ def _decisive(progress: ProbeProgress) -> NextLevel | None:
     beside = progress.levels[max(0, place - 1) : place + 2] if level is not None else []
     if bracket is None or believed is None:
         return _again(progress, beside)
-    is_decided = bracket.is_narrow and bracket.chance >= LIKELY
+    is_narrowed = bracket.is_narrow or progress.elapsed_seconds >= NARROWING_SECONDS
+    is_decided = is_narrowed and bracket.chance >= LIKELY
     if not is_decided and progress.left_seconds > CONFIRMING_STEPS * progress.usual_seconds:
         last = progress.steps[-1].level
         visits = Counter(step.level for step in progress.visits)

@@ -178,7 +178,7 @@ def test_workers_slower_than_the_server_are_what_is_reported(tmp_path: Path) -> 
 
 def test_in_a_live_run_the_load_goes_back(tmp_path: Path) -> None:
     summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)))
-    assert script.answers == ["probing by threads, about 60 s"]
+    assert script.answers == ["probing by threads, at most 60 s"]
     assert summary.probe is not None
     assert summary.probe.knee is not None
     assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 6"
@@ -206,7 +206,10 @@ def test_threads_set_by_hand_end_it_and_stay(tmp_path: Path) -> None:
 def test_a_plan_gives_way(tmp_path: Path) -> None:
     plan = replace(LIVE, schedule=parse_schedule("6:30s,8:40s"))
     _, script, _ = run(tmp_path, plan, (2.2, StartProbe(ORDER)), (3.2, HoldPlan()))
-    assert script.answers == ["probing by threads, about 60 s; the plan is held", "the plan is already held"]
+    assert script.answers == [
+        "probing by threads, at most 60 s; the plan is held",
+        "the plan is already held",
+    ]
 
 
 def test_a_paused_step_restarts(tmp_path: Path) -> None:

@@ -235,9 +235,9 @@ def test_a_probe_says_step_level_and_time_left() -> None:
     view = msgspec.structs.replace(view_of(), probe=under_way)
     assert line(view).startswith(f"◆ probe: step {len(under_way.steps) + 1} at ")
     between = msgspec.structs.replace(view, probe=msgspec.structs.replace(under_way, level=0.0))
-    assert line(between).startswith(f"◆ probe: step {len(under_way.steps) + 1}, about ")
-    assert line(view).endswith(", about 00:58 left")
-    assert "about 00:58 left" in text(probe_status(view, 118, 2)), "the same on its own screen"
+    assert line(between).startswith(f"◆ probe: step {len(under_way.steps) + 1}, at most ")
+    assert line(view).endswith(", at most 00:58 left")
+    assert "at most 00:58 left" in text(probe_status(view, 118, 2)), "the same on its own screen"
 
 
 def test_what_alternates_says_it_as_the_card_does() -> None:

@@ -179,7 +179,7 @@ def _progress(view: View) -> Iterator[Verdict]:
         probe = view.probe
         level = f" at {probe.level:,g} {probe.order.by}" if probe.level else ""
         place = f"step {len(probe.steps) + 1}{level}"
-        yield Verdict(f"probe: {place}, about {time_left(probe.left_seconds)}", "◆", "strong")
+        yield Verdict(f"probe: {place}, at most {time_left(probe.left_seconds)}", "◆", "strong")
     if view.plan_under_way is not None:
         yield Verdict(_plan_text(view, view.plan_under_way), "◆", "strong")
 

@@ -233,9 +233,9 @@ def figures_dialog(view: View) -> InputDialog:
 
 
 _PROBE_FACTS = (
-    "Doubles the threads, or the rate, until throughput stops growing, then refines; about 90 s. Objectives "
-    "can be typed: p95<20ms errors<1%. Screen {screen} shows the probe and its answer; {key} ends it. The "
-    "previous load is then restored."
+    "Doubles the threads, or the rate, until throughput stops growing, then refines: about a minute, at most "
+    "three. Objectives can be typed: p95<20ms errors<1%. Screen {screen} shows the probe and its answer; "
+    "{key} ends it. The previous load is then restored."
 )
 _TIGHT, _WIDE = 2, 5
 """Objectives offered for p95, relative to the current one."""
