@@ -570,7 +570,7 @@ PLAN_COMMANDS = {
             "warmup_time": 3.0,
             "interval": 0.5,
             "min_threads": 1.0,
-            "max_time": 85.0,
+            "max_time": 180.0,
         },
         helps={
             "threads": "With --by rate: concurrent connections.",
