@@ -259,9 +259,9 @@ def test_the_outlook_says_how_long_it_takes() -> None:
 # `tuibench probe` and `ctl probe`: what their words mean, and what a script is told.
 
 
-def test_the_usual_probe_ends_within_ninety_seconds() -> None:
+def test_the_usual_probe_ends_within_three_minutes() -> None:
     plan = planned(command="probe")
-    assert plan.probe == ProbeOrder(least=1.0, seconds=82.0)
+    assert plan.probe == ProbeOrder(least=1.0, seconds=177.0)
     assert plan.seconds is None
     assert (plan.threads, plan.interval_seconds, plan.warmup_seconds) == (1, 0.5, 3.0)
 
