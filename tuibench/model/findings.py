@@ -176,6 +176,10 @@ _HOST = (
     "the server's process cannot be read: screen 4 shows the reason; on another host "
     "--host-metrics=ssh:HOST helps"
 )
+_DISK = (
+    "only root and the user of the server's process may read this; on another host "
+    "--host-metrics=ssh:HOST helps"
+)
 _COUNTER = "not counted by this server"
 _US, _BYTES, _COUNT = ResourceUnit.MICROSECONDS, ResourceUnit.BYTES, ResourceUnit.COUNT
 
@@ -199,9 +203,9 @@ class Resource(StrEnum):
     VOLUNTARY_SWITCHES = ResourceFacts("voluntary_switches", "voluntary switches", _COUNT, _HOST)
     INVOLUNTARY_SWITCHES = ResourceFacts("involuntary_switches", "involuntary switches", _COUNT, _HOST)
     DISK_READS = ResourceFacts("disk_reads", "InnoDB reads", _COUNT, _COUNTER)
-    DISK_READ_BYTES = ResourceFacts("disk_read_bytes", "disk read", _BYTES, _HOST)
+    DISK_READ_BYTES = ResourceFacts("disk_read_bytes", "disk read", _BYTES, _DISK)
     DISK_WRITES = ResourceFacts("disk_writes", "InnoDB writes", _COUNT, _COUNTER)
-    DISK_WRITTEN_BYTES = ResourceFacts("disk_written_bytes", "disk written", _BYTES, _HOST)
+    DISK_WRITTEN_BYTES = ResourceFacts("disk_written_bytes", "disk written", _BYTES, _DISK)
     FSYNCS = ResourceFacts("log_fsyncs", "log fsyncs", _COUNT, _COUNTER)
     REDO_BYTES = ResourceFacts("redo_bytes", "redo", _BYTES, _COUNTER)
     BINLOG_BYTES = ResourceFacts("binlog_bytes", "binlog", _BYTES, "not counted, or the binary log is off")

@@ -82,9 +82,10 @@ def probe_result(view: View, width: int, height: int, *, is_whole: bool = False)
     if state is None:
         return []
     if state.result is None:
-        lines = [_measured_step_line(step) for step in reversed(state.steps)] or [
-            (TextSpan("No step has finished yet.", "muted"),)
-        ]
+        lines: list[TextLine] = [(TextSpan("No step has finished yet.", "muted"),)]
+        if state.steps:
+            measured = [_measured_step_line(step) for step in reversed(state.steps)]
+            lines = [(TextSpan("STEPS, newest first", "title"),), *measured]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
     if width >= _WITH_STEPS:
         # The result on the left, the steps that fit on the right.

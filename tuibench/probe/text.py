@@ -110,7 +110,7 @@ def fit_line(fit: UslFit) -> str:
         if fit.peak_level is not None
         else "no peak up to four times the highest measured level"
     )
-    return f"USL: σ {fit.sigma:.4f}, κ {fit.kappa:.3g}, R² {fit.r2:.3f}: {peak}"
+    return f"USL: σ {fit.sigma:.4f}, κ {fit.kappa:.2g}, R² {fit.r2:.3f}: {peak}"
 
 
 def _saturation(result: ProbeResult) -> Iterator[str]:

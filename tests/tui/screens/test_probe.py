@@ -69,7 +69,7 @@ async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_ag
         assert it.client.submitted == [StopExperiment("probe"), NextStep()]
         assert "32 threads (up)" in it.shown("probe")
         assert "waiting for a throughput known to ±3.0 %: now ±4.1 %" in it.shown("probe")
-        assert it.shown("found").split()[0] == "16"
+        assert it.shown("found").splitlines()[1].split()[0] == "16"
         await it.hear(over)
         assert over.result is not None
         assert "done: the objective is met · p95<40ms" in it.shown("probe")

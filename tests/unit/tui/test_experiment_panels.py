@@ -539,7 +539,7 @@ def test_an_objective_lies_across_its_own_chart_only() -> None:
 
 def test_the_curve_is_drawn_with_throughput_only() -> None:
     over = probed().over
-    assert "USL σ 0.050 κ 0.0005, peak at 44" in rows(plots.THROUGHPUT, over)[0]
+    assert "USL σ 0.0500 κ 0.0005, peak at 44" in rows(plots.THROUGHPUT, over)[0]
     assert "USL" not in rows(plots.LATENCY, over)[0]
 
 

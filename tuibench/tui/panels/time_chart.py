@@ -832,7 +832,7 @@ def _chart_caption(figure: ProbeFigure, state: ProbeState) -> TextLine:
         parts.append((TextSpan(text, "muted" if unsure else "ok"),) if knee is not None else ())
         if state.fit is not None and not state.fit.refusal:
             peak = f", peak at {count(state.fit.peak_level)}" if state.fit.peak_level else ""
-            law = f"{CURVE_DOT} USL σ {state.fit.sigma:.3f} κ {state.fit.kappa:.2g}{peak}"
+            law = f"{CURVE_DOT} USL σ {state.fit.sigma:.4f} κ {state.fit.kappa:.2g}{peak}"
             parts.append((TextSpan(law, "server"),))
         if any(step.purpose is StepPurpose.CONFIRM for step in state.steps):
             parts.append((TextSpan(f"{BACK_RING} again", "muted"),))

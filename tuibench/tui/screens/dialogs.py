@@ -187,7 +187,7 @@ class ChangeDialog(OfferDialog[Command | None]):
         setting = self._setting
         with Vertical(classes="dialog", id="change-dialog") as dialog:
             dialog.border_title = Content(sanitize.text(setting.name))
-            choose = CHOOSE if self._offers else ""
+            choose = f"● now · ▲ at risk · {CHOOSE}" if self._offers else ""
             dialog.border_subtitle = f"{choose}enter asks to confirm · esc goes back"
             yield Static(
                 f"Takes {setting.takes}; {SCOPE_TEXT[setting.scope]}.", classes="quiet", markup=False

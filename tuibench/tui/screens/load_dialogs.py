@@ -129,7 +129,7 @@ def mark_dialog(view: View) -> InputDialog:
     """Asks for the text of a mark."""
     facts = "Adds a numbered line to all charts, with this text in the events and in the report."
     return InputDialog(
-        "Mark", facts, "for example: index added", parse_mark, verb="marks", max_length=MAX_MARK_LENGTH
+        "Mark", facts, "for example index added", parse_mark, verb="marks", max_length=MAX_MARK_LENGTH
     )
 
 
