@@ -42,6 +42,7 @@ from tuibench.model.summary import (
     Reconciliation,
     ServerTotals,
     Summary,
+    WatchedTotals,
 )
 from tuibench.model.tick import (
     Histogram,
@@ -321,14 +322,10 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
     seconds, headline = whole.end - since, run.plan.headline
     workers = run.states[-1][1].workers if run.states else 0
     busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
-    traffic = WatchTotals()
-    for sample in samples:
-        if "queries" in sample.tick.sums:
-            traffic.add(sample.tick)
     return {
         "seconds": seconds,
         "figures": all_values(whole),
-        "watched": traffic.watched if run.plan.plan.is_watch else None,
+        "watched": _watched(samples) if run.plan.plan.is_watch else None,
         **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
         **load_fields(whole, seconds, run.plan.plan.percentiles),
         "reconciliation": Reconciliation(
@@ -359,6 +356,15 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
         "costs": run.costs[-1] if run.costs else (),
         "headline": headline and headline.measured(whole.of_kind(headline.transaction).count, seconds),
     }
+
+
+def _watched(samples: Sequence[Sample]) -> WatchedTotals:
+    """The totals of the samples in which the server answered."""
+    totals = WatchTotals()
+    for sample in samples:
+        if "queries" in sample.tick.sums:
+            totals.add(sample.tick)
+    return totals.watched
 
 
 def _with(summary: Summary, **fields: object) -> Summary:
