@@ -2,23 +2,26 @@
 # Compatible with GNU make 3.81 of macOS.
 
 BIN := .venv/bin
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 ARGS ?=
 
-# The time of each step, and what to do if it fails.
-STEP := .ci/step
-
-ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; changed screens: see docs/architecture.md"
+# pytest keeps the bytecode of thousands of tests, also where Python is told to keep none. The tests on servers mostly
+# wait: two more of them run than there are cores, each process with servers of its own.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q
+UNITS := -n $(CORES) --dist worksteal tests/unit tests/tui
+SERVERS := -n $$(($(CORES) + 2)) --dist loadfile --no-loadscope-reorder tests/integration tests/faults
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test all-tests test-all test-lowest lint style types native check dist audit docs bench chaos faults soak tpcc screenshots showcase format clean setup-demo setup-test
+.PHONY: help demo test test-units test-servers test-all test-whole test-lowest check lint pure native dist audit docs bench chaos faults soak stability tpcc screenshots showcase format clean setup-demo setup-test
 
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
-	@echo "make test         run lint, type checks, import contracts and all tests, with real servers"
-	@echo "make test-all     run make test, tests left out there, TPC-C at full size, and make test-lowest"
-	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed"
-	@echo "make native       check format, lint and unit tests of the native engine, if cargo is installed (part of make test)"
-	@echo "make check        run lint, type checks, import contracts and most unit tests"
+	@echo "make check        before a commit: format, lint, types, import contracts and the pure unit tests, under a minute"
+	@echo "make test         prove every guarantee once, on one real server of each flavour, in some eight minutes"
+	@echo "make test-all     prove the rest: both flavours everywhere, simulations, trials, all faults, TPC-C, the native"
+	@echo "                  engine's own checks, the oldest dependencies"
+	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed (part of test-all)"
+	@echo "make native       check format, lint and unit tests of the native engine (part of test-all)"
 	@echo "make dist         build wheel, sdist and bill of materials in dist/, twice, and compare"
 	@echo "make audit        check dependencies, licences and workflows"
 	@echo "make docs         build the documentation site in site/"
@@ -26,6 +29,7 @@ help:
 	@echo "make chaos        test settings with random failures on a real server, 50 sequences (ARGS=--server=PATH)"
 	@echo "make faults       run every fault of server, network and client under load, with recovery times"
 	@echo "make soak         run 20 minutes with changes and viewers and report growth of any process (ARGS=MINUTES)"
+	@echo "make stability    run the tests of make test 30 times on busy machines and slow disks, and name what fails"
 	@echo "make tpcc         test TPC-C with 10 warehouses and violate each of its conditions (ARGS=--server=PATH)"
 	@echo "make screenshots  regenerate the pictures in screenshots/"
 	@echo "make showcase     measure the study of docs/showcase.md on this host, 15 minutes (SERVERS='NAME:FILE …')"
@@ -35,54 +39,58 @@ help:
 demo: setup-demo
 	@$(BIN)/tuibench demo $(ARGS)
 
-# The native engine's checks need no .venv: they run from the beginning, at a lower priority than what others wait for.
-# Types are checked beside the tests.
-test:
-	@.ci/setup needs
-	@$(MAKE) --no-print-directory -j2 all-tests native
+check: setup-test
+	@$(MAKE) --no-print-directory -j2 lint pure
 
-all-tests: setup-test
-	@$(MAKE) --no-print-directory style
-	@$(BIN)/python .ci/all_tests.py all $(ONE_TEST) $(ARGS)
+lint:
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
 
-# Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
-test-all: test faults test-lowest tpcc
-	@$(STEP) "tests that make test leaves out" $(ONE_TEST) $(BIN)/pytest -q -m whole tests/unit tests/tui tests/integration $(ARGS)
+pure:
+	@$(PYTEST) -n $(CORES) --dist worksteal -m "not whole and not long" tests/unit $(ARGS)
+
+test: setup-test
+	@$(MAKE) --no-print-directory test-units test-servers
+
+test-units:
+	@$(PYTEST) -m "not whole" $(UNITS) $(ARGS)
+
+test-servers:
+	@$(PYTEST) -m "not whole" $(SERVERS) $(ARGS)
+
+test-all: setup-test
+	@$(MAKE) --no-print-directory lint native test-whole test-lowest tpcc
+
+test-whole:
+	@$(PYTEST) -m whole --hypothesis-profile=explore $(UNITS) $(ARGS)
+	@$(PYTEST) -m whole $(SERVERS) $(ARGS)
 
 test-lowest: setup-test
-	@$(STEP) "tests with the oldest dependencies" \
-	    "raise the lower bound in pyproject.toml, or avoid what the old version lacks" .ci/test-lowest $(ARGS)
+	@.ci/test-lowest $(ARGS)
 
-lint: style types
-
-style:
-	@$(STEP) "format" "run make format" $(BIN)/ruff format --check
-	@$(STEP) "lint" "run make format; correct the rest by hand" $(BIN)/ruff check
-
-types:
-	@$(STEP) "types" "correct the lines above" $(BIN)/mypy
-	@$(STEP) "import contracts" "move the import: docs/architecture.md has the layers" $(BIN)/lint-imports
+# Nobody debugs what is built here, and it is mostly built once.
+native:
+	@command -v cargo >/dev/null || { echo "cargo is not installed: the native engine is not checked"; exit 0; }; cd native \
+	    && export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 && cargo fmt --check \
+	    && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet --no-default-features
 
 dist:
-	@.ci/dist
+	@.github/release/dist
 
 audit:
-	@.ci/audit
+	@.github/release/audit
 
+# A broken link or a page without a place in the navigation fails.
 docs:
-	@.ci/docs
+	@python3 -m venv .venv-docs && .venv-docs/bin/pip install --quiet --disable-pip-version-check \
+	    --constraint .github/release/tools.txt mkdocs-material
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet --config-file .github/site/mkdocs.yml
+	@echo "site/index.html"
 
 showcase: setup-demo
 	@docs/showcase/run
-
-# The native engine; skipped without a Rust compiler.
-native:
-	+@if command -v cargo >/dev/null; then $(STEP) "native engine" "correct the lines above" nice .ci/native; \
-	    else echo "cargo is not installed: skipping the native engine"; fi
-
-check: setup-test
-	@$(MAKE) --no-print-directory style
-	@$(BIN)/python .ci/all_tests.py unit $(ONE_TEST) $(ARGS)
 
 bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)
@@ -95,6 +103,9 @@ faults: setup-test
 
 soak: setup-test
 	$(BIN)/python -m tests.faults.soak $(ARGS)
+
+stability: setup-test
+	$(BIN)/python -m tests.bench.stability $(ARGS)
 
 tpcc: setup-test
 	$(BIN)/python -m tests.integration.workload.tpcc_full $(ARGS)

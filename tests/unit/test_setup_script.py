@@ -1,9 +1,9 @@
 """`.ci/setup`, which `make demo` and `make test` run first, on machines that a PATH describes."""
 
 import os
-import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,9 @@ COREUTILS = """
     sh cat chmod cp cut date dirname find grep head ls mkdir mv nice rm sed sort tail touch tr uname env sleep
 """.split()  # noqa: SIM905
 
-COMMAND = "apt-get update && apt-get install --no-install-recommends"
+COMMAND = (
+    "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends"
+)
 
 PYTHON = """\
 #!/bin/sh
@@ -24,9 +26,7 @@ case "$*" in
     *version_info*) echo 3.13 ;;
     *sysconfig*) echo "$PWD" ;;
     '-m venv .venv') mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
-    '-m pip '*) for i in 1 2 3 4 5 6 7 8 9 10 11; do echo "Collecting p$i (from x)"; done
-                echo "Installing build dependencies: started"; echo "Installing collected packages: p1, p2"
-                exit "${PIP:-0}" ;;
+    '-m pip '*) exit "${PIP:-0}" ;;
 esac
 """
 APT = """\
@@ -139,7 +139,7 @@ def test_following_the_remedy_leads_to_the_end(user: Machine) -> None:
     user.program("mariadbd")
     status, said = user.setup()
     assert (status, user.installed) == (0, [])
-    assert said[-1].startswith("setup: ready after ")
+    assert said[-1] == "setup: ready"
     assert user.setup() == (0, [])
 
 
@@ -157,38 +157,22 @@ def test_sudo_is_used_and_its_refusal_ends_in_the_command(user: Machine) -> None
     user.program("python3", PYTHON)
     status, said = user.setup(SUDO_FAILS="1")
     assert status == 1
-    assert said[-2].endswith("apt-get install --no-install-recommends mariadb-server-core")
+    assert said[-2] == f"setup:     {COMMAND} mariadb-server-core"
     assert user.setup()[0] == 0
-    assert "sudo env" in user.calls.read_text()
+    assert "sudo sh" in user.calls.read_text()
 
 
 def test_a_failed_installation_ends_in_the_command(root: Machine) -> None:
     status, said = root.setup(APT_FAILS="1")
     assert status == 1
-    assert said[-3] == "setup: The installation failed. To repeat it, run as root:"
+    assert said[-3] == "setup: To install what is missing, run as root:"
     assert not (root.tree / ".venv").exists()
 
 
-def test_an_older_release_has_the_version_in_the_package_name(user: Machine) -> None:
-    user.program("python3", PYTHON)
-    user.program(
-        "apt-cache",
-        "#!/bin/sh\n[ $1 = search ] || exit 0\n"
-        "printf '%s - x\\n' mariadb-server-core-10.3 mariadb-server-core-10.11\n",
-    )
-    _, said = user.setup()
-    assert said[-2].endswith(" mariadb-server-core-10.11")
-
-
-def test_an_old_default_python_is_not_suggested(user: Machine) -> None:
-    user.program("mariadbd")
-    user.program(
-        "apt-cache",
-        "#!/bin/sh\n"
-        "case $1 in policy) echo '  Candidate: 3.10.6-1' ;; *) echo 'python3.11-venv - venv' ;; esac\n",
-    )
-    _, said = user.setup()
-    assert said[-2].endswith(" --no-install-recommends python3.11 python3.11-venv")
+def test_packages_without_the_program_end_it(root: Machine) -> None:
+    root.program("apt-get", APT.replace("mariadb-server-core*", "mariadb-nothing*"))
+    status, said = root.setup()
+    assert (status, said[-1][-27:]) == (1, "contain no mariadbd or mysqld."[-27:])
 
 
 def test_without_a_package_manager_the_need_is_named(tmp_path: Path) -> None:
@@ -211,16 +195,12 @@ def test_tests_run_without_sysbench(user: Machine) -> None:
     assert "-e .[dev]" in user.calls.read_text()
 
 
-def test_the_progress_of_pip_and_its_failure(user: Machine) -> None:
+def test_a_failure_of_pip_is_told_and_the_next_call_tries_again(user: Machine) -> None:
     user.program("python3", PYTHON)
     user.program("mariadbd")
     status, said = user.setup(PIP="1")
     assert status == 1
-    assert said[-3:] == [
-        "setup:   found 10 packages",
-        "setup:   installing 11 packages",
-        "setup: The packages could not be installed (see above); fix the problem, then run make again.",
-    ]
+    assert said[-1].startswith("setup: The packages could not be installed (see above)")
     assert user.setup()[0] == 0
 
 
@@ -244,7 +224,6 @@ def test_uv_takes_the_same_interpreter(user: Machine) -> None:
     )
     assert user.setup()[0] == 0
     assert f"uv venv --quiet --python {user.path}/python3 .venv" in user.calls.read_text()
-    assert not os.path.exists(user.tree / ".venv" / ".failed")
 
 
 CARGO = """\
@@ -265,27 +244,12 @@ def test_the_demo_does_not_wait_for_a_slow_native_build(user: Machine, tmp_path:
     holder = os.open(pipe, os.O_RDWR)
     status, lines = user.setup(SETUP_NATIVE_WAIT="0", CARGO_WAITS_FOR=str(pipe))
     assert status == 0
-    assert any("next time the native one" in line for line in lines)
+    assert any("this time the asyncio engine" in line for line in lines)
     assert not (user.tree / ".venv" / ".ready-demo").exists(), "the next call looks again"
-    os.write(holder, b"go\ngo\n")
+    os.write(holder, 4 * b"go\n")  # without Lua and with it, for both calls
     status, lines = user.setup(CARGO_WAITS_FOR=str(pipe))
-    os.close(holder)
     assert status == 0
-    assert (user.tree / ".venv" / ".ready-demo").exists()
     assert (user.tree / "tuibench_native.abi3.so").read_text() == "native\n"
-
-
-@pytest.mark.parametrize(("command", "status"), [("true", 0), ("exit 3", 3)])
-def test_a_step_prints_its_time_and_what_to_do_if_it_fails(command: str, status: int) -> None:
-    done = subprocess.run(
-        [ROOT / ".ci" / "step", "types", "correct the lines above", "sh", "-c", command],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == status
-    assert re.fullmatch(
-        r"-- types failed after \d+ s: correct the lines above\n" if status else r"-- types: \d+ s\n",
-        done.stderr,
-    )
+    while not (user.tree / ".venv" / ".ready-demo").exists():
+        time.sleep(0.01)
+    os.close(holder)
