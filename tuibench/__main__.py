@@ -1,10 +1,11 @@
 """Entry point of `tuibench` and `python -m tuibench`."""
 
-from tuibench import credentials
+from tuibench import credentials, own_process
 
 
 def main() -> None:
-    """Hide passwords, then import and run the program."""
+    """Hide passwords and leave the current folder, then import and run the program."""
+    own_process.leave_current_folder()
     credentials.conceal()
     from tuibench.cli.main import main as program
 

@@ -1,14 +1,15 @@
 """Passwords on the command line and in the environment: removed before other modules are imported.
 
-`ps` and /proc show both to other users. The program restarts itself without the password and receives it
+`ps` and /proc show both to other users, a command line from the start of Python until it runs this module,
+which therefore imports next to nothing. The program restarts itself without the password and receives it
 through a pipe. `MYSQL_PWD` is removed from the environment, so that no child inherits it, and overwritten in
 the memory that /proc shows. A child process that needs a password gets it through a pipe.
 """
 
-import contextlib
 import os
 import sys
-from collections.abc import Sequence
+
+from tuibench.own_process import own_command
 
 PASSWORD_OPTIONS = ("--password", "--mysql-password")
 PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
@@ -48,13 +49,13 @@ def inherited_password() -> str | None:
         return pipe.read().decode()
 
 
-def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+def without_password(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The password in the arguments, if any, and the arguments without it.
 
     An option without a value asks for the password, as in the MySQL clients.
     """
     password, rest = None, []
-    waiting = list(arguments)
+    waiting = arguments[:]
     while waiting:
         argument = waiting.pop(0)
         name, equals, value = argument.partition("=")
@@ -72,24 +73,28 @@ def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     return password, rest
 
 
-def _restart(arguments: Sequence[str], password: str) -> None:
+def _restart(arguments: list[str], password: str) -> None:
     reading, writing = os.pipe()
     os.write(writing, os.fsencode(password))
     os.close(writing)
     os.set_inheritable(reading, True)
     os.environ[PASSWORD_PIPE] = str(reading)
     if password and sys.stderr is not None:
-        with contextlib.suppress(OSError):
+        try:
             sys.stderr.write(
-                "tuibench: a password on the command line is visible to other users; -p asks for it\n"
+                "tuibench: until the program has started, a password on the command line is visible to other "
+                "users; -p asks for it\n"
             )
             sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "tuibench", *arguments])  # noqa: S606
+        except OSError:
+            pass
+    command = own_command("tuibench", *arguments)
+    os.execv(command[0], command)  # noqa: S606
 
 
 def _overwrite(name: str) -> None:
     """Overwrite the variable's value with zeros in the process's initial environment, which /proc shows."""
-    with contextlib.suppress(ImportError, OSError, AttributeError):
+    try:
         import ctypes
 
         library = ctypes.CDLL(None)
@@ -97,3 +102,5 @@ def _overwrite(name: str) -> None:
         address = library.getenv(name.encode())
         if address:
             ctypes.memset(address, 0, len(ctypes.string_at(address)))
+    except (ImportError, OSError, AttributeError):
+        pass

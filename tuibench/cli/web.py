@@ -5,7 +5,6 @@ commands from read-only viewers.
 """
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.errors import UsageError
 from tuibench.model.message import Address
 from tuibench.model.option import Option
+from tuibench.own_process import own_command
 from tuibench.service.http import listen_tcp
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def web(
 
 def viewer_command(session: str, *, read_write: bool) -> list[str]:
     """Command line of a page's viewer."""
-    return [sys.executable, "-m", "tuibench", "attach", session, *([] if read_write else ["--read-only"])]
+    return own_command("tuibench", "attach", session, *([] if read_write else ["--read-only"]))
 
 
 def require_textual_serve() -> "type[ScreenServer]":

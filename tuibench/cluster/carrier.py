@@ -19,7 +19,6 @@ import importlib
 import os
 import shlex
 import socket
-import sys
 from abc import ABC, abstractmethod
 from collections import deque
 from pathlib import Path
@@ -32,6 +31,7 @@ from tuibench.cluster.messages import MAGIC
 from tuibench.errors import RunError, UsageError
 from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan
 from tuibench.model.server import LOOPBACK_HOSTS
+from tuibench.own_process import own_command
 
 STDERR_LINES = 20
 """Lines of a command's stderr that are kept for a message."""
@@ -364,10 +364,7 @@ def install_handler(dask_worker: Any) -> None:
 async def serve_agent(comm: Any) -> None:
     """Runs in a Dask worker: starts an agent, and carries its bytes until one side ends."""
     agent = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tuibench",
-        "agent",
+        *own_command("tuibench", "agent"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,

@@ -26,6 +26,7 @@ from tuibench.clock import SystemClock
 from tuibench.demo.instance import ServerInstance, ServerSpec, ServerState, remove_leftovers
 from tuibench.errors import RunError, ServerUnavailableError, TuibenchError
 from tuibench.model.findings import ErrorMessage
+from tuibench.own_process import own_command
 
 CONTROL = 0
 REPLIES = 1
@@ -132,7 +133,7 @@ class SupervisorClient(SupervisorControl):
         reader, self.watch_fd = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [*scope, sys.executable, "-P", "-m", "tuibench.demo.supervisor", str(reader)],
+                [*scope, *own_command("tuibench.demo.supervisor", str(reader))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

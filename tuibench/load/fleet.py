@@ -22,7 +22,6 @@ import math
 import os
 import resource
 import socket
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -54,6 +53,7 @@ from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import first_logins
+from tuibench.own_process import own_command
 from tuibench.units import pluralize
 from tuibench.workload.program import Program, with_weights
 from tuibench.workload.values import Serial
@@ -318,10 +318,7 @@ async def _spawn() -> tuple[asyncio.subprocess.Process, socket.socket]:
     try:
         with theirs:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "tuibench.load.worker",
-                str(theirs.fileno()),
+                *own_command("tuibench.load.worker", str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
                 start_new_session=True,

@@ -7,7 +7,6 @@ asyncio's transports close with their loop, and warn about a child that outlives
 import asyncio
 import contextlib
 import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from difflib import get_close_matches
@@ -26,6 +25,7 @@ from tuibench.errors import (
 )
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.message import Hello, ServiceSpec
+from tuibench.own_process import own_command
 from tuibench.service.client import SessionClient, peer_of
 from tuibench.unix_sockets import DEAD, SUFFIX, connect_unix, listen_unix
 
@@ -159,7 +159,7 @@ class SocketListener:
             return False
 
 
-_COMMAND = (sys.executable, "-m", "tuibench.service.service")
+_COMMAND = own_command("tuibench.service.service")
 
 Process = subprocess.Popen[bytes]
 

@@ -24,6 +24,7 @@ import msgspec
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import RunError, TuibenchError
 from tuibench.model.server import Target
+from tuibench.own_process import own_command
 from tuibench.tuning.connection import AdminConnection, Connect, admin_connector
 from tuibench.tuning.journal import Journal, JournalBusyError
 from tuibench.tuning.restore import PENDING, RestoreOutcome, restore_settings, retry_delays
@@ -49,7 +50,7 @@ class GuardianRequest(msgspec.Struct, frozen=True):
 START_SECONDS = 30.0
 """How long a guardian may take to answer; a loaded host is slow to start a process."""
 
-_COMMAND = (sys.executable, "-P", "-m", "tuibench.tuning.guardian")
+_COMMAND = own_command("tuibench.tuning.guardian")
 
 Process = subprocess.Popen[bytes]
 Pipes = tuple[IO[bytes], IO[bytes], IO[bytes]]

@@ -353,7 +353,7 @@ def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == ExitCode.SERVER_UNAVAILABLE
     warning, error = done.stderr.splitlines()
-    assert "visible to other users" in warning
+    assert "visible to other users; -p asks" in warning
     assert error.startswith("tuibench: cannot reach a server")
     assert "secret" not in done.stderr
 

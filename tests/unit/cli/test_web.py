@@ -20,6 +20,7 @@ from tuibench.cli import web, web_application
 from tuibench.cli.web_application import ScreenServer, SessionState, WatchedSession
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, Target
+from tuibench.own_process import own_command
 from tuibench.record.recorder import SAMPLES, SUMMARY
 from tuibench.tuning.journal import Journal, JournalHeader, Settlement, journal_path
 
@@ -50,9 +51,8 @@ def test_where_everybody_may_come_a_page_from_elsewhere_still_may_not() -> None:
 
 def test_a_page_looks_unless_it_is_to_steer() -> None:
     looks = web.viewer_command("s1", read_write=False)
-    assert looks[:5] == [sys.executable, "-m", "tuibench", "attach", "s1"]
-    assert looks[5:] == ["--read-only"]
-    assert web.viewer_command("s1", read_write=True) == looks[:5]
+    assert looks == own_command("tuibench", "attach", "s1", "--read-only")
+    assert web.viewer_command("s1", read_write=True) == looks[:-1]
 
 
 async def asked(path: str, **headers: str) -> tuple[int, str]:

@@ -80,8 +80,9 @@ async def test_one_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_session_that_dies_before_the_order_needs_no_guardian() -> None:
-    command = [sys.executable, "-P", "-m", "tuibench.tuning.guardian"]
-    ended = subprocess.run(command, input=b'{"target":', capture_output=True, timeout=60, check=False)
+    ended = subprocess.run(
+        guardian._COMMAND, input=b'{"target":', capture_output=True, timeout=60, check=False
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
