@@ -16,6 +16,7 @@ class ExitCode(IntEnum):
     USAGE_ERROR = 2
     SERVER_UNAVAILABLE = 3
     THRESHOLD_CROSSED = 4
+    NOT_RESTORED = 5
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
@@ -46,6 +47,12 @@ class UsageError(TuibenchError):
 
 class RunError(TuibenchError):
     """The run failed."""
+
+
+class NotRestoredError(RunError):
+    """The work is done, and a setting that was changed still has our value."""
+
+    exit_code = ExitCode.NOT_RESTORED
 
 
 class SessionUnreachableError(RunError):

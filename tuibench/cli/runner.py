@@ -125,6 +125,8 @@ async def run_in_process(
         summary = await run.run()
     if lifecycle.error is not None and not summary.seconds:
         raise lifecycle.error
+    for one in summary.not_restored:
+        info(one.text)
     return summary, lifecycle.exit_code
 
 

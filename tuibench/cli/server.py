@@ -158,11 +158,11 @@ def restore(
         return
     login = server.target()
     results = [run_async(_restore_one(leftover, server, login, wait)) for leftover in found]
-    raise click.exceptions.Exit(ExitCode.DONE if all(results) else ExitCode.RUN_FAILED)
+    raise click.exceptions.Exit(ExitCode.DONE if all(results) else ExitCode.NOT_RESTORED)
 
 
 async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target, wait: float) -> bool:
-    """Restore the settings of one crashed session; True if none remain."""
+    """Restore the settings of one crashed session; False if some remain, or if that is not known."""
     if leftover.header is None:
         info(leftover.problem)
         return False

@@ -486,7 +486,7 @@ def ctl(
 ) -> None:
     """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. The
     reply is printed on stdout, a refusal on stderr. Exit codes: 1 refused, 2 usage error, 3 no such
-    session.
+    session; of stop --wait, that of the run, 5 if a setting was not restored.
     """
     session, name, rest = split_words(words)
     check_format(output)

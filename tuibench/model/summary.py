@@ -154,6 +154,27 @@ class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
     stopped_ticks: int = 0
 
 
+RESTORE_COMMAND = "tuibench restore"
+
+
+class UnrestoredSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting that the end of a session could not restore."""
+
+    setting: str
+    value: str
+    """The value that the server has; empty if it did not say."""
+    original: str
+    """The value to go back to."""
+    reason: str
+    """The result as a sentence, with the statement that restores it manually."""
+    command: str = RESTORE_COMMAND
+    """The command that restores it."""
+
+    @property
+    def text(self) -> str:
+        return f"not restored: {self.reason}; when the cause is gone: {self.command}"
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """Figures of a whole run. Latencies are milliseconds, `seconds` is the measured time of the load.
 
@@ -177,6 +198,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     report the end of its load. `warnings` name them.
 
     `deviations` say how the run of a sysbench command line differed from sysbench's.
+
+    `not_restored` are the settings that still have a value of this session.
 
     With `watched`, it is the summary of a session without load: transactions, queries and latencies are those
     of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown. If
@@ -231,6 +254,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     figures: dict[str, float] = {}
     is_complete: bool = True
     deviations: tuple[str, ...] = ()
+    not_restored: tuple[UnrestoredSetting, ...] = ()
 
     @property
     def ab_tests(self) -> tuple[AbTestResult, ...]:

@@ -106,6 +106,7 @@ def exit_summary(ended: SessionEnded, width: int) -> list[str]:
     lines = [
         *wrap_words(f"{what} on {server}: {summary.outcome} after {hms(summary.seconds)}", cells),
         *wrap_words(_figures(summary), cells),
+        *(line for one in summary.not_restored for line in wrap_words(sanitize.text(one.text), cells)),
     ]
     record = wrap_words(f"recorded in {ended.run_directory}", cells)
     left_out = 0
@@ -141,7 +142,9 @@ def _facts(summary: Summary) -> Iterator[str]:
     if answer:
         yield answer
     yield from (sentence for one in summary.crashes if (sentence := crash_sentence(one)) != answer)
-    if restored := [event.text for event in summary.events if event.kind is EventKind.RESTORE]:
+    failures = {one.reason for one in summary.not_restored}
+    ends = (event.text for event in summary.events if event.kind is EventKind.RESTORE)
+    if restored := [text for text in ends if text not in failures]:
         yield f"put back: {', '.join(text.removesuffix(', as before') for text in restored)}"
     yield from (f"warning: {warning}" for warning in summary.warnings)
     main = main_effect(summary)

@@ -172,6 +172,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     lines = []
     if summary.failure:
         lines.append(f"failed: {summary.failure}")
+    lines += [one.text for one in summary.not_restored]
     if summary.errors.by_code:
         codes = ", ".join(
             f"{_error_code_text(code)} × {times}" for code, times in summary.errors.by_code.items()
@@ -226,6 +227,7 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
     steadiness = summary.steadiness
     lines = [
         f"failed: {summary.failure}" if summary.failure else "",
+        *(one.text for one in summary.not_restored),
         *((steadiness_line(steadiness), stalls_line(steadiness)) if steadiness is not None else ()),
         *(line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))),
         *cost_lines(summary.operation_cost),

@@ -23,7 +23,7 @@ from tuibench.demo.process import DirectoryLayout, find_end
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError, TuibenchError, UsageError
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.summary import RunOutcome
+from tuibench.model.summary import RunOutcome, UnrestoredSetting
 from tuibench.session.events import EventLog
 
 ClosingStep = Callable[[], Awaitable[object]]
@@ -72,12 +72,15 @@ ENDING = frozenset({RunState.STOPPING, RunState.ENDED})
 
 
 class Lifecycle:
-    """`on_change` is called after each change of the state. `error` is the first that ended the session."""
+    """`on_change` is called after each change of the state. `error` is the first that ended the session,
+    `not_restored` are the settings that its end could not restore.
+    """
 
     def __init__(self, log: EventLog, on_change: Callable[[], None]) -> None:
         self.state = RunState.STARTING
         self.outcome: RunOutcome = "done"
         self.error: TuibenchError | None = None
+        self.not_restored: tuple[UnrestoredSetting, ...] = ()
         self.over = asyncio.Event()
         self._log = log
         self._on_change = on_change
@@ -88,9 +91,13 @@ class Lifecycle:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of a command that runs this session."""
+        """The exit code of a command that runs this session: after an error its own, otherwise that of a
+        setting which was not restored, also if the session was interrupted.
+        """
         if self.error is not None:
             return ExitCode(self.error.exit_code)
+        if self.not_restored:
+            return ExitCode.NOT_RESTORED
         return ExitCode.INTERRUPTED if self.outcome == "interrupted" else ExitCode.DONE
 
     def set_state(self, state: RunState) -> None:

@@ -301,8 +301,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             return
         for text in await self.settings.restore(partial(self.emit, EventKind.RESTORE)):
             self.emit(EventKind.RESTORE, text)
-        if left := self.settings.not_restored:
-            self.not_restored = f"Not restored: {', '.join(left)}; the events have the reason"
+        self.lifecycle.not_restored = self.settings.not_restored
+        if kept := self.settings.kept:
+            self.not_restored = f"Not restored: {', '.join(kept)}; the events have the reason"
 
     async def close(self) -> None:
         """Restores the settings, ends the tasks and closes the connections. Harmless to repeat."""
@@ -638,6 +639,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             "warnings": (),
             "engine": Chosen(is_native=False),
             "tick": Tick(),
+            "not_restored": lifecycle.not_restored,
         }
 
     def _screening(self) -> TuneResult | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import assert_never
 
 from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, TuibenchError
+from tuibench.errors import ConnectionLostError, NotRestoredError, ServerUnavailableError, TuibenchError
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,
@@ -21,6 +21,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState, preset_change
+from tuibench.model.summary import RESTORE_COMMAND, UnrestoredSetting
 from tuibench.mysql.connection import OwnConnections
 from tuibench.tuning import catalogue
 from tuibench.tuning.changer import (
@@ -80,8 +81,9 @@ Emit = Callable[[EventKind, str], object]
 class Settings:
     """Starts a guardian before the first change, and before the next one if it has died.
 
-    `guard` refuses changes of a server that looks like production. `not_restored` are the settings that the
-    last restore could not restore.
+    `guard` refuses changes of a server that looks like production. After the last restore, `kept` are the
+    settings that do not have the value from before, for whatever reason, and `not_restored` those of them
+    that still have to be restored.
     """
 
     def __init__(
@@ -102,7 +104,8 @@ class Settings:
         self._clock = clock
         self._restarted = False
         self._changes = 0
-        self.not_restored: tuple[str, ...] = ()
+        self.kept: tuple[str, ...] = ()
+        self.not_restored: tuple[UnrestoredSetting, ...] = ()
 
     @classmethod
     async def open(
@@ -228,13 +231,16 @@ class Settings:
         """Restore the changes of this session, or those of the named settings; returns the result for each as
         text.
 
-        Raises UsageError for an unknown name.
+        Raises UsageError for an unknown name, NotRestoredError if one is still to be restored.
         """
         wanted = {catalogue.find_setting(name).name for name in names}
         restored = await self._manager.restore(wanted)
         self._changes += 1
         self._touched.update(one.setting for one in restored)
-        return tuple(one.text for one in restored)
+        texts = tuple(one.text for one in restored)
+        if any(one.pending for one in restored):
+            raise NotRestoredError("; ".join(texts))
+        return texts
 
     @property
     def changes(self) -> tuple[int, bool]:
@@ -276,10 +282,15 @@ class Settings:
         delay.
         """
         restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, report)
-        self.not_restored = tuple(one.setting for one in restored if one.outcome not in RESTORED_OUTCOMES)
+        self.kept = tuple(one.setting for one in restored if one.outcome not in RESTORED_OUTCOMES)
+        self.not_restored = tuple(
+            UnrestoredSetting(setting=one.setting, value=one.value, original=one.original, reason=one.text)
+            for one in restored
+            if one.pending
+        )
         texts = [one.text for one in restored]
         if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):
-            texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore")
+            texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: {RESTORE_COMMAND}")
         return texts
 
     async def drop_changes(self, why: str) -> None:

@@ -19,7 +19,15 @@ from statistics import fmean
 from typing import Any, Protocol, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError, UsageError
+from tuibench.errors import (
+    DeniedError,
+    NotRestoredError,
+    RunError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
 from tuibench.load.script_commands import run_command
 from tuibench.load.tables import LoadProgress, drop_tables, prepare_tables
 from tuibench.metrics.figures import read
@@ -28,7 +36,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.message import ApplyPreset, ChangeSetting, SessionMessage, SessionSpec
 from tuibench.model.server import Flavour, Target
-from tuibench.model.summary import Summary, struct_differences
+from tuibench.model.summary import RESTORE_COMMAND, Summary, UnrestoredSetting, struct_differences
 from tuibench.model.sweep import (
     TPS,
     Cell,
@@ -107,11 +115,13 @@ Begin = Callable[[Change], Awaitable[dict[str, float]]]
 
 class CellRun:
     """Runs one cell once. Afterwards `error` has ended its run, if there is one; a run that `is_interrupted`
-    counts for nothing. With `begin`, it has a known beginning; `rows` there were before the first cell.
+    counts for nothing; `not_restored` are settings that its end could not restore. With `begin`, it has a
+    known beginning; `rows` there were before the first cell.
     """
 
     error: TuibenchError | None = None
     is_interrupted = False
+    not_restored: tuple[UnrestoredSetting, ...] = ()
 
     def __init__(
         self,
@@ -153,6 +163,7 @@ class CellRun:
             summary = await self._run.run()
         seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
         self.error, self.is_interrupted = lifecycle.error, summary.outcome == "interrupted"
+        self.not_restored = summary.not_restored
         return self._result(summary, started_at, seconds)
 
     def interrupt(self) -> None:
@@ -636,6 +647,12 @@ class SweepRunner:
             result, error = CellResult(cell=cell, outcome="failed", failure=str(unopened)), unopened
         finally:
             self._run = None
+        if run.not_restored:
+            # Every further cell would be measured with it.
+            raise NotRestoredError(
+                f"after {cell.words}: " + "; ".join(one.reason for one in run.not_restored),
+                f"{RESTORE_COMMAND}, and then continue with --resume",
+            )
         if run.is_interrupted:
             raise InterruptedSweep
         if isinstance(error, UsageError | DeniedError):

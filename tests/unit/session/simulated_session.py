@@ -17,7 +17,7 @@ from tuibench.model.cluster import LoadHost
 from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo, Target
-from tuibench.model.summary import Summary
+from tuibench.model.summary import Summary, UnrestoredSetting
 from tuibench.session import load, load_run
 from tuibench.session import run as session_run
 from tuibench.session.load_run import LoadRun
@@ -115,7 +115,8 @@ class PlayedSettings:
     states = presets = ()
     ours: Mapping[str, str] = MappingProxyType({})
 
-    not_restored: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    not_restored: tuple[UnrestoredSetting, ...] = ()
 
     is_behind = False
 

@@ -14,12 +14,19 @@ from tests import examples, sweeps
 from tests.fakes import FakeClock
 from tests.tables import for_each
 from tests.ticks import host_tick, server_tick
-from tuibench.errors import DeniedError, RunError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.errors import (
+    DeniedError,
+    NotRestoredError,
+    RunError,
+    ServerUnreachableError,
+    TuibenchError,
+    UsageError,
+)
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
 from tuibench.model.message import ApplyPreset, ChangeSetting
 from tuibench.model.plan import OptionValue
-from tuibench.model.summary import Summary
+from tuibench.model.summary import Summary, UnrestoredSetting
 from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
 from tuibench.model.tick import Tick
 from tuibench.sweep.folder import SweepFolder, load_sweep
@@ -547,6 +554,23 @@ def test_a_setting_that_is_refused_ends_the_sweep(directory: Path) -> None:
     with pytest.raises(DeniedError):
         stage.run()
     assert load_sweep(directory).results == ()
+
+
+def test_a_setting_that_is_not_restored_ends_the_sweep(directory: Path) -> None:
+    """The next cell would be measured with it."""
+
+    class Left(PlayedRun):
+        async def run(self) -> CellResult:
+            left = UnrestoredSetting(setting="sync_binlog", value="0", original="1", reason="it stays 0")
+            self.not_restored = (left,)
+            return sweeps.result(self._cell)
+
+    stage = Stage(directory)
+    stage.conductor._attempt = lambda cell: Left(cell, DONE)
+    with pytest.raises(NotRestoredError, match="it stays 0") as failed:
+        stage.run()
+    assert failed.value.exit_code == 5
+    assert "tuibench restore" in failed.value.hint
 
 
 @pytest.mark.parametrize("play", ["hangs", "hangs while it opens"])

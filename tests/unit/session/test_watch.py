@@ -19,20 +19,31 @@ from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
 from tuibench import paths
 from tuibench.demo.process import DirectoryLayout, reserve_end, write_end
-from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
+from tuibench.errors import DeniedError, ExitCode, NotRestoredError, ServerUnavailableError, UsageError
 from tuibench.metrics.figures import read
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import ErrorMessage
-from tuibench.model.message import ChangeSetting, Mark, RunState, SessionSpec, SetThreads, StartProbe
+from tuibench.model.message import (
+    ChangeSetting,
+    Mark,
+    RestoreSettings,
+    RunState,
+    SessionEnded,
+    SessionSpec,
+    SetThreads,
+    StartProbe,
+)
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
+from tuibench.model.summary import RunOutcome
 from tuibench.model.tick import Sample
 from tuibench.mysql.rows import Row
 from tuibench.observe.status import StatusSampler
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import EVENTS, PLAN, SAMPLES, SUMMARY
-from tuibench.report.text import csv_text, sysbench_text
+from tuibench.report.answer import exit_summary
+from tuibench.report.text import csv_text, sysbench_text, watch_notes
 from tuibench.session import run as session_run
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module
@@ -189,6 +200,60 @@ async def test_settings_that_are_not_restored_are_named(server: Server, tmp_path
         at_sample(watcher, 2, watcher.lifecycle.request_stop)
         await watcher.run()
     assert watcher.not_restored == "Not restored: sync_binlog; the events have the reason"
+    assert watcher.lifecycle.exit_code is ExitCode.NOT_RESTORED
+
+
+@pytest.mark.parametrize("outcome", ["stopped", "interrupted"])
+async def test_a_refused_restore_is_in_exit_code_summary_and_notes(
+    server: Server, tmp_path: Path, outcome: RunOutcome
+) -> None:
+    async with run_on(server, spec(tmp_path, 4)) as run:
+        await run.submit(CHANGE)
+        refuse_changes(server)
+        with pytest.raises(NotRestoredError, match="sync_binlog stays 0, it was 1: no privilege"):
+            await run.submit(RestoreSettings())
+        at_sample(run.watcher, 2, partial(run.request_stop, outcome))
+        summary = await run.run()
+    assert run.watcher.lifecycle.exit_code is ExitCode.NOT_RESTORED
+    (left,) = summary.not_restored
+    assert (left.setting, left.value, left.original) == ("sync_binlog", "0", "1")
+    assert left.command == "tuibench restore"
+    assert "manually: SET GLOBAL sync_binlog = 1" in left.text
+    assert left.text in watch_notes(summary, run.spec.run_directory)
+    ended = SessionEnded(summary=summary, text="", run_directory="r", exit_code=5)
+    words = " ".join(" ".join(exit_summary(ended, 200)).split())
+    assert left.text in words
+    assert "put back: sync_binlog" not in words
+
+
+async def test_the_error_of_a_run_keeps_its_exit_code(server: Server, tmp_path: Path) -> None:
+    async with run_on(server, spec(tmp_path, 4)) as run:
+        await run.submit(CHANGE)
+        refuse_changes(server)
+        at_sample(run.watcher, 2, lambda: run.watcher.lifecycle.fail(ServerUnavailableError("it is away")))
+        summary = await run.run()
+    assert run.watcher.lifecycle.exit_code is ExitCode.SERVER_UNAVAILABLE
+    assert [one.setting for one in summary.not_restored] == ["sync_binlog"]
+
+
+async def test_a_value_that_another_client_set_is_not_left_by_us(server: Server, tmp_path: Path) -> None:
+    async with run_on(server, spec(tmp_path, 4)) as run:
+        await run.submit(CHANGE)
+        server.settings.settings["sync_binlog"] = "7"
+        at_sample(run.watcher, 2, run.request_stop)
+        summary = await run.run()
+    assert (run.watcher.lifecycle.exit_code, summary.not_restored) == (ExitCode.DONE, ())
+
+
+def refuse_changes(server: Server) -> None:
+    """The login has lost its privilege."""
+    now = dict(server.settings.settings)
+
+    def refuse(name: str, value: str) -> None:
+        server.settings.settings.update(now)
+        raise DeniedError(1227, "no privilege")
+
+    server.settings.on_set = refuse
 
 
 async def test_a_server_that_does_not_answer_leaves_nothing_open(server: Server, tmp_path: Path) -> None:
