@@ -31,9 +31,9 @@ Construction of the interval:
 
 Result of an A/B test: the paired difference of B and A, with the drift of the run removed.
 
-During a test, and after an early stop, the result is that of the confidence sequences (`sequential`). A test
-of a fixed number of cycles that has reached its planned end has a narrower interval, which is valid only
-there:
+During a test, and after an early stop, the result is that of the confidence sequences
+(`metrics/inference.py`). A test of a fixed number of cycles that has reached its planned end has a narrower
+interval, which is valid only there:
 
 Windows are adjacent, A B | B A | A B | …, and each is compared with its neighbour only, so that slow changes
 (a cache that fills, other work on the host) cancel out. From one window to the next a figure's logarithm

@@ -2,7 +2,7 @@
 
 A B | B A | A B | …     one cycle between two bars
 
-A fair coin, seeded by the plan, decides the order in each cycle (`sequential`). After a change, a window's
+A fair coin, seeded by the plan, decides the order in each cycle. After a change, a window's
 slots are discarded until the remaining ones have settled (see `settling`), at most half of them; and in all
 windows those before a late effect begins (`lateness`), as long as enough remains. Each figure has a course of
 its own: what acts on the fsyncs at once may act on the throughput late.

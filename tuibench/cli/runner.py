@@ -131,7 +131,7 @@ async def run_in_process(
 
 
 def find_session_socket(session: str) -> Path:
-    """Socket of the given session; empty selects the only one. Raises SessionAwayError and UsageError."""
+    """Socket of the session; empty selects the only one. Raises SessionUnreachableError and UsageError."""
     return run_async(registry.find_session(session))
 
 
@@ -145,7 +145,7 @@ def session_hints(session: str, *, has_load: bool = True) -> list[str]:
 
 
 async def fetch_hello(socket: Path) -> Hello:
-    """Hello message of a session. Raises SessionAwayError."""
+    """Hello message of a session. Raises SessionUnreachableError."""
     client = await SessionClient.connect(socket)
     await client.close()
     return client.hello

@@ -551,7 +551,7 @@ async def _read_statements(socket: Path, seconds: float) -> StatementReport:
 
 
 async def _submit(socket: Path, command: Command, seconds: float) -> CommandReply:
-    """Submit a command and return the reply. Raises SessionAwayError on timeout."""
+    """Submit a command and return the reply. Raises SessionUnreachableError on timeout."""
     client = await SessionClient.connect(socket)
     try:
         async with asyncio.timeout(seconds):
@@ -566,7 +566,7 @@ async def _submit(socket: Path, command: Command, seconds: float) -> CommandRepl
 
 
 async def _stop_and_wait(socket: Path) -> SessionEnded:
-    """Stop a session and wait for its end message. Raises SessionAwayError if there is none."""
+    """Stop a session and wait for its end message. Raises SessionUnreachableError if there is none."""
     client = await SessionClient.join(socket, samples=0)
     try:
         stopping = asyncio.create_task(client.submit(Stop()))

@@ -32,10 +32,10 @@ intervals is used. Interrupted time series: Wagner et al., Journal of Clinical P
 
 Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
 A difference is attributed only if the level did not move as much by itself: it must exceed
-`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`).
+`MARGIN` times the largest difference that two such windows showed before the change (`swing`).
 If the level stepped at another time than with the change, or approaches its new value slowly (`onset`), the
-interval covers each of the explanations. Without a verdict, the movement is named. A/B trials (`sequential`)
-do not have these limits.
+interval covers each of the explanations. Without a verdict, the movement is named. A/B tests
+(`ab/analysis.py`) do not have these limits.
 """
 
 import math

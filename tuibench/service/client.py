@@ -101,7 +101,7 @@ class SessionClient:
 
     @classmethod
     async def connect(cls, path: Path, timeout_seconds: float = CONNECT_TIMEOUT_SECONDS) -> "SessionClient":
-        """Connects to a session by its socket. Raises SessionAwayError if it does not answer."""
+        """Connects to a session by its socket. Raises SessionUnreachableError if it does not answer."""
         try:
             reader, writer = await asyncio.open_unix_connection(
                 sock=connect_unix(path), limit=LONGEST_LINE_BYTES
@@ -145,7 +145,7 @@ class SessionClient:
     async def submit(self, command: Command) -> CommandReply:
         """Send a command and wait for the reply.
 
-        Raises SessionAwayError if the session ends before it replies.
+        Raises SessionUnreachableError if the session ends before it replies.
         """
         self._last_id += 1
         answer: asyncio.Future[CommandReply] = asyncio.get_running_loop().create_future()
@@ -198,7 +198,7 @@ class SessionClient:
 
 
 async def within_timeout(answer: Awaitable[T], path: Path, seconds: float) -> T:
-    """The session's reply, if it comes in time. Raises SessionAwayError."""
+    """The session's reply, if it comes in time. Raises SessionUnreachableError."""
     try:
         async with asyncio.timeout(seconds):
             return await answer
@@ -211,7 +211,7 @@ async def within_timeout(answer: Awaitable[T], path: Path, seconds: float) -> T:
 
 
 def _parse_hello(line: bytes, path: Path) -> Hello:
-    """The session's first line. Raises SessionAwayError if it is not that of a tuibench session."""
+    """The session's first line. Raises SessionUnreachableError if it is not that of a tuibench session."""
     if not line:
         raise _hung_up(path)
     try:

@@ -56,7 +56,7 @@ async def find_session(wanted: str) -> Path:
     """The socket of a session: by its name, a unique beginning or part of it, or `latest`; empty: the
     only one.
 
-    Raises SessionAwayError if there is none, with the nearest name; UsageError if several match.
+    Raises SessionUnreachableError if there is none, with the nearest name; UsageError if several match.
     """
     running = await running_sessions()
     names = [entry.name for entry in running]

@@ -175,7 +175,7 @@ class ConnectionLostInTestError(RunError):
 
 @contextmanager
 def raise_as_lost(target: Target, doing: str) -> Iterator[None]:
-    """Raises LostError for a lost connection, with where and when that was."""
+    """Raises ConnectionLostInTestError for a lost connection, with where and when that was."""
     try:
         yield
     except ConnectionLostError as error:
@@ -206,7 +206,10 @@ class SchemaCleanup:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raises ServerAwayError if the server is lost and does not return; an earlier error comes first."""
+        """Raises ServerUnreachableError if the server is lost and does not return.
+
+        An earlier error comes first.
+        """
         try:
             async with asyncio.timeout(None if error is None else CLEANUP_TIMEOUT_SECONDS):
                 await self._clear(is_lost=isinstance(error, ConnectionLostInTestError))

@@ -1,9 +1,9 @@
 """Table of the operator's actions: the source of key bindings, footer, palette and help.
 
 An entry with a `command` submits it, if there is one now; one with a `change` changes the thread count; one
-with a `view_change` changes the charts; one with a `place` opens a screen of the tab line. The others open a
-dialog of `app.DIALOGS`, or call the app's method `_open_NAME`. In the replay of a recorded run an entry with
-a `play` calls that; every action that would control the load is refused.
+with a `view_change` changes the charts; one with a `place` opens a screen of the tab line. The others open
+a dialog of `app.DIALOGS`, or call the app's method `_open_` with the action's name. In the replay of a
+recorded run an entry with a `play` calls that; every action that would control the load is refused.
 """
 
 from collections.abc import Callable

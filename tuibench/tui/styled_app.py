@@ -417,7 +417,7 @@ class StyledApp(FilteredPaintApp[Answer]):
         return BlankScreen(id="_default")
 
     def filter_paint(self, update: ChopsUpdate | LayoutUpdate) -> RenderableType:
-        """Crop repaints to the refreshed cells and remove control characters, see `partial_update`."""
+        """Crop repaints to the refreshed cells and remove control characters."""
         return CellsUpdate.of(update) if isinstance(update, ChopsUpdate) else harmless_layout(update)
 
     def refresh_css(self, animate: bool = True) -> None:

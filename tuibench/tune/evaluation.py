@@ -2,8 +2,8 @@
 
 Screening of many A/B comparisons: verdicts with false discovery rate control, and what to measure next.
 
-Each candidate has a confidence sequence of its own (`sequential`), all against one baseline. With forty of
-them at 95 %, two would be wrong; so the level of an interval depends on the number of verdicts
+Each candidate has a confidence sequence of its own (`metrics/inference.py`), all against one baseline.
+With forty of them at 95 %, two would be wrong; so the level of an interval depends on the number of verdicts
 (e-BY: Xu, Wang and Ramdas, "Post-selection inference for e-value based confidence intervals", 2022;
 for tests it is e-BH: Wang and Ramdas, JRSS B 84, 2022):
 
@@ -21,7 +21,7 @@ Windows that several candidates share: a factorial design in pairs of complement
 A pair of windows measures every candidate, not only one of them: each is in one of the two windows, and a
 coin of its own decides in which. The difference between the windows is the sum of all effects, with the
 signs of the coins, and noise. For one candidate the effects of the others are noise, too; its own coin makes
-it symmetric, which is all that a confidence sequence needs (`sequential`). Its effect is the mean over the
+it symmetric, which is all that a confidence sequence needs. Its effect is the mean over the
 values of the others.
 
 The others' effects make intervals wider. So what earlier pairs say of them is taken out of the figures of a

@@ -5,8 +5,8 @@
     then:   │ the best of all │ original values │                           until they have a verdict
     then:   undecided candidates                                            until the budget is used
 
-A window begins when its values are set, and its slots count once the load is at rest (`ab_windows`). Another
-change, a pause or an outage disturbs the window in which it happens, and its pairs do not count.
+A window begins when its values are set, and its slots count once the load is at rest (`ab/windows.py`).
+Another change, a pause or an outage disturbs the window in which it happens, and its pairs do not count.
 """
 
 import asyncio
