@@ -334,7 +334,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.lifecycle.set_state(RunState.RUNNING)
         plan = self.spec.plan
         interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
-        end_ns = start_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+        end_ns = self.lifecycle.end_ns(start_ns, plan.seconds)
         schedule = ticks(self.clock, start_ns, interval_ns, end_ns)
         last = ScheduledTick(0, start_ns, 0)
         async for last in ticks_until(self.lifecycle.over, schedule):
