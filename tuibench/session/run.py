@@ -262,6 +262,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         if observed.settings_changed or self.settings.is_behind:
             for text in await self.settings.catch_up(restarted=observed.restarted):
                 self.emit(EventKind.RESTORE, text)
+        if text := await self.settings.keep():
+            self.emit(EventKind.WARNING, text)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """The first message to a viewer, with up to `samples` past samples."""

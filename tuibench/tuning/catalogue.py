@@ -118,6 +118,11 @@ def is_slow(name: str) -> bool:
     return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].slow
 
 
+def survives_restart(name: str) -> bool:
+    """True for a setting that the server stores: a restart does not end a change."""
+    return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].survives_restart
+
+
 def may_become(name: str, asked: str, found: str) -> bool:
     """True if a server that was asked for one value may have the other one, because it rounds."""
     step = SETTINGS_BY_NAME[name].rounding_step if name in SETTINGS_BY_NAME else 0
