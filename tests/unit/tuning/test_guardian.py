@@ -209,7 +209,11 @@ async def test_it_writes_a_deleted_journal_again_for_the_session_above(tmp_path:
     above.applied(above.change("sync_binlog", "0", "2", 6.0, seq=2))
     server.settings["sync_binlog"] = "2"
     shutil.rmtree(home)
-    clock.at_sleep = lambda: None if above.keep() else None
+
+    def sample() -> None:
+        above.keep()
+
+    clock.at_sleep = sample
     assert await restore_until_done(path, server.connect, clock, held)
     assert server.settings["sync_binlog"] == "2"
     (restored,) = await restore_settings(AdminConnection(server.connect), above, clock)
