@@ -17,7 +17,14 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import StartAbTest, Stop
 
 SETTING = "innodb_flush_log_at_trx_commit"
-OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")
+OPTIONS = (
+    "--tables=2",
+    "--table-size=500",
+    "--threads=2",
+    "--interval=0.2",
+    "--window=1",
+    "--client-delay=2ms",
+)
 CYCLES = 6
 DURABLE = f"SELECT @@{SETTING}, @@sync_binlog"
 
