@@ -21,6 +21,9 @@ from tuibench.model.server import SslMode, Target
 from tuibench.mysql.transport import feed
 
 QUERY, PREPARE, QUIT = 0x03, 0x16, 0x01
+END_OF_FILE = -1
+"""In place of a command: the empty packet that ends the file of a LOAD DATA LOCAL."""
+
 DEPRECATE_EOF, PLUGIN_AUTH, SECURE, PROTOCOL_41, WITH_DATABASE = 1 << 24, 1 << 19, 1 << 15, 1 << 9, 8
 CAPABILITIES = DEPRECATE_EOF | PLUGIN_AUTH | SECURE | PROTOCOL_41 | WITH_DATABASE
 AUTOCOMMIT = 2
@@ -135,10 +138,11 @@ class ScriptedServer:
         await self._send(writer, self.login_answers)
         while True:
             payload = await _payload(reader)
-            self.heard.append((payload[0], payload[1:]))
-            if payload[0] == QUIT:
+            command = payload[0] if payload else END_OF_FILE
+            self.heard.append((command, payload[1:]))
+            if command == QUIT:
                 return
-            await self._send(writer, self.respond(payload[0], payload[1:]))
+            await self._send(writer, self.respond(command, payload[1:]))
 
     async def _send(self, writer: asyncio.StreamWriter, answer: Answer) -> None:
         if answer is None:

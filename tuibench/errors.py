@@ -4,6 +4,7 @@ Each package translates the exceptions of the libraries that it uses into these;
 line.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
@@ -35,8 +36,13 @@ class TuibenchError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def full_message(self) -> str:
+        """The message for the user, with what the error knows besides it."""
+        return self.message
+
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        return f"{self.full_message} ({self.hint})" if self.hint else self.full_message
 
 
 class UsageError(TuibenchError):
@@ -80,11 +86,27 @@ class ServerBusyError(ServerUnreachableError):
 
 
 class SQLError(TuibenchError):
-    """The server returned an error; `code` is its number (e.g. 1213)."""
+    """The server, or a proxy before it, returned an error.
 
-    def __init__(self, code: int, message: str, hint: str = "") -> None:
+    `code` is its number (e.g. 1213), `where` the address that returned it, empty if unknown.
+    """
+
+    def __init__(self, code: int, message: str, hint: str = "", where: str = "") -> None:
         super().__init__(message, hint)
         self.code = code
+        self.where = where
+
+    @property
+    def full_message(self) -> str:
+        """The message with address and code, unless it names them itself."""
+        place = f"the server at {self.where}: " if self.where and self.where not in self.message else ""
+        code = "" if re.search(rf"\berror {self.code}\b", self.message) else f" (error {self.code})"
+        return f"{place}{self.message}{code}"
+
+    def at(self, where: str) -> "SQLError":
+        """The same error with the server's address, unless it has an address already."""
+        self.where = self.where or where
+        return self
 
 
 class DeniedError(SQLError):
@@ -99,8 +121,18 @@ class LockedError(SQLError):
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
 
+class NotReadyError(SQLError):
+    """A node of a cluster takes no statements at present, for example while it joins."""
+
+    exit_code = ExitCode.SERVER_UNAVAILABLE
+
+
 class ConnectionLostError(SQLError):
     """The connection was lost; whether the last statement took effect is unknown."""
+
+
+MOMENTARY_ERRORS = (ConnectionLostError, NotReadyError)
+"""Errors that say nothing about the statement: the same one may succeed a moment later."""
 
 
 class NoAnswerError(ConnectionLostError):
@@ -121,12 +153,15 @@ class ProtocolError(ConnectionLostError):
             self.OUT_OF_SYNC,
             f"{place} violated the MySQL protocol: {what}",
             "check that this is a MySQL or MariaDB server, without a proxy that changes the data",
+            where,
         )
         self.what = what
-        self.where = where
+
+    @property
+    def full_message(self) -> str:
+        return self.message
 
     def at(self, where: str) -> "ProtocolError":
-        """The same error with the server's address, unless it has an address already."""
         return self if self.where else ProtocolError(self.what, where)
 
 

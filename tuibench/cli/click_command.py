@@ -75,9 +75,8 @@ class PlanValues(dict[str, Any]):
         self.given = frozenset(given)
 
     def replaced(self, **changes: Any) -> "PlanValues":
-        """The same values but for these, which do not count as given."""
         changed = PlanValues(self.command, {key: self[key] for key in self.given})
-        changed.update(self | changes)
+        changed.update(changes)
         return changed
 
     def of_part(self, part: str) -> dict[str, Any]:

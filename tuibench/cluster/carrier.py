@@ -20,21 +20,17 @@ import os
 import shlex
 import socket
 from abc import ABC, abstractmethod
-from collections import deque
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from tuibench import sanitize
+from tuibench.child_process import StderrTail, end_words
 from tuibench.clock import wait_with_timeout
 from tuibench.cluster.messages import MAGIC
 from tuibench.errors import RunError, UsageError
 from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan
 from tuibench.model.server import LOOPBACK_HOSTS
 from tuibench.own_process import own_command
-
-STDERR_LINES = 20
-"""Lines of a command's stderr that are kept for a message."""
 
 END_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
@@ -99,20 +95,11 @@ class CommandWire(Wire):
         self.process = process
         self.writer = cast(asyncio.StreamWriter, process.stdin)
         self.reader = cast(asyncio.StreamReader, process.stdout)
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._listening = asyncio.create_task(self._listen(cast(asyncio.StreamReader, process.stderr)))
-
-    async def _listen(self, stderr: asyncio.StreamReader) -> None:
-        while chunk := await stderr.read(4096):
-            lines = chunk.decode(errors="replace").splitlines()
-            self._stderr.extend(line.strip() for line in lines if line.strip())
+        self._stderr = StderrTail(process)
 
     def problem(self) -> str:
-        words = sanitize.excerpt(self._stderr[-1]) if self._stderr else ""
-        code = self.process.returncode
-        if words or code is None:
-            return words
-        return f"its command ended with exit code {code}"
+        words, code = self._stderr.last_line, self.process.returncode
+        return words or ("" if code is None else f"its command {end_words(code)}")
 
     async def close(self) -> None:
         with contextlib.suppress(TimeoutError, ConnectionError):
@@ -124,9 +111,7 @@ class CommandWire(Wire):
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()
             await self.process.wait()
-        with contextlib.suppress(TimeoutError):
-            await wait_with_timeout(asyncio.shield(self._listening), CLOSE_SECONDS)
-        self._listening.cancel()
+        await self._stderr.close(CLOSE_SECONDS)
 
 
 class CommandCarrier(Carrier):

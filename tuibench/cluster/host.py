@@ -398,9 +398,8 @@ class LostHost(NamedTuple):
 
 
 class HostLoss(Loss, frozen=True, kw_only=True):
-    """A lost host. `reason` begins with its name."""
+    """A lost host; the others take over after `seconds`."""
 
-    reason: str
     seconds: float
 
     @classmethod
@@ -413,7 +412,7 @@ class HostLoss(Loss, frozen=True, kw_only=True):
         seconds: float,
     ) -> "HostLoss":
         """Creates it; `seconds` is the time until the other hosts take over."""
-        abandoned = loss_of(host.name, known).abandoned if known is not None else 0
+        abandoned = loss_of(host.name, known, error).abandoned if known is not None else 0
         return cls(
             name=host.name,
             connections=connections,

@@ -21,12 +21,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
 from tuibench import units
+from tuibench.child_process import end_words
 from tuibench.clock import Clock
 from tuibench.demo import limits as cgroup
 from tuibench.demo import process
@@ -36,6 +38,7 @@ from tuibench.demo.process import DirectoryLayout, reserve_end, write_end, write
 from tuibench.errors import RunError, ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.findings import ErrorMessage
+from tuibench.model.schedule import parse_size
 from tuibench.model.server import Flavour, ServerLimits
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
@@ -71,17 +74,30 @@ FLAVOURED = {
 }
 
 AT_CREATION = (
-    "--innodb-page-size",
-    "--innodb-data-file-path",
-    "--innodb-undo-tablespaces",
-    "--innodb-checksum-algorithm",
-    "--lower-case-table-names",
+    "innodb-page-size",
+    "innodb-data-file-path",
+    "innodb-undo-tablespaces",
+    "innodb-checksum-algorithm",
+    "lower-case-table-names",
 )
 """Options that apply at the creation of the data directory, too."""
 
 REDO_LOG_SIZE = {Flavour.MARIADB: "innodb-log-file-size", Flavour.MYSQL: "innodb-redo-log-capacity"}
 
+CAPACITY_SINCE = (8, 0, 30)
+"""MySQL sizes its redo log by capacity from here on, no longer by files, whose options 9 does not know."""
+
+SUPERSEDED_BY = {
+    "innodb-buffer-pool-size": "innodb-dedicated-server",
+    REDO_LOG_SIZE[Flavour.MYSQL]: "innodb-dedicated-server",
+    "binlog-expire-logs-seconds": "expire-logs-days",
+}
+"""Options of ours that would take the effect from an option of the user's that has another name."""
+
 MIB = 1 << 20
+
+LOG_FILE_DEFAULTS = {"innodb-log-file-size": 48 * MIB, "innodb-log-files-in-group": 2}
+"""The options of the redo log's files, with MySQL's defaults where only one of the two is given."""
 
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,8 +136,34 @@ class ServerState(msgspec.Struct, frozen=True, tag="state"):
     limited: str = ""
 
 
+def option_name(option: str) -> str:
+    """The name of an option of a command line, with dashes and without its prefix `loose-`."""
+    return option.partition("=")[0].replace("_", "-").removeprefix("--").removeprefix("loose-")
+
+
+def given_options(spec: ServerSpec) -> list[str]:
+    """The caller's options, with a capacity of the redo log in place of its files where only that works."""
+    has_capacity = spec.binary.flavour is Flavour.MYSQL and spec.binary.version_tuple >= CAPACITY_SINCE
+    given = {name: each for each in spec.options if (name := option_name(each)) in LOG_FILE_DEFAULTS}
+    if not (has_capacity and given):
+        return list(spec.options)
+    capacity = 1
+    for name, default in LOG_FILE_DEFAULTS.items():
+        capacity *= parse_size(given[name].partition("=")[2]) if name in given else default
+    others = (each for each in spec.options if option_name(each) not in LOG_FILE_DEFAULTS)
+    return [f"--{REDO_LOG_SIZE[Flavour.MYSQL]}={capacity}", *others]
+
+
+def own_options(spec: ServerSpec, options: Iterable[str]) -> list[str]:
+    """Options of ours, without those that would take the effect from one of the caller's."""
+    off = ("0", "off", "false")
+    given = {option_name(each) for each in spec.options if each.partition("=")[2].lower() not in off}
+    return [each for each in options if SUPERSEDED_BY.get(option_name(each)) not in given]
+
+
 def base_command(spec: ServerSpec, layout: DirectoryLayout) -> list[str]:
     """The program and the common options: user, folders, no option files."""
+    redo_log = f"--loose-{REDO_LOG_SIZE[spec.binary.flavour]}={spec.redo_log_bytes}"
     return [
         spec.binary.path,
         "--no-defaults",
@@ -129,8 +171,8 @@ def base_command(spec: ServerSpec, layout: DirectoryLayout) -> list[str]:
         f"--datadir={layout.data}",
         f"--tmpdir={layout.tmp}",
         f"--secure-file-priv={layout.tmp}",
-        f"--loose-{REDO_LOG_SIZE[spec.binary.flavour]}={spec.redo_log_bytes}",
-        *(option for option in spec.options if option.partition("=")[0].replace("_", "-") in AT_CREATION),
+        *own_options(spec, [redo_log]),
+        *(option for option in spec.options if option_name(option) in AT_CREATION),
     ]
 
 
@@ -147,10 +189,9 @@ def server_command(spec: ServerSpec, layout: DirectoryLayout, port: int) -> list
         # The other half of the files is for tables: otherwise connections would leave files for 200 tables
         # only.
         f"--max-connections={min(MAX_CONNECTIONS, files // 2)}",
-        f"--innodb-buffer-pool-size={spec.buffer_pool_bytes}",
-        *COMMON,
+        *own_options(spec, [f"--innodb-buffer-pool-size={spec.buffer_pool_bytes}", *COMMON]),
         *FLAVOURED[spec.binary.flavour],
-        *spec.options,
+        *given_options(spec),
     ]
 
 
@@ -370,7 +411,7 @@ class ServerInstance:
             write_end(self.layout, ErrorMessage.of(killed))
 
     def _end_words(self, server: "subprocess.Popen[bytes]") -> str:
-        return f"{self._spec.binary} {process.end_words(server.returncode)}"
+        return f"{self._spec.binary} {end_words(server.returncode)}"
 
     def _running(self, server: "subprocess.Popen[bytes] | None") -> ServerState:
         pid = 0 if server is None else server.pid

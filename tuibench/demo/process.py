@@ -103,16 +103,6 @@ def kill_process(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def end_words(code: int) -> str:
-    """How a process ended, by its exit code: ended with exit code 1, was killed by SIGKILL."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"
-
-
 def failure_with_log(what: str, error_log: Path) -> ServerUnavailableError:
     """An error with the end of the server's log."""
     return ServerUnavailableError("\n  ".join([f"{what}; its log ends:", *log_tail(error_log)]))

@@ -23,6 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from tuibench.clock import Clock
 from tuibench.errors import (
     ConnectionLostError,
+    NotReadyError,
     ProtocolError,
     RunError,
     ServerBusyError,
@@ -56,7 +57,12 @@ from tuibench.mysql.connection import (
     TextStatement,
     constant_packet,
 )
-from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT, CONNECTION_LOST_CODES, TOO_MANY_CONNECTIONS_CODES
+from tuibench.mysql.errors import (
+    CLIENT_CANNOT_CONNECT,
+    CONNECTION_LOST_CODES,
+    TOO_MANY_CONNECTIONS_CODES,
+    is_refused_command,
+)
 from tuibench.mysql.packets import PreparedHandle
 from tuibench.workload.generator import Rows
 from tuibench.workload.program import FlatStatement, Transaction
@@ -243,7 +249,8 @@ QueueT = TypeVar("QueueT", bound=DueWork)
 class WorkerContext(Generic[QueueT]):
     """The shared state of a worker's connections.
 
-    `fixed_packets` are the packets of statements that are the same on each connection, by their flat index.
+    `fixed_packets` are the packets of statements that are the same on each connection, by their flat index,
+    `ever_prepared` the indexes of those that the server has prepared for any connection.
     `changes` counts the changes that every connection must check before its next transaction.
     """
 
@@ -280,6 +287,7 @@ class WorkerContext(Generic[QueueT]):
             if not (flat.captures or (flat.prepared and execution.prepared))
             and (packet := constant_packet(flat.sql)) is not None
         }
+        self.ever_prepared: set[int] = set()
         self.changes = 0
         self.session_sql: tuple[str, ...] = ()
         self.paused = False
@@ -484,11 +492,14 @@ class ExtraConnections:
 
 
 ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461
-ER_UNSUPPORTED_PS = 1295
-"""Some statements (USE, LOCK TABLES on some servers) are accepted as text only."""
 
 TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
-"""Errors of a login while a server restarts."""
+
+
+def is_transient(error: SQLError) -> bool:
+    """Whether this is an error of a login while a server restarts, or a node joins its cluster."""
+    return error.code in TRANSIENT_CODES or isinstance(error, NotReadyError)
+
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
 
@@ -563,7 +574,7 @@ async def open_prepared_connection(
             if error.code in TOO_MANY_CONNECTIONS_CODES and not waits_for_slot:
                 context.recorder.counters.count_refusal(error.code)
                 raise TooManyConnections from error
-            if error.code not in TRANSIENT_CODES:
+            if not is_transient(error):
                 if not context.outlives_refusals:
                     raise
                 context.recorder.counters.count_error(error.code)
@@ -602,7 +613,7 @@ async def _open(context: AnyContext, number: int, needed: Collection[int] | None
 
 
 async def _prepare_statements(context: AnyContext, conn: PreparedConnection, indexes: Sequence[int]) -> None:
-    """Prepares statements, or sends them as text on request or if the server accepts no more."""
+    """Prepares statements, or sends them as text: on request, or if the server does not prepare them."""
     flat, connection, fixed = context.statements, conn.connection, context.fixed_packets
     if len(fixed) == len(flat):
         conn.packets = fixed
@@ -613,7 +624,7 @@ async def _prepare_statements(context: AnyContext, conn: PreparedConnection, ind
     made = await connection.prepare_all([flat[index].sql for index in wanted]) if wanted else []
     prepared = dict(zip(wanted, made, strict=True))
     for index in indexes:
-        statement = _prepared_or_text(context, prepared.get(index)) or TextStatement(
+        statement = _prepared_or_text(context, index, prepared.get(index)) or TextStatement(
             connection, flat[index].sql
         )
         conn.packets[index] = statement.packet
@@ -625,15 +636,21 @@ async def _prepare_statements(context: AnyContext, conn: PreparedConnection, ind
 
 
 def _prepared_or_text(
-    context: AnyContext, made: PreparedStatement | SQLError | None
+    context: AnyContext, index: int, made: PreparedStatement | SQLError | None
 ) -> PreparedStatement | None:
-    """The prepared statement, None if it is to be sent as text. Raises the server's error otherwise."""
+    """The prepared statement, None if it is to be sent as text: the server does not prepare it.
+
+    Raises the server's error if it has prepared this statement before, for another connection: then the
+    error is not about preparing.
+    """
+    if isinstance(made, PreparedStatement):
+        context.ever_prepared.add(index)
     if not isinstance(made, SQLError):
         return made
-    if made.code not in (ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNSUPPORTED_PS):
+    is_full = made.code == ER_MAX_PREPARED_STMT_COUNT_REACHED
+    if not is_refused_command(made) or (index in context.ever_prepared and not is_full):
         raise made
-    if made.code == ER_MAX_PREPARED_STMT_COUNT_REACHED:
-        context.recorder.counters.count_refusal(made.code)
+    context.recorder.counters.count_refusal(made.code)
     return None
 
 

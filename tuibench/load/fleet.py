@@ -21,6 +21,7 @@ import contextlib
 import math
 import os
 import resource
+import signal
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
@@ -31,6 +32,7 @@ from typing import Any, Generic, TypeVar, assert_never
 
 import msgspec
 
+from tuibench.child_process import StderrTail, end_words
 from tuibench.clock import NS_PER_MS, wait_with_timeout
 from tuibench.errors import RunError
 from tuibench.load import messages
@@ -67,6 +69,9 @@ contains the difference. There is no further wait for a worker that is already o
 
 MOST_LATE_SECONDS = 30.0
 """Additional seconds to wait for the last report of a worker that still runs."""
+
+END_SECONDS = 1.0
+"""Timeout for the exit code and the stderr of a process that has closed its connection."""
 
 Forward = Callable[[Reassign], None]
 """Receives the work of a worker without connections."""
@@ -197,7 +202,11 @@ class WorkerLink(ABC, Generic[Incoming]):
             while (message := await self.channel.receive()) is not None:
                 self.on_message(message)
         finally:
+            await self.learn_end()
             self.no_more_reports()
+
+    async def learn_end(self) -> None:
+        """Waits a moment for what tells why it ended."""
 
     def no_more_reports(self) -> None:
         """Makes waiters for a report raise `gone`."""
@@ -238,6 +247,7 @@ class WorkerProcess(WorkerLink[FromWorker]):
         self.process = process
         self.pid: int = process.pid
         self.name = f"worker process {process.pid}"
+        self._stderr = StderrTail(process)
         super().__init__(channel, forward)
 
     def reset(self, forward: Forward) -> None:
@@ -285,10 +295,16 @@ class WorkerProcess(WorkerLink[FromWorker]):
                 assert_never(message)
 
     def gone(self) -> WorkerGoneError:
-        return WorkerGoneError(
-            f"{self.name} ended unexpectedly",
-            "check for a kernel out-of-memory message, then start again",
-        )
+        code = self.process.returncode
+        causes = ("" if code is None else f"it {end_words(code)}", self._stderr.last_line)
+        cause = f" ({': '.join(filter(None, causes))})" if any(causes) else ""
+        hint = "check for a kernel out-of-memory message, then start again" if code == -signal.SIGKILL else ""
+        return WorkerGoneError(f"{self.name} ended unexpectedly{cause}", hint)
+
+    async def learn_end(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await wait_with_timeout(self.process.wait(), END_SECONDS)
+        await self._stderr.close(END_SECONDS)
 
     async def end(self) -> None:
         """Ends the process; a process that has finished ends on its own."""
@@ -321,6 +337,7 @@ async def _spawn() -> tuple[asyncio.subprocess.Process, socket.socket]:
                 *own_command("tuibench.load.worker", str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),
                 stdin=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
             )
     except BaseException:
@@ -363,9 +380,10 @@ NUMBERS_OF_A_LOAD = 1 << 16
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker process that ended, by its name, and the known losses."""
+    """A worker process that ended: its name, how and why it ended, and the known losses."""
 
     name: str
+    reason: str
     connections: int
     abandoned: int
 
@@ -378,7 +396,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     def event(self) -> str:
         """The message to the operator."""
         return (
-            f"{self.name} ended unexpectedly: another worker opens its "
+            f"{self.reason}: another worker opens its "
             f"{pluralize(self.connections, 'connection')} again; {pluralize(self.abandoned, 'transaction')} "
             "in flight and its work since its last report are lost"
         )
@@ -386,16 +404,14 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def warning(self) -> str:
         """The message in the summary."""
-        return (
-            f"incomplete: {self.name} ended unexpectedly and was replaced; its work "
-            "after its last report is not counted"
-        )
+        return f"incomplete: {self.reason} and was replaced; its work after its last report is not counted"
 
 
-def loss_of(name: str, report: WorkerReport) -> Loss:
-    """The losses of a worker whose last report was this one."""
+def loss_of(name: str, report: WorkerReport, error: WorkerGoneError) -> Loss:
+    """The losses of a worker whose last report was this one, and which ended with this error."""
     counters = report.counters
-    return Loss(name=name, connections=report.connections, abandoned=counters.in_flight + counters.backlog)
+    abandoned = counters.in_flight + counters.backlog
+    return Loss(name=name, reason=error.message, connections=report.connections, abandoned=abandoned)
 
 
 def closed(report: WorkerReport) -> WorkerReport:
@@ -668,7 +684,7 @@ class Fleet:
         if self._has_ended():
             await self._release([new])
             raise error
-        self.losses.append(loss_of(gone.name, known))
+        self.losses.append(loss_of(gone.name, known, error))
         self._workers[place] = new
         self.introduce(new, self._heir_of(gone, place, known))
         self.spread_again()

@@ -142,10 +142,11 @@ class Returned(NamedTuple):
     code: int = 0
     message: str = ""
 
-    def error(self) -> TuibenchError | None:
+    def error(self, where: str) -> TuibenchError | None:
+        """The error that ends the load, if there is one; `where` is the server's address."""
         match self.reason:
             case "refused":
-                return error_for_code(self.code, self.message)
+                return error_for_code(self.code, self.message).at(where)
             case "usage":
                 return UsageError(sanitize.excerpt(self.message))
             case "fault":
@@ -295,11 +296,11 @@ class NativeUser(LoadConnection[Any]):
                 elif returned.reason == "broken":
                     await self._disconnect()
                     await self._outlive(ProtocolError(returned.message, conn.connection.target.where))
-                elif error := returned.error():
+                elif error := returned.error(conn.connection.target.where):
                     raise error
                 return
             connection.reattach_socket(conn.connection)
-            if error := returned.error():
+            if error := returned.error(conn.connection.target.where):
                 raise error
             self._is_suspended = returned.reason == "reconnecting"
             self._renews = self._is_suspended or returned.reason == "login due"

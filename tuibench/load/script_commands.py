@@ -95,7 +95,7 @@ class _Command:
                         self._attach(number, connections[number])
                         numbers[self._returned[number]] = number
                         waiting.add(self._returned[number])
-                    elif error := _error(returned.result()):
+                    elif error := _error(returned.result(), self._target.where):
                         raise error
         finally:
             for number in self._returned:
@@ -134,7 +134,7 @@ class _Command:
                 self._returned[number].set_result(Returned(*reason))
 
 
-def _error(returned: Returned) -> TuibenchError | None:
+def _error(returned: Returned, where: str) -> TuibenchError | None:
     if returned.reason in ("lost", "broken", "aborted"):
         return ConnectionLostError(2013, returned.message or "the connection to the server was lost")
-    return returned.error()
+    return returned.error(where)

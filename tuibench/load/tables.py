@@ -9,13 +9,15 @@ insert  multi-row INSERTs as text: works on every server
 `TableLoader` creates tables, fills them in parallel pieces, and creates the indexes. A load that fails or is
 cancelled drops its unfinished tables, so that no partial table is taken for a complete one.
 
-A table belongs to the data set if its name *and* its columns match. The queries are cheap: catalogue and
+A table belongs to the data set if its name *and* its columns match; columns that the server adds or fills by
+itself (invisible ones, AUTO_INCREMENT) may be there besides. A run also uses a table of another tool whose
+columns take the same values, and says what differs; it is never dropped. The queries are cheap: catalogue and
 table sizes.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, pairwise, zip_longest
 from random import Random
@@ -24,20 +26,27 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError, UsageError
-from tuibench.load.connections import ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNSUPPORTED_PS
+from tuibench.errors import (
+    ConnectionLostError,
+    DeniedError,
+    NoAnswerError,
+    NotReadyError,
+    ProtocolError,
+    RunError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.load.connections import ER_MAX_PREPARED_STMT_COUNT_REACHED
 from tuibench.model.server import Target, for_server
 from tuibench.mysql.connection import (
-    BULK_REFUSED_CODES,
     CHARSET,
-    LOCAL_INFILE_REFUSED_CODES,
     BulkStatement,
     Connection,
     load_data,
     supports_bulk,
 )
-from tuibench.mysql.errors import UNSUPPORTED_CODES, NoDatabaseError
+from tuibench.mysql.errors import NoDatabaseError, is_refused_command, is_unsupported
 from tuibench.mysql.info import (
     READ_ONLY_BYPASS_WARNING,
     Manner,
@@ -47,7 +56,7 @@ from tuibench.mysql.info import (
 )
 from tuibench.workload.dataset import DataSet, RowFormat, RowSource, SizeCheck, build_data_set
 from tuibench.workload.program import Program, flat_statements
-from tuibench.workload.sql import syntax_error_position
+from tuibench.workload.sql import split_at_placeholders, syntax_error_position
 
 InsertMethod = Literal["auto", "bulk", "infile", "insert"]
 INSERT_METHODS: tuple[InsertMethod, ...] = ("auto", "bulk", "infile", "insert")
@@ -58,9 +67,6 @@ ROW_FORMATS: dict[InsertMethod, RowFormat] = {
     "insert": RowFormat.SQL,
 }
 
-REFUSED_CODES = {"bulk": BULK_REFUSED_CODES, "infile": LOCAL_INFILE_REFUSED_CODES}
-"""Errors of a server that refuses the method and has accepted no rows, so that another one may be tried."""
-
 STATEMENT_BYTES = 256 * 1024
 """Target size of a statement: round trips are negligible, and the parser's memory stays in cache."""
 
@@ -70,8 +76,7 @@ INFILE_BLOCK_BYTES = 64 * 1024
 async def supported_methods(connection: Connection, wanted: InsertMethod = "auto") -> list[InsertMethod]:
     """The methods that a server supports, fastest first; only `wanted` if it is given.
 
-    Raises UsageError if the server does not support it. The server may still refuse a method: see
-    `REFUSED_CODES`.
+    Raises UsageError if the server does not support it. The server may still refuse a method.
     """
     if wanted == "bulk" and not supports_bulk(connection):
         raise UsageError("this server has no bulk statements", "use --load-with=infile or --load-with=insert")
@@ -79,11 +84,14 @@ async def supported_methods(connection: Connection, wanted: InsertMethod = "auto
         return [wanted]
     allowed = await server_value(connection, "local_infile")
     found: list[InsertMethod] = ["bulk"] if supports_bulk(connection) else []
-    return [*found, "infile", "insert"] if numerals.count(allowed) else [*found, "insert"]
+    return [*found, "infile", "insert"] if int(allowed or 0) else [*found, "insert"]
 
 
 class RowSender:
-    """Sends the rows of one table over one connection with one method."""
+    """Sends the rows of one table over one connection with one method.
+
+    `has_sent` once the server has taken some of them, or asked for them.
+    """
 
     def __init__(
         self,
@@ -102,6 +110,12 @@ class RowSender:
         self._sql = rows.sql(table, charset)
         self._per_statement = max(1, min(STATEMENT_BYTES, largest_packet // 2) // rows.row_bytes)
         self._statement: BulkStatement | None = None
+        self.has_sent = False
+
+    @property
+    def row_bytes(self) -> int:
+        """The encoded size of one row."""
+        return self._rows.row_bytes
 
     async def send(self, first: int, count: int, sent: Callable[[int], None]) -> None:
         """Sends the rows with ids from `first` on, in one or more statements; does not commit.
@@ -110,6 +124,7 @@ class RowSender:
         """
         if self._insert_method == "infile":
             await self._load(first, count)
+            self.has_sent = True
             sent(count)
             return
         ranges = [
@@ -127,6 +142,7 @@ class RowSender:
             except BaseException:
                 response.cancel()
                 raise
+            self.has_sent = True
             self._check(taken, rows)
             sent(rows)
 
@@ -151,6 +167,7 @@ class RowSender:
             )
 
     def _blocks(self, first: int, count: int) -> Iterator[bytes]:
+        self.has_sent = True
         step = max(1, INFILE_BLOCK_BYTES // self._rows.row_bytes)
         for start in range(first, first + count, step):
             yield self._rows.block(start, min(step, first + count - start))
@@ -207,37 +224,112 @@ ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE = 1054, 1146
 _DISPLAY_WIDTH = re.compile(r"^((?:big)?int)\(\d+\)")
 
 _CATALOGUE = """
-SELECT t.table_name, t.table_type, c.column_name, c.column_type
+SELECT t.table_name, t.table_type, t.create_options, c.column_name, c.column_type, c.extra
 FROM information_schema.tables t
 LEFT JOIN information_schema.columns c ON c.table_schema = t.table_schema AND c.table_name = t.table_name
 WHERE t.table_schema = DATABASE() AND """
 
 
-async def read_catalogue(connection: Connection, spec: DataSet) -> tuple[frozenset[str], frozenset[str]]:
-    """Finds the tables in the connection's database with the data set's names: with its columns, and with
-    other columns.
+BASE_TABLE, SYSTEM_VERSIONED = "BASE TABLE", "SYSTEM VERSIONED"
+_FILLED_BY_SERVER = re.compile("invisible|auto_increment", re.IGNORECASE)
+_TYPE = re.compile(r"([a-z]+)(?:\((\d+)[,\d]*\))?(.*)")
+
+WIDER = {
+    "int": ("int", "bigint"),
+    "char": ("char", "varchar", "text", "mediumtext", "longtext"),
+    "varchar": ("varchar", "char", "text", "mediumtext", "longtext"),
+    "datetime": ("datetime", "timestamp"),
+}
+"""Types of columns that take the values of a data set's, by its own type; others only their own."""
+
+
+class FoundTables(NamedTuple):
+    """Tables with the names of a data set: `ours` have its columns, `foreign` others.
+
+    `remarks` say in which way a table is unlike tuibench's own, though a run can use it. A foreign table
+    without a remark cannot be used.
     """
-    columns: dict[str, dict[str, str]] = {}
-    views: set[str] = set()
+
+    ours: frozenset[str]
+    foreign: frozenset[str]
+    remarks: dict[str, str]
+
+    @property
+    def usable(self) -> frozenset[str]:
+        return self.ours | self.remarks.keys()
+
+
+class FoundColumn(NamedTuple):
+    """A column of the catalogue; `is_filled` if the server fills it where a statement does not name it."""
+
+    name: str
+    type: str
+    is_filled: bool
+
+
+def columns_unlike(wanted: Mapping[str, str], found: Sequence[FoundColumn]) -> list[str] | None:
+    """How columns differ from those of a data set, without what the server fills; empty if they are the same.
+
+    None if they do not take the same values.
+    """
+    by_name = {column.name.lower(): column for column in found}
+    if any(name not in by_name for name in wanted):
+        return None
+    if not all(column.is_filled for name, column in by_name.items() if name not in wanted):
+        return None
+    unlike = []
+    for name, kind in wanted.items():
+        column = by_name[name]
+        if not _takes_values_of(column.type, kind):
+            return None
+        if (column.name, column.type) != (name, kind):
+            unlike.append(f"{column.name} is {column.type}")
+    return unlike
+
+
+def _takes_values_of(found: str, wanted: str) -> bool:
+    (kind, size, _), (own, own_size, _) = (
+        match.groups() if (match := _TYPE.match(each)) else (each, None, "") for each in (found, wanted)
+    )
+    if kind not in WIDER.get(own, (own,)):
+        return False
+    if own in ("char", "varchar"):
+        return size is None or own_size is None or int(size) >= int(own_size)
+    return own in WIDER or found == wanted
+
+
+async def read_catalogue(connection: Connection, spec: DataSet) -> FoundTables:
+    """Finds the tables in the connection's database with the data set's names."""
+    columns: dict[str, list[FoundColumn]] = {}
+    kinds: dict[str, tuple[str, str]] = {}
     try:
         rows = await connection.query(_CATALOGUE + spec.TABLE_NAME_CONDITION)
     except SQLError as error:
-        if error.code not in UNSUPPORTED_CODES:
+        if not is_unsupported(error):
             raise
         return await _catalogue_by_use(connection, spec)
-    for table, kind, column, column_type in rows:
-        if not spec.is_table_name(table):
+    for table, kind, options, column, column_type, extra in rows:
+        if spec.is_table_name(table):
+            kinds[table] = kind, options or ""
+            found = _DISPLAY_WIDTH.sub(r"\1", column_type or "")
+            is_filled = bool(_FILLED_BY_SERVER.search(extra or ""))
+            columns.setdefault(table, []).append(FoundColumn(column or "", found, is_filled))
+    ours: set[str] = set()
+    remarks: dict[str, str] = {}
+    for table, (kind, options) in kinds.items():
+        unlike = columns_unlike(spec.columns(table), columns[table])
+        if unlike is None or kind not in (BASE_TABLE, SYSTEM_VERSIONED):
             continue
-        columns.setdefault(table, {})[column] = _DISPLAY_WIDTH.sub(r"\1", column_type or "")
-        if kind != "BASE TABLE":
-            views.add(table)
-    ours = frozenset(
-        table for table, found in columns.items() if found == spec.columns(table) and table not in views
-    )
-    return ours, frozenset(columns) - ours
+        if kind == BASE_TABLE and not unlike:
+            ours.add(table)
+        unlike += ["it is system-versioned"] * (kind == SYSTEM_VERSIONED)
+        unlike += ["it is partitioned"] * ("partitioned" in options.lower())
+        if unlike:
+            remarks[table] = ", ".join(unlike)
+    return FoundTables(frozenset(ours), frozenset(kinds) - ours, remarks)
 
 
-async def _catalogue_by_use(connection: Connection, spec: DataSet) -> tuple[frozenset[str], frozenset[str]]:
+async def _catalogue_by_use(connection: Connection, spec: DataSet) -> FoundTables:
     """Finds the tables on a server without information_schema: by a SELECT of each table's columns, without
     types.
 
@@ -255,30 +347,33 @@ async def _catalogue_by_use(connection: Connection, spec: DataSet) -> tuple[froz
                 raise
         else:
             ours.add(table)
-    return frozenset(ours), frozenset(foreign)
+    return FoundTables(frozenset(ours), frozenset(foreign), {})
 
 
 async def read_size(connection: Connection, extent: SizeCheck) -> int:
     rows = await connection.query(extent.sql)
-    return numerals.count(rows[0][0]) or 0
+    return int(rows[0][0] or 0)
 
 
 class MissingTablesError(RunError):
     """None of a program's tables exists yet."""
 
 
-async def check_tables_present(connection: Connection, program: Program) -> None:
-    """Raises RunError, with the command that fixes it, if tables are missing or foreign."""
+async def check_tables_present(connection: Connection, program: Program) -> str:
+    """Raises RunError, with the command that fixes it, if tables are missing or foreign.
+
+    Returns in which way tables of another tool differ from tuibench's own; usually empty.
+    """
     spec, command = build_data_set(program), prepare_line(program, connection.target)
-    ours, foreign = await read_catalogue(connection, spec)
+    found = await read_catalogue(connection, spec)
     where = f"in the database '{connection.target.database}'"
-    if taken := [table for table in spec.table_names() if table in foreign]:
+    if taken := [table for table in spec.table_names() if table in found.foreign - found.usable]:
         raise RunError(
             f"{table_list(taken)} {where} does not have the columns of {program.data_set}",
             f"run in another database (--database), and first: {command}",
         )
     names = spec.table_names()
-    if missing := [table for table in names if table not in ours]:
+    if missing := [table for table in names if table not in found.usable]:
         problem = f"{table_list(missing)} {where}: no such table"
         if len(missing) == len(names):
             raise MissingTablesError(problem, f"create the tables with: {command}")
@@ -287,6 +382,14 @@ async def check_tables_present(connection: Connection, program: Program) -> None
             f"drop the others with: {cleanup_line(program, connection.target)} "
             f"and create all with: {command}",
         )
+    alike: dict[str, list[str]] = {}
+    for table in names:
+        if table in found.remarks:
+            alike.setdefault(found.remarks[table], []).append(table)
+    if not alike:
+        return ""
+    unlike = "; ".join(f"{table_list(tables)}: {remark}" for remark, tables in alike.items())
+    return f"these tables are not like tuibench's own, which affects the figures: {unlike}"
 
 
 def prepare_line(program: Program, target: Target) -> str:
@@ -316,11 +419,11 @@ def cleanup_line(program: Program, target: Target) -> str:
 async def check_tables_ready(connection: Connection, program: Program) -> str:
     """Raises RunError, with the command that fixes it, if tables are missing, foreign or too small.
 
-    Returns a description of the part of the tables that the run does not use; usually empty.
+    Returns how they differ from tuibench's own, and the part that the run does not use; usually empty.
     """
     spec = build_data_set(program)
     command = prepare_line(program, connection.target)
-    await check_tables_present(connection, program)
+    remark = await check_tables_present(connection, program)
     where = f"in the database '{connection.target.database}'"
     unused = ""
     for table, extent in spec.size_checks().items():
@@ -335,32 +438,77 @@ async def check_tables_ready(connection: Connection, program: Program) -> str:
         if extent.is_for_use and found > extent.wanted:
             more = f"--{extent.option}={found}"
             unused = f"there are {found:,} {extent.what}, this run uses {extent.wanted:,}: {more} uses all"
-    return unused
+    return "; ".join(filter(None, (remark, unused)))
 
 
-async def check_statements_allowed(connection: Connection, program: Program) -> None:
+async def check_statements_allowed(connection: Connection, program: Program) -> str:
     """Prepares every statement once, so that the server rejects a statement before the load starts.
 
-    Raises DeniedError for a missing privilege, SQLError with the position for a syntax error.
+    Returns why all statements must be sent as text: the server, or a proxy before it, prepares none of them,
+    or does not execute them; usually empty. A single one that it does not prepare is sent as text by each
+    connection. Raises DeniedError for a missing privilege, SQLError with the position for a syntax error.
     """
+    refusal: SQLError | None = None
+    is_preparing = False
     for flat in flat_statements(program):
         if not flat.prepared:
             continue
         try:
             await connection.prepare(flat.sql)
+            is_preparing = True
         except SQLError as error:
             if error.code == ER_MAX_PREPARED_STMT_COUNT_REACHED:
-                return
-            if error.code != ER_UNSUPPORTED_PS:
+                return ""
+            if not is_refused_command(error) or await _is_refused_as_text(connection, flat.sql, error.code):
                 place = syntax_error_position(flat.sql, error.message)
                 error.message = f"{flat.name}: {error.message}" + (f" ({place})" if place else "")
                 raise
+            refusal = refusal or error
+    if refusal is not None and not is_preparing:
+        return f"the server prepares no statements, they are sent as text: {refusal.full_message}"
+    if is_preparing or program.script is not None:
+        return await _execution_refusal(connection.target)
+    return ""
+
+
+async def _is_refused_as_text(connection: Connection, sql: str, code: int) -> bool:
+    """Whether the server answers the statement's EXPLAIN, in text, with the same error.
+
+    Then the error is about the statement, not about preparing it.
+    """
+    try:
+        await connection.query("EXPLAIN " + "NULL".join(split_at_placeholders(sql)))
+    except ConnectionLostError:
+        raise
+    except SQLError as error:
+        return error.code == code
+    return False
+
+
+async def _execution_refusal(target: Target) -> str:
+    """Why prepared statements are not executed, although they are prepared; empty if they are.
+
+    A proxy may close the connection at the first execution, so that this needs one of its own.
+    """
+    connection = await connect_with_defaults(target)
+    try:
+        statement = await connection.prepare("SELECT 1")
+        await connection.ask(statement.packet(()))
+    except (ProtocolError, NoAnswerError, DeniedError, NotReadyError):
+        raise
+    except SQLError as error:
+        if error.code == ER_MAX_PREPARED_STMT_COUNT_REACHED:
+            return ""
+        return f"the server executes no prepared statements, all are sent as text: {error.full_message}"
+    finally:
+        await connection.close()
+    return ""
 
 
 async def check_tables_absent(connection: Connection, program: Program) -> None:
     """Raises RunError, with the fix, if a table to be created exists already."""
     spec = build_data_set(program)
-    ours, foreign = await read_catalogue(connection, spec)
+    ours, foreign, _ = await read_catalogue(connection, spec)
     names = spec.table_names()
     existing = [table for table in names if table in ours or table in foreign]
     if not existing:
@@ -577,21 +725,24 @@ class TableLoader:
         """Sends one piece; uses the next method if the server refuses this one before the first row."""
         while True:
             insert_method = self.insert_method
+            sender = self._sender(insert_method, connection, piece)
             try:
-                return await self._send_by(insert_method, connection, piece)
+                return await self._send_by(sender, connection, piece)
             except SQLError as error:
-                if error.code not in REFUSED_CODES.get(insert_method, ()) or (
-                    insert_method == self.insert_method and len(self._methods) == 1
-                ):
+                if sender.has_sent or not is_refused_command(error):
+                    raise
+                if insert_method == self.insert_method and len(self._methods) == 1:
+                    if insert_method != "insert" and not error.hint:
+                        error.hint = "--load-with=insert sends INSERT statements"
                     raise
             if insert_method == self.insert_method:
                 self._methods.pop(0)
 
-    async def _send_by(self, insert_method: InsertMethod, connection: Connection, piece: RowChunk) -> None:
-        """Sends the rows of one piece. Their values depend only on seed, piece and method."""
+    def _sender(self, insert_method: InsertMethod, connection: Connection, piece: RowChunk) -> RowSender:
+        """What sends the rows of one piece. Their values depend only on seed, piece and method."""
         stream = Random(f"tuibench:{self._method.seed}:{piece.table}:{piece.first}")
         rows = self._spec.rows(piece.table, stream, ROW_FORMATS[insert_method])
-        sender = RowSender(
+        return RowSender(
             insert_method,
             connection,
             piece.table,
@@ -599,7 +750,9 @@ class TableLoader:
             largest_packet=self._largest_packet,
             charset=self._charset,
         )
-        per_transaction = max(1, TRANSACTION_BYTES // rows.row_bytes)
+
+    async def _send_by(self, sender: RowSender, connection: Connection, piece: RowChunk) -> None:
+        per_transaction = max(1, TRANSACTION_BYTES // sender.row_bytes)
         end = piece.first + piece.rows
         for first in range(piece.first, end, per_transaction):
             await sender.send(first, min(per_transaction, end - first), self._sent)
@@ -675,7 +828,7 @@ async def prepare_tables(
     first = await connect_to_tables(target, program)
     try:
         await check_tables_absent(first, program)
-        limit = numerals.count(await server_value(first, "max_allowed_packet")) or LEAST_PACKET_BYTES
+        limit = int(await server_value(first, "max_allowed_packet") or LEAST_PACKET_BYTES)
         read_only = await is_read_only(first)
     finally:
         await first.close()
@@ -711,14 +864,14 @@ async def prewarm_tables(target: Target, program: Program, progress: Callable[[s
     spec = build_data_set(program)
     connection = await connect_with_defaults(target, manner=Manner.WORKS)
     try:
-        ours, _ = await read_catalogue(connection, spec)
-        tables = dict.fromkeys((table for table in spec.table_names() if table in ours), 0)
+        found = await read_catalogue(connection, spec)
+        tables = dict.fromkeys((table for table in spec.table_names() if table in found.usable), 0)
         for table in tables:
             progress(table)
             await connection.query(f"ANALYZE TABLE {table}")
             for (index,) in await connection.query(INDEXES.format(table=table)):
                 rows = await connection.query(f"SELECT COUNT(*) FROM {table} FORCE INDEX (`{index}`)")  # noqa: S608
-                tables[table] = numerals.count(rows[0][0]) or 0
+                tables[table] = int(rows[0][0])
     finally:
         await connection.close()
     return tables
@@ -748,7 +901,7 @@ async def drop_tables(
     names = spec.table_names()
     connection = await connect_with_defaults(target, manner=Manner.WORKS)
     try:
-        ours, foreign = await read_catalogue(connection, spec)
+        ours, foreign, _ = await read_catalogue(connection, spec)
         dropped = tuple(table for table in names if table in ours)
         for table in dropped:
             await connection.execute(f"DROP TABLE {table}")

@@ -374,7 +374,7 @@ class ErrorMessage(msgspec.Struct, frozen=True, tag="failed"):
 
     @classmethod
     def of(cls, error: TuibenchError) -> "ErrorMessage":
-        return cls(error.message, error.hint, error.exit_code)
+        return cls(error.full_message, error.hint, error.exit_code)
 
     @property
     def error(self) -> TuibenchError:

@@ -275,11 +275,14 @@ class Connection:
         """Prepare many statements in one round trip; for each, the statement or the server's error."""
         try:
             made = await answered_in_time(self, prepare_statements(self.raw, texts), self.target.net_timeout)
-        except ProtocolError as error:
-            self.abort()
+        except SQLError as error:
+            if isinstance(error, ProtocolError):
+                self.abort()
             raise error.at(self.target.where) from error
+        where = self.target.where
         return [
-            each if isinstance(each, SQLError) else PreparedStatement(self, each, ENCODING) for each in made
+            each.at(where) if isinstance(each, SQLError) else PreparedStatement(self, each, ENCODING)
+            for each in made
         ]
 
     @property
@@ -528,12 +531,6 @@ COM_STMT_BULK_EXECUTE = 0xFA
 SEND_TYPES_FLAG = 128
 """Flag of a bulk statement: the types of its parameters come before the rows."""
 
-LOCAL_INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
-"""Errors of servers that do not accept LOAD DATA LOCAL (not allowed, disabled, rejected)."""
-
-BULK_REFUSED_CODES = frozenset({1461, 4033})
-"""MariaDB's errors if it accepts no more prepared statements, or if its binary log is not in row format."""
-
 
 class LoadDataResult:
     """The server's response to LOAD DATA: accepted rows, and warnings about values or rows."""
@@ -567,7 +564,7 @@ class BulkStatement:
         try:
             prepared = await raw.prepare(sql)
         except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
-            raise errors.statement_error(error) from error
+            raise errors.statement_error(error).at(connection.target.where) from error
         return cls(connection, prepared, statement_id(prepared), parameters)
 
     async def execute(self, rows: bytes) -> int:
@@ -578,21 +575,21 @@ class BulkStatement:
             await raw.send_command(COM_STMT_BULK_EXECUTE, self._head + rows)
             await raw.read_result()
         except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
-            raise errors.statement_error(error) from error
+            raise errors.statement_error(error).at(self._connection.target.where) from error
         return int(raw.affected_rows())
 
     async def close(self) -> None:
         try:
             await self._prepared.close()
         except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
-            raise errors.statement_error(error) from error
+            raise errors.statement_error(error).at(self._connection.target.where) from error
 
 
 async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> LoadDataResult:
     """Run a LOAD DATA LOCAL with these bytes as the file. The connection must have been opened with
     `sends_rows`.
 
-    Raises SQLError; with one of INFILE_REFUSED_CODES no block was read.
+    Raises SQLError; no block was read if the server refuses the statement.
     """
     raw = connection.raw
     connection.statements += 1
@@ -607,7 +604,7 @@ async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -
             packet = await raw.read_packet()
         answer = OKPacketWrapper(packet)
     except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
-        raise errors.statement_error(error) from error
+        raise errors.statement_error(error).at(connection.target.where) from error
     raw.release_result()
     raw.server_status = answer.server_status
     return LoadDataResult(int(answer.affected_rows), int(answer.warning_count))

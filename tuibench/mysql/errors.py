@@ -10,8 +10,10 @@ import struct
 
 from tuibench import sanitize
 from tuibench.errors import (
+    MOMENTARY_ERRORS,
     ConnectionLostError,
     DeniedError,
+    NotReadyError,
     ProtocolError,
     ServerBusyError,
     ServerUnavailableError,
@@ -64,6 +66,42 @@ UNSUPPORTED_CODES = frozenset({1047, 1064, 1105, 1109, 1146, 1149, 1193, 1235, 1
 """A statement about the server that the server does not support: servers of another make return this always.
 1105 is the unknown error of TiDB, Vitess and ProxySQL.
 """
+
+UNKNOWN_COMMAND = 1047
+NOT_READY = re.compile("WSREP", re.IGNORECASE)
+"""What a node of a Galera cluster says in place of `UNKNOWN_COMMAND` while it takes no statements."""
+
+NOT_READY_HINT = (
+    "use another node, or wait until its wsrep_ready is ON (wsrep_cluster_status must be Primary: "
+    "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES' makes a new primary component)"
+)
+AS_TEXT_HINT = "--db-ps-mode=disable sends all statements of a load as text"
+NO_KEY_HINT = "--force-pk gives tpcc's table history a primary key; sbtest has one without --secondary"
+NO_KEY = re.compile("primary key", re.IGNORECASE)
+
+STATEMENT_HINTS: dict[int, tuple[tuple[re.Pattern[str], str], ...]] = {
+    UNKNOWN_COMMAND: (
+        (re.compile(""), f"a proxy may refuse this command: log in at the server behind it; {AS_TEXT_HINT}"),
+    ),
+    # Percona XtraDB Cluster's strict mode, group replication, sql_require_primary_key.
+    1105: (
+        (NO_KEY, NO_KEY_HINT),
+        (re.compile("XtraDB"), "see pxc_strict_mode of the cluster"),
+        (re.compile("prepare", re.IGNORECASE), AS_TEXT_HINT),
+    ),
+    3098: ((re.compile(""), f"{NO_KEY_HINT}, as group replication asks for"),),
+    3750: ((re.compile(""), NO_KEY_HINT),),
+    1243: ((re.compile(""), f"a proxy that shares connections loses prepared statements: {AS_TEXT_HINT}"),),
+    9001: ((re.compile(""), "ProxySQL reaches no server for this: see its table runtime_mysql_servers"),),
+    9006: (
+        (
+            re.compile(""),
+            "ProxySQL keeps a session on one hostgroup after a SET that it cannot read: log in at the server "
+            "behind it, or SET mysql-set_query_lock_on_hostgroup=0 in its administration",
+        ),
+    ),
+}
+"""What to do about a statement's error, by its code and what its text contains; the first one applies."""
 
 CLIENT_CANNOT_CONNECT = 2003
 UNREACHABLE_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
@@ -156,7 +194,25 @@ def error_for_code(code: int, text: str) -> SQLError:
     if code in DENIED_HINTS:
         is_read_only = code == FORBIDDEN_BY_OPTION and _READ_ONLY.search(text)
         return DeniedError(code, text, READ_ONLY_HINT if is_read_only else DENIED_HINTS[code])
-    return SQLError(code, text)
+    if code == UNKNOWN_COMMAND and NOT_READY.search(text):
+        return NotReadyError(code, text, NOT_READY_HINT)
+    hints = STATEMENT_HINTS.get(code, ())
+    return SQLError(code, text, next((hint for found, hint in hints if found.search(text)), ""))
+
+
+def is_unsupported(error: SQLError) -> bool:
+    """Whether the server does not support a statement about the server, as servers of another make do."""
+    return error.code in UNSUPPORTED_CODES and not isinstance(error, NotReadyError)
+
+
+def is_refused_command(error: SQLError) -> bool:
+    """Whether another command may succeed in place of the one that was answered with this error.
+
+    That depends on what was sent, not on the code: proxies and servers of other makes have codes of their
+    own for commands that they do not take. A lost connection, a missing privilege and a node that is not
+    ready concern all commands alike.
+    """
+    return not isinstance(error, (DeniedError, *MOMENTARY_ERRORS))
 
 
 def connect_error(error: BaseException, target: Target, *, could_encrypt: bool = False) -> TuibenchError:

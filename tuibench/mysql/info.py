@@ -31,9 +31,10 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from tuibench import numerals, sanitize
+from tuibench import sanitize
 from tuibench.clock import NOTICE_SECONDS, wait_with_timeout, with_notice
 from tuibench.errors import (
+    MOMENTARY_ERRORS,
     ConnectionLostError,
     LockedError,
     NoAnswerError,
@@ -44,7 +45,7 @@ from tuibench.errors import (
 )
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.mysql.connection import Connection, connect
-from tuibench.mysql.errors import EXPIRED_CODES, UNSUPPORTED_CODES, password_expired_error
+from tuibench.mysql.errors import EXPIRED_CODES, is_unsupported, password_expired_error
 from tuibench.mysql.rows import Row
 
 VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
@@ -66,7 +67,7 @@ async def server_info(connection: Connection) -> ServerInfo:
         variables["version"] = connection.version_text
     target, seconds = connection.target, uptime.get("Uptime", "")
     is_local = await is_on_this_host(target)
-    info = build_server_info(target, variables, numerals.count(seconds), is_local)
+    info = build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
     return replace(info, is_encrypted=connection.is_encrypted, **connection.transport.transport_fields)
 
 
@@ -86,7 +87,7 @@ def build_server_info(
         datadir=datadir,
         pid_file=_absolute(variables.get("pid_file", ""), datadir),
         socket=_absolute(variables.get("socket", ""), datadir),
-        port=numerals.count(variables.get("port")) or target.port,
+        port=int(variables.get("port") or target.port),
         is_local=is_local,
         uptime_seconds=uptime_seconds,
     )
@@ -137,7 +138,7 @@ async def _show(connection: Connection, sql: str) -> dict[str, str]:
     """
     try:
         return {str(name): str(value) for name, value in await connection.query(sql)}
-    except ConnectionLostError:
+    except MOMENTARY_ERRORS:
         raise
     except SQLError as error:
         if error.code in EXPIRED_CODES:
@@ -150,10 +151,10 @@ async def server_value(connection: Connection, variable: str) -> str | None:
     try:
         rows = await connection.query(f"SELECT @@{variable}")
     except SQLError as error:
-        if error.code not in UNSUPPORTED_CODES:
+        if not is_unsupported(error):
             raise
         return None
-    return str(rows[0][0])
+    return str(rows[0][0]) if rows else None
 
 
 READ_ONLY_BYPASS_WARNING = "the server is read-only, but not for this login: it may be a replica"
@@ -209,7 +210,7 @@ async def lock_wait(connection: Connection, waiting: int) -> str:
     Empty if it waits for no lock, or the server does not report it. Raises ConnectionLostError.
     """
     processes = await query_if_allowed(connection, PROCESSES_SQL) or ()
-    own = next((row for row in processes if numerals.count(row[0]) == waiting), None)
+    own = next((row for row in processes if int(row[0]) == waiting), None)
     if own is None or not str(own[6] or "").startswith(WAITING):
         return ""
     lock = str(own[6]).removeprefix(WAITING)
@@ -226,18 +227,16 @@ def candidates(processes: Sequence[Row], own: Row, ours: set[int]) -> list[Row]:
     found = [
         (row[0], row[1], row[2], row[4], row[5])
         for row in processes
-        if numerals.count(row[0]) not in ours
-        and row[3] == own[3]
-        and not str(row[6] or "").startswith(WAITING)
+        if int(row[0]) not in ours and row[3] == own[3] and not str(row[6] or "").startswith(WAITING)
     ]
-    found.sort(key=lambda row: (row[3] != IDLE, -(numerals.whole(row[4]) or 0)))
+    found.sort(key=lambda row: (row[3] != IDLE, -int(row[4] or 0)))
     return found[:MOST_NAMED]
 
 
 def _sessions(rows: Sequence[Row]) -> str:
     return ", ".join(
         f"session {number} ({user}@{host}, {'idle' if command == IDLE else f'in {command}'} "
-        f"for {numerals.whole(seconds) or 0} s)"
+        f"for {int(str(seconds or 0))} s)"
         for number, user, host, command, seconds in rows
     )
 
@@ -252,7 +251,7 @@ async def query_if_allowed(connection: Queries, sql: str) -> Sequence[Row] | Non
     """The rows; None where the server refuses the statement to this login, or does not know the table."""
     try:
         return await connection.query(sql)
-    except ConnectionLostError:
+    except MOMENTARY_ERRORS:
         raise
     except SQLError:
         return None

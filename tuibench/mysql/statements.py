@@ -272,8 +272,7 @@ class StatementProtocol(asyncio.Protocol):
         except SQLError as error:
             if isinstance(error, ConnectionLostError):
                 self._drop()
-            result = error.at(self._where) if isinstance(error, ProtocolError) else error
-            self._go_on(self._script.throw, result)
+            self._go_on(self._script.throw, error.at(self._where))
             return None
 
     def _go_on(self, resume: Callable[[Any], Request], answer: Any) -> None:

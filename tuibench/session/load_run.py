@@ -34,6 +34,7 @@ from tuibench.model.message import (
     StartTune,
     Status,
 )
+from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
@@ -127,7 +128,7 @@ class MeasuringLoop:
         watcher.emit(EventKind.START, f"{self._plan.profile} with {threads}{note}")
         watcher.interventions.schedule()
         self._lifecycle.set_state(RunState.RUNNING)
-        end_ns = self._lifecycle.end_ns(zero_ns, plan.seconds)
+        end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
         checkpoints = [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints]
         tasks = (
             watcher.tasks.start(self._wait_for_work(), "work"),
@@ -356,10 +357,10 @@ class LoadRun(SessionRun):
         self._warnings = (*warnings, *self._host_warnings)
         return server, signs
 
-    async def _start_workers(self, server: ServerInfo) -> None:
-        plan, target = self.spec.plan, self.spec.target
-        engine = await choose(plan.engine, self.program, target)
-        made = await make_fleet(self.spec, self.program, engine, server, self.watcher.clock)
+    async def _start_workers(self, server: ServerInfo, plan: RunPlan) -> None:
+        engine = await choose(plan.engine, self.program, self.spec.target)
+        spec = replace(self.spec, plan=plan)
+        made = await make_fleet(spec, self.program, engine, server, self.watcher.clock)
         fleet, self.engine, self._host_warnings = made
         self.watcher.fleet = fleet
         await self._run_of_script(script.INIT)

@@ -50,9 +50,14 @@ REFUSED = {"read_only": FORBIDDEN_BY_OPTION}
 
 
 async def run_preflight(
-    target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
+    target: Target,
+    plan: RunPlan,
+    program: Program,
+    meanwhile: Callable[[ServerInfo, RunPlan], Awaitable[None]],
 ) -> tuple[ServerInfo, tuple[str, ...], tuple[str, ...]]:
     """Identifies the server and checks the run; `meanwhile` fills the time between the two readings.
+
+    It gets the plan as the server can execute it: without prepared statements if that takes none.
 
     Returns the server, the warnings of the run, and the signs of a production server. Raises an error if
     tables, privileges or limits make the run impossible.
@@ -61,13 +66,16 @@ async def run_preflight(
     try:
         info = await server_info(connection)
         unused = await check_tables_ready(connection, program)
-        await check_statements_allowed(connection, program)
-        ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
+        text_only = await check_statements_allowed(connection, program) if plan.prepared else ""
+        if text_only:
+            plan = msgspec.structs.replace(plan, prepared=False)
+        described = build_data_set(program).describe()
+        ready = DataFacts(described=described, ready=True, refusal="", unused=unused, text_only=text_only)
         facts = await gather_facts(connection, info, target, plan, program, ready)
         for finding in checks.run_checks_before_run(facts):
             if finding.severity is Severity.STOP:
                 raise _refusal(finding)
-        await meanwhile(info)
+        await meanwhile(info, plan)
         facts = await _watched(connection, facts)
         warnings = tuple(finding.text for finding in checks.run_checks_before_run(facts))
         return info, warnings, _production_signs(facts.server, facts.requirements.stems)
@@ -97,7 +105,7 @@ async def diagnose(
     connection, missing = await _connect(target)
     try:
         info = await server_info(connection)
-        data = await _data_facts(connection, program, missing, target)
+        data = await _data_facts(connection, plan, program, missing, target)
         facts = await gather_facts(connection, info, target, plan, program, data)
         cpu = CpuWatch()
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
@@ -182,7 +190,7 @@ async def _connect(target: Target) -> tuple[Connection, TuibenchError | None]:
 
 
 async def _data_facts(
-    connection: Connection, program: Program, missing: TuibenchError | None, target: Target
+    connection: Connection, plan: RunPlan, program: Program, missing: TuibenchError | None, target: Target
 ) -> DataFacts:
     described = build_data_set(program).describe()
     try:
@@ -201,7 +209,7 @@ async def _data_facts(
             remedy=remedy,
         )
     try:
-        await check_statements_allowed(connection, program)
+        text_only = await check_statements_allowed(connection, program) if plan.prepared else ""
     except SQLError as error:
-        return DataFacts(described=described, ready=True, refusal=error.message, unused=unused)
-    return DataFacts(described=described, ready=True, refusal="", unused=unused)
+        return DataFacts(described=described, ready=True, refusal=error.full_message, unused=unused)
+    return DataFacts(described=described, ready=True, refusal="", unused=unused, text_only=text_only)

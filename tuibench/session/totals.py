@@ -341,8 +341,8 @@ REFUSALS = {
     1203: "too many connections of this user (error 1203, max_user_connections)",
     1226: "the account's resource limit (error 1226)",
 }
-PREPARED_LIMIT = 1461
-PREPARED_LIMIT_WORDS = "the server accepts no more prepared statements (error 1461, max_prepared_stmt_count)"
+UNPREPARED = {1461: "the server accepts no more prepared statements (error 1461, max_prepared_stmt_count)"}
+"""Why statements are sent as text, by the error of their preparation."""
 
 SILENT = "{name} does not answer: its figures are missing until it does"
 LATE = (
@@ -416,8 +416,12 @@ class Alarms:
         new = {code: times - self._refused_before.get(code, 0) for code, times in refused.items()}
         self._refused_before = refused
         alarms = [f"{new[code]} refused: {words}" for code, words in REFUSALS.items() if new.get(code)]
-        if new.get(PREPARED_LIMIT):
-            alarms.append(f"{new[PREPARED_LIMIT]} statements are sent as text: {PREPARED_LIMIT_WORDS}")
+        alarms += [
+            f"{times} statements are sent as text: "
+            f"{UNPREPARED.get(code, f'the server does not prepare them (error {code})')}"
+            for code, times in new.items()
+            if times and code not in REFUSALS
+        ]
         return "; ".join(alarms)
 
     def _once(self, kind: EventKind, text: str) -> list[tuple[EventKind, str]]:

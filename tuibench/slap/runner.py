@@ -32,7 +32,7 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.load.connections import TRANSIENT_CODES
+from tuibench.load.connections import is_transient
 from tuibench.load.fleet import Fleet, WorkerPool, worker_count
 from tuibench.load.messages import Counters
 from tuibench.load.native_engine import choose
@@ -252,7 +252,7 @@ class SchemaCleanup:
             try:
                 return await self._dial()
             except (ServerUnreachableError, SQLError) as error:
-                if isinstance(error, SQLError) and error.code not in TRANSIENT_CODES:
+                if isinstance(error, SQLError) and not is_transient(error):
                     raise
                 if not is_reported:
                     self._report(
@@ -564,7 +564,7 @@ class SlapRunner:
             self._report(f"--{name} ended with exit code {code}")
 
     async def _counters(self) -> dict[str, int]:
-        return kept_status(await self._connection.query("SHOW GLOBAL STATUS")).found
+        return kept_status(await self._connection.query("SHOW GLOBAL STATUS"))
 
 
 def _summed(

@@ -149,7 +149,6 @@ DURABILITY = (
         needs=REDO_LOG,
         counters=(Counter.OS_LOG_WRITTEN, Counter.OS_LOG_FSYNCS),
         trial=TrialRule.NEVER,
-        survives_restart=True,
     ),
 )
 

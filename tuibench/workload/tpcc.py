@@ -292,13 +292,18 @@ class TpccTable(NamedTuple):
     def columns(self) -> dict[str, str]:
         return dict(column.split(" ", 1) for column in self.declared.split(", "))
 
-    def create_sql(self, name: str, engine: str) -> str:
-        """The CREATE TABLE statement; columns of the primary key are NOT NULL."""
+    def create_sql(self, name: str, engine: str, *, forces_key: bool) -> str:
+        """The CREATE TABLE statement; columns of the primary key are NOT NULL.
+
+        With `forces_key`, a table without a primary key gets one, in the form of sysbench-tpcc.
+        """
         keys = self.key.split(", ")
         lines = [
             f"{column} {kind}{' NOT NULL' if column in keys or column in _NOT_NULL_COLUMNS else ''}"
             for column, kind in self.columns.items()
         ]
+        if forces_key and not self.key:
+            lines = ["id INT NOT NULL AUTO_INCREMENT", *lines, "PRIMARY KEY (id)"]
         lines += [f"PRIMARY KEY ({self.key})"] * bool(self.key)
         body = ",\n  ".join(lines)
         return f"CREATE TABLE {name} (\n  {body}\n) ENGINE={engine}"
@@ -426,11 +431,13 @@ class Tpcc(DataSet, frozen=True, kw_only=True):
     items: int
     loaded_c: int
     foreign_keys: bool
+    force_pk: bool
     loaded_at: str
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "warehouses": integer_option(1, "number of warehouses", minimum=1, maximum=MAX_WAREHOUSES),
         "foreign_keys": flag_option(False, "create foreign keys after loading"),
+        "force_pk": flag_option(False, "a primary key for the table history, which clusters ask for"),
         "c_load": integer_option(123, "the constant C for last names when loading", maximum=255),
         "customers_per_district": integer_option(
             3000, "customers per district; 3000 in TPC-C, fewer for tests", minimum=20, maximum=3000
@@ -449,6 +456,7 @@ class Tpcc(DataSet, frozen=True, kw_only=True):
             items=int(values["items"]),
             loaded_c=int(values["c_load"]),
             foreign_keys=bool(values["foreign_keys"]),
+            force_pk=bool(values["force_pk"]),
             engine=engine_name(values["mysql_storage_engine"]),
             loaded_at=time.strftime("%Y-%m-%d %H:%M:%S"),
         )
@@ -502,7 +510,7 @@ class Tpcc(DataSet, frozen=True, kw_only=True):
         return f"{self.warehouses:,} {'warehouse' if self.warehouses == 1 else 'warehouses'}{size}"
 
     def create_sql(self, table: str) -> str:
-        return TABLES[table].create_sql(table, self.engine)
+        return TABLES[table].create_sql(table, self.engine, forces_key=self.force_pk)
 
     def index_sql(self, table: str) -> str:
         index = TABLES[table].secondary
@@ -531,7 +539,7 @@ class Tpcc(DataSet, frozen=True, kw_only=True):
 
     def prepare_command(self, profile: str) -> str:
         parts = [f"tuibench prepare {profile} --warehouses={self.warehouses}"]
-        parts += ["--foreign-keys"] * self.foreign_keys
+        parts += ["--foreign-keys"] * self.foreign_keys + ["--force-pk"] * self.force_pk
         for option, value in (
             ("c_load", self.loaded_c),
             ("customers_per_district", self.customers),

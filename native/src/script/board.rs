@@ -20,7 +20,7 @@ use crate::script::results::Rows;
 use crate::values::value::Value;
 
 const ER_MAX_PREPARED: u16 = 1461;
-const ER_UNSUPPORTED_PS: u16 = 1295;
+const ER_UNKNOWN_COMMAND: u16 = 1047;
 const FIRST_COLLECTION: usize = 64;
 /// A statement that collects rows has about this many bytes, as in sysbench.
 const BULK_BYTES: usize = 512 << 10;
@@ -32,6 +32,13 @@ pub struct Failure {
     pub sql_state: String,
     pub message: String,
     pub is_ignorable: bool,
+}
+
+impl Failure {
+    /// Whether a node of a Galera cluster takes no statements at present, of any kind.
+    fn is_not_ready(&self) -> bool {
+        self.code == ER_UNKNOWN_COMMAND && self.message.contains("WSREP")
+    }
 }
 
 /// What a script is resumed with.
@@ -371,21 +378,26 @@ impl Board {
         }
     }
 
-    /// The same for a statement that failed. One that the server does not prepare is sent as text.
+    /// The same for a statement that failed. One that the server does not prepare is sent as text, whatever the error:
+    /// proxies have codes of their own. One that it has prepared before, on another connection, only if it keeps no
+    /// more of them.
     pub fn failed(&mut self, failure: Failure) -> Result<Option<Reply>, String> {
         self.has_committed = false;
         let pending = std::mem::replace(&mut self.pending, Pending::None);
-        if matches!(failure.code, ER_MAX_PREPARED | ER_UNSUPPORTED_PS) {
-            if let Pending::Prepare(slot) | Pending::PrepareAgain(slot) = pending {
+        match pending {
+            Pending::Prepare(slot) if !failure.is_not_ready() => {
                 self.slots[slot].is_text = true;
-                return match pending {
-                    Pending::Prepare(_) => Ok(Some(Reply::Slot(slot))),
-                    _ => self.execute(slot).map(|()| None),
-                };
+                Ok(Some(Reply::Slot(slot)))
+            }
+            Pending::PrepareAgain(slot) if failure.code == ER_MAX_PREPARED => {
+                self.slots[slot].is_text = true;
+                self.execute(slot).map(|()| None)
+            }
+            _ => {
+                self.failure = failure;
+                Ok(Some(Reply::Is(false)))
             }
         }
-        self.failure = failure;
-        Ok(Some(Reply::Is(false)))
     }
 
     /// Whether the rows of the statement in flight are read.

@@ -226,5 +226,5 @@ async def test_a_server_that_is_read_only_says_so_to_everybody(
     assert said == [READ_ONLY_BYPASS_WARNING] * 2
 
 
-async def nothing(_: ServerInfo) -> None:
+async def nothing(_: ServerInfo, __: RunPlan) -> None:
     """What is done meanwhile."""

@@ -39,8 +39,8 @@ def test_a_killed_worker_is_replaced(tables: PrivateServer, tuibench_home: Path)
         done = finished(process)
     assert done.code == 0, done.err
     assert (
-        f"worker process {killed} ended unexpectedly: another worker opens its 2 connections again"
-        in done.err
+        f"worker process {killed} ended unexpectedly (it was killed by SIGKILL): another worker opens its "
+        "2 connections again" in done.err
     )
     (record,) = paths.runs_dir().iterdir()
     summary = msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary)

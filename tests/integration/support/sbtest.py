@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 
 from tuibench.errors import SQLError
-from tuibench.load.connections import ER_UNSUPPORTED_PS
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement, connect
 from tuibench.mysql.rows import Row
 from tuibench.mysql.statements import CaptureResponse
 from tuibench.workload import library
 from tuibench.workload.program import FlatStatement, Program
+
+NOT_PREPARABLE = 1295
+"""A statement that is accepted as text only."""
 
 
 def program(name: str = "oltp_read_write", **options: object) -> Program:
@@ -44,7 +46,7 @@ async def ready(connection: Connection, statement: FlatStatement) -> PreparedSta
         try:
             return await connection.prepare(statement.sql)
         except SQLError as error:
-            if error.code != ER_UNSUPPORTED_PS:
+            if error.code != NOT_PREPARABLE:
                 raise
     return TextStatement(connection, statement.sql)
 

@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.demo.conftest import Hierarchy, make_spec
+from tuibench.child_process import end_words
 from tuibench.clock import SystemClock
 from tuibench.demo import instance, process
 from tuibench.demo.instance import ServerInstance, start_seconds
@@ -138,7 +139,7 @@ def test_a_start_takes_longer_with_less_than_a_processor() -> None:
     [(1, "ended with exit code 1"), (-9, "was killed by SIGKILL"), (-250, "was killed by signal 250")],
 )
 def test_how_a_process_ended(code: int, words: str) -> None:
-    assert process.end_words(code) == words
+    assert end_words(code) == words
 
 
 # Initialisation of an empty directory.

@@ -1,15 +1,18 @@
 """Files of a private server: programs, options, folders, messages."""
 
+import re
 import resource
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.demo.conftest import make_spec
 from tuibench.demo import binaries, instance, process, supervisor
 from tuibench.demo.binaries import Binary
 from tuibench.demo.instance import ServerState
 from tuibench.demo.process import DirectoryLayout, read_server_options, server_groups
+from tuibench.demo.server import make_password
 from tuibench.demo.supervisor import SupervisorReply, SupervisorRequest
 from tuibench.errors import ServerUnavailableError, UsageError
 from tuibench.model.findings import ErrorMessage
@@ -145,6 +148,51 @@ def test_no_option_file_first_and_the_callers_options_last(flavour: Flavour) -> 
     assert command.index("--sync-binlog=1") < len(command) - 1
 
 
+def options_of(version: str, *given: str, flavour: Flavour = Flavour.MYSQL) -> list[str]:
+    """The options of a server's command line that concern its redo log, buffer pool and binary logs."""
+    spec = make_spec(flavour, options=given)
+    spec = replace(spec, binary=replace(spec.binary, version=version))
+    command = instance.server_command(spec, LAYOUT, 3307)
+    words = ("log-file", "log_file", "capacity", "buffer-pool-size", "dedicated", "expire")
+    return [each for each in command if any(word in each for word in words)]
+
+
+POOL, EXPIRE = "--innodb-buffer-pool-size=268435456", "--loose-binlog-expire-logs-seconds=60"
+OURS = "--loose-innodb-redo-log-capacity=134217728"
+
+
+@pytest.mark.parametrize(
+    ("version", "given", "options"),
+    [
+        ("8.0.30", ("--innodb_log_file_size=1G", "--innodb-log-files-in-group=4"), 4 << 30),
+        ("9.7.0", ("--loose-innodb_log_file_size=1G",), 2 << 30),
+        ("9.7.0", ("--innodb-log-files-in-group=4",), 192 << 20),
+    ],
+)
+def test_the_size_of_log_files_becomes_the_capacity_of_the_redo_log(
+    version: str, given: tuple[str, ...], options: int
+) -> None:
+    assert options_of(version, *given) == [OURS, POOL, EXPIRE, f"--innodb-redo-log-capacity={options}"]
+
+
+def test_log_files_stay_what_they_are_where_they_have_an_effect() -> None:
+    given = ("--innodb-log-file-size=1G", "--innodb-log-files-in-group=4")
+    assert options_of("8.0.29", *given) == [OURS, POOL, EXPIRE, *given]
+    maria = options_of("11.8.9", *given, flavour=Flavour.MARIADB)
+    assert maria == ["--loose-innodb-log-file-size=134217728", POOL, EXPIRE, *given]
+
+
+def test_a_given_capacity_comes_behind_that_of_given_files() -> None:
+    found = options_of("9.7.0", "--innodb_log_file_size=1G", "--innodb_redo_log_capacity=3G")
+    assert found[-2:] == ["--innodb-redo-log-capacity=2147483648", "--innodb_redo_log_capacity=3G"]
+
+
+def test_our_defaults_make_room_for_options_of_another_name() -> None:
+    given = ("--innodb_dedicated_server=ON", "--expire_logs_days=3")
+    assert options_of("8.0.36", *given) == list(given)
+    assert options_of("8.0.36", "--innodb-dedicated-server=OFF")[:3] == [OURS, POOL, EXPIRE]
+
+
 @pytest.mark.parametrize("flavour", list(Flavour))
 def test_no_password(flavour: Flavour) -> None:
     spec = make_spec(flavour)
@@ -249,3 +297,19 @@ def test_replies_round_trip(sent: SupervisorReply) -> None:
 
 def test_no_password_in_a_repr() -> None:
     assert make_spec().password not in repr(SupervisorRequest("create", make_spec()))
+
+
+# The password of its account.
+
+
+def test_a_password_meets_every_policy_and_needs_no_quotes() -> None:
+    made = {make_password() for _ in range(50)}
+    assert len(made) == 50
+    for password in made:
+        classes = [
+            sum(test(character) for character in password)
+            for test in (str.islower, str.isupper, str.isdigit, lambda each: not each.isalnum())
+        ]
+        assert min(classes) >= 8
+        assert not re.search("[a-z]{3}", password, re.IGNORECASE)
+        assert not set(password) & set("'\"\\#;=` {}")

@@ -355,6 +355,10 @@ class PretendedProcess:
     pid = 4242
     returncode = 0
 
+    def __init__(self) -> None:
+        self.stderr = asyncio.StreamReader()
+        self.stderr.feed_eof()
+
     async def wait(self) -> int:
         return 0
 

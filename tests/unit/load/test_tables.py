@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.errors import ConnectionLostError, RunError, SQLError
 from tuibench.load.conditions import Condition, ConditionOutcome, check_condition
-from tuibench.load.tables import RowChunk, read_catalogue, split_into_chunks
+from tuibench.load.tables import (
+    FoundTables,
+    RowChunk,
+    check_tables_present,
+    read_catalogue,
+    split_into_chunks,
+)
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
@@ -98,7 +104,8 @@ async def test_a_commands_rows_end_in_what_it_found(
 # The catalogue of a data set's tables on a server that refuses information_schema.
 
 
-SPEC = build_data_set(library.load_program("oltp_read_write", {"tables": 2, "table_size": 10}))
+PROGRAM = library.load_program("oltp_read_write", {"tables": 2, "table_size": 10})
+SPEC = build_data_set(PROGRAM)
 
 
 class Scripted(Connection):
@@ -125,12 +132,12 @@ class Scripted(Connection):
 async def test_without_information_schema_the_tables_are_tried(code: int) -> None:
     connection = Scripted(SQLError(code, "unknown here"), foreign="sbtest2")
     found = await read_catalogue(connection, SPEC)
-    assert found == (frozenset({"sbtest1"}), frozenset({"sbtest2"}))
+    assert found == FoundTables(frozenset({"sbtest1"}), frozenset({"sbtest2"}), {})
 
 
 async def test_a_table_that_is_missing_is_neither() -> None:
     found = await read_catalogue(Scripted(SQLError(1109, "unknown here"), missing="sbtest1"), SPEC)
-    assert found == (frozenset({"sbtest2"}), frozenset())
+    assert found == FoundTables(frozenset({"sbtest2"}), frozenset(), {})
 
 
 @pytest.mark.parametrize(
@@ -147,3 +154,98 @@ async def test_any_other_error_reaches_the_operator(refusal: SQLError) -> None:
         await read_catalogue(connection, SPEC)
     assert caught.value is refusal
     assert len(connection.received) == 1
+
+
+# Tables of other tools and servers.
+
+
+OWN = (("id", "int", "auto_increment"), ("k", "int", ""), ("c", "char(120)", ""), ("pad", "char(60)", ""))
+Columns = Sequence[tuple[str, str, str]]
+
+
+class Listed(Connection):
+    """A server whose catalogue has these tables: kind, options, and columns with type and extra."""
+
+    def __init__(self, tables: dict[str, tuple[str, str, Columns]]) -> None:
+        super().__init__(None, Target(host="db", database="sbtest"))
+        self._rows = [
+            (name, kind, options, *column)
+            for name, (kind, options, columns) in tables.items()
+            for column in columns
+        ]
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        return self._rows
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        OWN,
+        [("id", "int(11)", "auto_increment"), *OWN[1:]],
+        [("my_row_id", "bigint unsigned", "auto_increment INVISIBLE"), *OWN],
+        [("row_no", "bigint(20)", "INVISIBLE"), *OWN],
+        [("number", "int", "auto_increment"), ("id", "int", ""), *OWN[1:]],
+    ],
+)
+async def test_columns_that_the_server_fills_make_no_other_table(columns: Columns) -> None:
+    found = await read_catalogue(Listed({"sbtest1": ("BASE TABLE", "", columns)}), SPEC)
+    assert found == FoundTables(frozenset({"sbtest1"}), frozenset(), {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "columns", "remark"),
+    [
+        ("BASE TABLE", "", [("id", "int(10) unsigned", ""), *OWN[1:]], "id is int unsigned"),
+        ("BASE TABLE", "", [("id", "bigint", ""), *OWN[1:]], "id is bigint"),
+        ("BASE TABLE", "", [*OWN[:2], ("c", "varchar(200)", ""), OWN[3]], "c is varchar(200)"),
+        ("BASE TABLE", "", [("ID", "int", ""), *OWN[1:]], "ID is int"),
+        ("SYSTEM VERSIONED", "", OWN, "it is system-versioned"),
+        (
+            "SYSTEM VERSIONED",
+            "partitioned",
+            [OWN[0], ("k", "bigint", ""), *OWN[2:]],
+            "k is bigint, it is system-versioned, it is partitioned",
+        ),
+    ],
+)
+async def test_a_run_uses_tables_of_others_and_says_so_but_does_not_own_them(
+    kind: str, options: str, columns: Columns, remark: str
+) -> None:
+    connection = Listed({"sbtest1": (kind, options, columns), "sbtest2": ("BASE TABLE", "", OWN)})
+    found = await read_catalogue(connection, SPEC)
+    assert found == FoundTables(frozenset({"sbtest2"}), frozenset({"sbtest1"}), {"sbtest1": remark})
+    assert (await check_tables_present(connection, PROGRAM)).endswith(
+        f"affects the figures: sbtest1: {remark}"
+    )
+
+
+async def test_our_own_table_in_partitions_is_told_and_ours() -> None:
+    connection = Listed({f"sbtest{number}": ("BASE TABLE", "partitioned", OWN) for number in (1, 2)})
+    found = await read_catalogue(connection, SPEC)
+    assert found.ours == {"sbtest1", "sbtest2"}
+    assert (await check_tables_present(connection, PROGRAM)).endswith("sbtest1, sbtest2: it is partitioned")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        OWN[:3],
+        [*OWN, ("more", "int", "")],
+        [("id", "smallint", ""), *OWN[1:]],
+        [*OWN[:2], ("c", "char(20)", ""), OWN[3]],
+        [*OWN[:2], ("c", "blob", ""), OWN[3]],
+        [OWN[0], ("k", "varchar(20)", ""), *OWN[2:]],
+    ],
+)
+async def test_tables_whose_columns_take_other_values_are_refused(columns: Columns) -> None:
+    connection = Listed({"sbtest1": ("BASE TABLE", "", columns), "sbtest2": ("BASE TABLE", "", OWN)})
+    with pytest.raises(
+        RunError, match="sbtest1 in the database 'sbtest' does not have the columns of sbtest"
+    ):
+        await check_tables_present(connection, PROGRAM)
+
+
+async def test_a_view_is_no_table() -> None:
+    found = await read_catalogue(Listed({"sbtest1": ("VIEW", "", OWN)}), SPEC)
+    assert found == FoundTables(frozenset(), frozenset({"sbtest1"}), {})

@@ -130,9 +130,6 @@ class PlayedSettings:
     def author_of(self, setting: str, value: str) -> str:
         return ""
 
-    async def keep(self) -> str:
-        return ""
-
     async def restore(self, _: object) -> list[str]:
         self.done.append("restore")
         return []
@@ -152,9 +149,12 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
     """
 
     async def run_preflight(
-        target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
+        target: Target,
+        plan: RunPlan,
+        program: Program,
+        meanwhile: Callable[[ServerInfo, RunPlan], Awaitable[None]],
     ) -> tuple[ServerInfo, tuple[str, ...], tuple[str, ...]]:
-        await meanwhile(examples.SERVER)
+        await meanwhile(examples.SERVER, plan)
         if refusal is not None:
             raise refusal
         return examples.SERVER, (), ()

@@ -535,7 +535,8 @@ def test_a_statement_that_is_sent_as_text_is_no_refused_connection() -> None:
 
 def test_a_lost_worker_is_reported_once_with_its_losses() -> None:
     alarms = Alarms()
-    losses = [Loss(name="worker process 4711", connections=8, abandoned=3)]
+    name = "worker process 4711"
+    losses = [Loss(name=name, reason=f"{name} ended unexpectedly", connections=8, abandoned=3)]
     for _ in range(2):
         alarms.lost(losses)
     ((kind, text),) = alarms.check(load_part())

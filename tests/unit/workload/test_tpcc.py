@@ -438,6 +438,11 @@ def test_a_table_is_made_with_its_key() -> None:
         ") ENGINE=innodb",
     ]
     assert "PRIMARY" not in tpcc().create_sql("history")
+    with_key = tpcc(force_pk=True)
+    assert with_key.create_sql("history").splitlines()[1] == "  id INT NOT NULL AUTO_INCREMENT,"
+    assert with_key.create_sql("history").splitlines()[-2] == "  PRIMARY KEY (id)"
+    assert with_key.create_sql("orders") == tpcc().create_sql("orders")
+    assert "--force-pk" in with_key.prepare_command("tpcc")
     assert tpcc().index_sql("orders") == "CREATE INDEX idx_order ON orders (o_w_id, o_d_id, o_c_id, o_id)"
     assert tpcc().columns("customer")["c_discount"] == "decimal(4,4)"
 
