@@ -21,18 +21,18 @@ def least_holding(trials: int, chance: float, false_alarm: float = FALSE_ALARM) 
     return least
 
 
-async def assert_holds(trial: Callable[[], Awaitable[str]], *, trials: int, chance: float) -> None:
-    """Runs a trial until enough of them hold, or too many do not.
+async def assert_holds(trial: Callable[[], Awaitable[None]], *, trials: int, chance: float) -> None:
+    """Runs a trial, which fails by an assertion, until enough of them hold or too many do not.
 
-    `trial` returns what it found wrong, empty if it holds; `chance` is what the program is good for.
+    `chance` is how often a trial should hold.
     """
     least = least_holding(trials, chance)
     assert least > 0, "such a test cannot fail: more trials"
     held, wrong = 0, list[str]()
     while held < least and len(wrong) <= trials - least:
-        found = await trial()
-        if found:
-            wrong.append(found)
-        else:
+        try:
+            await trial()
             held += 1
+        except AssertionError as error:
+            wrong.append(str(error))
     assert held >= least, f"{held} of {held + len(wrong)} held, at least {least} of {trials} should: {wrong}"

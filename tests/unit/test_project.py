@@ -6,6 +6,8 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -22,6 +24,14 @@ from tuibench.cli import arguments
 from tuibench.cli.main import COMMANDS, LazyGroup, command_module
 
 # What no linter checks: which processes stay light.
+
+
+ROOMS_OF_A_RUN = (
+    "load", "mysql", "observe", "tuning", "demo", "session.load_run", "session.run", "session.replay",
+    "record.reader",
+)  # fmt: skip
+OF_OTHER_LOADS = ("workload.compiler", "crash.ledger", "slap.sql")
+OF_OTHER_RUNS = ("cluster.fleet", "report.html_plots", "report.answer")
 
 
 def imported_by(*modules: str) -> set[str]:
@@ -49,18 +59,7 @@ def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() 
     """All of it stands between the command and its first picture."""
     loaded = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.tui.viewer")
     assert {"textual", "tuibench.service.client"} <= loaded
-    rooms = (
-        "load",
-        "mysql",
-        "observe",
-        "tuning",
-        "demo",
-        "session.load_run",
-        "session.watcher",
-        "session.replay",
-        "record.reader",
-    )
-    assert not loaded & {f"tuibench.{room}" for room in rooms}
+    assert not loaded & modules_of(ROOMS_OF_A_RUN)
     assert not loaded & {
         "asyncmy",
         "cryptography",
@@ -75,15 +74,17 @@ def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() 
 def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:
     """All of it stands between the command and its first transaction."""
     worker = imported_by("tuibench.load.worker")
-    assert not worker & {"tuibench.workload.compiler", "tuibench.crash.ledger", "tuibench.slap.sql"}
+    assert not worker & modules_of(OF_OTHER_LOADS)
     run = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless")
     assert "tuibench.session.load_run" in run
-    assert not run & {
-        "tuibench.cluster.fleet",
-        "tuibench.report.html_plots",
-        "tuibench.report.answer",
-        "textual",
-    }
+    assert not run & {*modules_of(OF_OTHER_RUNS), "textual"}
+
+
+def modules_of(names: Sequence[str]) -> set[str]:
+    """Their full names; each exists, else it would never be loaded."""
+    found = {f"tuibench.{name}" for name in names}
+    assert not [name for name in found if find_spec(name) is None]
+    return found
 
 
 # What the project says of itself: the Pythons it runs on, and where its pages lead.
@@ -147,6 +148,26 @@ def test_a_page_links_to_what_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text)
     assert not [link for link in links if not (page.parent / link).exists()]
+
+
+NAMED = re.compile(r"(?:[\w.-]+/)+[\w.-]+\.(?:py|rs|md|toml|c)\b|\btest_\w+\.py\b|tests(?:\.\w+)+")
+OF_A_USER = (".config/", "my.", "tpcc.lua")
+BASES = ("", "tuibench", "docs", "tests", "tests/bench", "native/src")
+FILES = {path.name for path in (ROOT / "tests").rglob("*.py")}
+
+
+@for_each("page", PAGES)
+def test_a_page_names_files_that_are_there(page: Path) -> None:
+    """Sources, tests, and modules that are started with `python -m`."""
+    quoted = re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8"))
+    named = {name for text in quoted for name in NAMED.findall(text) if not name.startswith(OF_A_USER)}
+    assert not [name for name in named if not is_there(name)]
+
+
+def is_there(name: str) -> bool:
+    if name.startswith("tests."):
+        return find_spec(name) is not None
+    return name in FILES or any((ROOT / base / name).exists() for base in BASES)
 
 
 # Code on the pages of the documentation is parsed: command lines by the program's parser, files as TOML.

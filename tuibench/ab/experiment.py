@@ -22,6 +22,7 @@ from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
 from tuibench.metrics.effect_detection import TOLERANCE_PERCENT
 from tuibench.metrics.figures import deciding_figure
+from tuibench.metrics.thresholds import parse_guard
 from tuibench.model.effect import (
     MAX_CYCLES,
     MIN_CYCLES,
@@ -148,9 +149,9 @@ class AbTest(Experiment):
         self._is_aligned = False
         self._final: AbTestResult | None = None
         self._harm = ""
-        self.is_timed = not is_by_hand
+        self._is_guarded_plan = not is_by_hand and bool(before)
         present = (value for value in (trial.a, trial.b) if _holds(trial.subject, value, before))
-        self._original = next(present, "") if is_by_hand else trial.a
+        self._original = next(present, "")
         self.reply = (
             f"A/B test of {trial.subject}: {trial.a} against {trial.b}, at most {trial.seconds:g} s, "
             f"equal within ±{trial.tolerance_percent:g} %"
@@ -159,7 +160,12 @@ class AbTest(Experiment):
     @classmethod
     async def of_plan(cls, session: ExperimentSession) -> "AbTest | None":
         trial = session.spec.plan.trial
-        return None if trial is None else cls(trial)
+        if trial is None:
+            return None
+        plan = session.spec.plan
+        is_guarded = parse_guard(plan.guard, is_traffic=plan.shows_traffic)
+        states = session.settings.states
+        return cls(trial, before=present_values(trial, session.load, states) if is_guarded else {})
 
     @classmethod
     async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "AbTest":
@@ -182,15 +188,21 @@ class AbTest(Experiment):
             raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
 
     def begin(self, now: float) -> None:
-        """Start the first window with its value, which holds."""
+        """Start the first window with its value. It holds, except in a plan with a guard: there what holds
+        without the test does.
+        """
         self._now, self._until, self._ends_at = now, now, now + self._trial.seconds
         self._is_aligned = False
         self._windows = self._new_windows(now)
-        self._window = self._windows.all[0]
-        self._window.was_changed = True
+        first = self._windows.all[0]
+        if self._is_guarded_plan:
+            self._current = self._original
+            self._enter(first)
+            return
+        self._window, self._current = first, first.value
+        first.was_changed = True
         if self.is_by_hand:
-            self._window.changed_at = now
-        self._current = self._window.value
+            first.changed_at = now
 
     def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
         # The next window begins with the tick that is nearest to its time: a tick has one value.
@@ -247,6 +259,8 @@ class AbTest(Experiment):
 
     @property
     def is_on_trial(self) -> bool:
+        if self._window is None and self._is_guarded_plan:
+            return False
         window = self._window or self._windows.all[0]
         return self.is_guarded and window.value != self._original
 
@@ -316,7 +330,7 @@ class AbTest(Experiment):
         is_decided = trial.is_sequential and self._is_decided(result)
         if trial.is_sequential and result.needs_window_seconds is not None:
             is_decided = self._lengthen(result.needs_window_seconds)
-        if is_decided or (over == trial.cycles and self.is_by_hand):
+        if is_decided or (over == trial.cycles and (self.is_by_hand or self._is_guarded_plan)):
             self.end(self._now)
         return True
 

@@ -75,8 +75,9 @@ class PlanValues(dict[str, Any]):
         self.given = frozenset(given)
 
     def replaced(self, **changes: Any) -> "PlanValues":
+        """The same values but for these, which do not count as given."""
         changed = PlanValues(self.command, {key: self[key] for key in self.given})
-        changed.update(changes)
+        changed.update(self | changes)
         return changed
 
     def of_part(self, part: str) -> dict[str, Any]:

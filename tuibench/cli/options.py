@@ -503,10 +503,15 @@ def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> Ab
 
 def ab_test_announcement(plan: RunPlan) -> str:
     """Description and duration of the A/B test; empty without one."""
+    from tuibench.metrics.thresholds import LEVEL_SAMPLES, parse_guard
+
     trial = plan.trial
     if trial is None:
         return ""
     warmup = f" after {plan.warmup_seconds:g} s of warm-up" if plan.warmup_seconds else ""
+    if any(limit.is_relative for limit in parse_guard(plan.guard, is_traffic=plan.shows_traffic)):
+        seconds = LEVEL_SAMPLES * plan.interval_seconds
+        warmup += f", and {seconds:g} s until the guard knows the level"
     if trial.is_sequential:
         return (
             f"A/B: {trial.subject} {trial.a} against {trial.b}, windows of {trial.window_seconds:g} s, "

@@ -144,9 +144,13 @@ def restore(
         float, Option(metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
     ] = 30,
     dry_run: Annotated[bool, Option(help="List what remains to be restored; change nothing.")] = False,
+    even_restarted: Annotated[
+        bool, Option(help="Also on a server that was restarted since, and has its own values now.")
+    ] = False,
 ) -> None:
     """The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD
     or an option file. Only values that tuibench set, and that have not been changed since, are restored.
+    Exit code 5 if some remain.
     """
     found = leftovers()
     if not found:
@@ -157,11 +161,16 @@ def restore(
             click.echo(sanitize.text(leftover.text))
         return
     login = server.target()
-    results = [run_async(_restore_one(leftover, server, login, wait)) for leftover in found]
+    results = [
+        run_async(_restore_one(leftover, server, login, wait, even_restarted=even_restarted))
+        for leftover in found
+    ]
     raise click.exceptions.Exit(ExitCode.DONE if all(results) else ExitCode.NOT_RESTORED)
 
 
-async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target, wait: float) -> bool:
+async def _restore_one(
+    leftover: Leftover, server: ServerOptions, login: Target, wait: float, *, even_restarted: bool
+) -> bool:
     """Restore the settings of one crashed session; False if some remain, or if that is not known."""
     if leftover.header is None:
         info(leftover.problem)
@@ -170,7 +179,11 @@ async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target,
     click.echo(sanitize.text(leftover.text))
     try:
         restored = await restore_leftover(
-            leftover, target, retry_seconds=wait, notify=lambda text: info(f"  {text}")
+            leftover,
+            target,
+            retry_seconds=wait,
+            notify=lambda text: info(f"  {text}"),
+            even_restarted=even_restarted,
         )
     except TuibenchError as error:
         info(f"  {error}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from tuibench import units
+from tuibench import numerals, units
 from tuibench.document import Table
 from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour, ServerInfo
@@ -48,7 +48,7 @@ class Facts:
     def number(self, name: str) -> float | None:
         """A variable or a reading as a number."""
         text = self.environment.variables.get(name, "") or self.seen.get(name, "")
-        return float(text) if text.isdigit() else None
+        return numerals.amount(text)
 
 
 Value = str | float | None

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tuibench import numerals
 from tuibench.errors import UsageError
 from tuibench.load.script_commands import run_command
 from tuibench.model.plan import OptionValue
@@ -575,7 +576,8 @@ async def counts_of_profile(target: Target, program: Program, events: int, seed:
 
         async def counts() -> dict[str, int]:
             rows = await connection.query("SHOW SESSION STATUS LIKE 'Com\\_%'")
-            return {str(name).lower().removeprefix("com_"): int(value) for name, value in rows}
+            found = numerals.readable((str(name), value) for name, value in rows).found
+            return {name.lower().removeprefix("com_"): value for name, value in found.items()}
 
         before = await counts()
         for _ in range(events):

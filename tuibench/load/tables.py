@@ -26,6 +26,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from tuibench import numerals
 from tuibench.errors import (
     ConnectionLostError,
     DeniedError,
@@ -84,7 +85,7 @@ async def supported_methods(connection: Connection, wanted: InsertMethod = "auto
         return [wanted]
     allowed = await server_value(connection, "local_infile")
     found: list[InsertMethod] = ["bulk"] if supports_bulk(connection) else []
-    return [*found, "infile", "insert"] if int(allowed or 0) else [*found, "insert"]
+    return [*found, "infile", "insert"] if numerals.count(allowed) else [*found, "insert"]
 
 
 class RowSender:
@@ -352,7 +353,7 @@ async def _catalogue_by_use(connection: Connection, spec: DataSet) -> FoundTable
 
 async def read_size(connection: Connection, extent: SizeCheck) -> int:
     rows = await connection.query(extent.sql)
-    return int(rows[0][0] or 0)
+    return numerals.count(rows[0][0]) or 0
 
 
 class MissingTablesError(RunError):
@@ -828,7 +829,7 @@ async def prepare_tables(
     first = await connect_to_tables(target, program)
     try:
         await check_tables_absent(first, program)
-        limit = int(await server_value(first, "max_allowed_packet") or LEAST_PACKET_BYTES)
+        limit = numerals.count(await server_value(first, "max_allowed_packet")) or LEAST_PACKET_BYTES
         read_only = await is_read_only(first)
     finally:
         await first.close()
@@ -871,7 +872,7 @@ async def prewarm_tables(target: Target, program: Program, progress: Callable[[s
             await connection.query(f"ANALYZE TABLE {table}")
             for (index,) in await connection.query(INDEXES.format(table=table)):
                 rows = await connection.query(f"SELECT COUNT(*) FROM {table} FORCE INDEX (`{index}`)")  # noqa: S608
-                tables[table] = int(rows[0][0])
+                tables[table] = numerals.count(rows[0][0]) or 0
     finally:
         await connection.close()
     return tables

@@ -15,7 +15,7 @@ ticks.
 
 from collections.abc import Iterable, Mapping
 
-from tuibench import units
+from tuibench import numerals, units
 from tuibench.metrics.series import ratio
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
 from tuibench.model.effect import CommitCost, Effect
@@ -113,9 +113,9 @@ def _binlog_syncs(tick: Tick, sync_binlog: str) -> float | None:
     if Counter.PERFORMANCE_BINLOG_SYNCS in tick.sums:
         return tick.sums[Counter.PERFORMANCE_BINLOG_SYNCS]
     groups = tick.sums.get(Counter.BINLOG_GROUP_COMMITS)
-    if groups is None or not sync_binlog.isdigit():
+    every = numerals.count(sync_binlog)
+    if groups is None or every is None:
         return None
-    every = int(sync_binlog)
     return groups / every if every else 0.0
 
 

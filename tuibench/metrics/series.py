@@ -30,12 +30,17 @@ from tuibench.model.tick import (
 )
 from tuibench.units import hms, milliseconds, pluralize
 
+MOST_GROWTH = 2**53
+"""What no counter grows by between two readings. Whole numbers up to it are exact as floating point, and the
+sums of many stay within 64 bits.
+"""
+
 
 class CounterInterval(msgspec.Struct, frozen=True, kw_only=True):
     """The growth of counters between two readings, `seconds` apart.
 
-    `deltas` holds the counters that both readings have and that did not decrease; `went_back` names those
-    that did, which indicates a restart or a reset in between.
+    `deltas` holds the counters that both readings have, that did not decrease, and that grew by no more than
+    `MOST_GROWTH`; `went_back` names those that decreased, which indicates a restart or a reset in between.
     """
 
     seconds: float
@@ -52,14 +57,16 @@ def counter_interval(before: Mapping[str, int], after: Mapping[str, int], second
     deltas = {name: after[name] - value for name, value in before.items() if name in after}
     return CounterInterval(
         seconds=seconds,
-        deltas={name: delta for name, delta in deltas.items() if delta >= 0},
+        deltas={name: delta for name, delta in deltas.items() if 0 <= delta <= MOST_GROWTH},
         went_back=tuple(name for name, delta in deltas.items() if delta < 0),
     )
 
 
 def growth(before: float | None, after: float | None) -> float | None:
-    """The growth of one cumulative counter; None if unknown on either side or if it decreased."""
-    if before is None or after is None or after < before:
+    """The growth of one cumulative counter; None if unknown on either side, if it decreased, or if it grew by
+    more than `MOST_GROWTH`.
+    """
+    if before is None or after is None or not 0 <= after - before <= MOST_GROWTH:
         return None
     return after - before
 

@@ -31,7 +31,7 @@ from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from tuibench import sanitize
+from tuibench import numerals, sanitize
 from tuibench.clock import NOTICE_SECONDS, wait_with_timeout, with_notice
 from tuibench.errors import (
     MOMENTARY_ERRORS,
@@ -67,7 +67,7 @@ async def server_info(connection: Connection) -> ServerInfo:
         variables["version"] = connection.version_text
     target, seconds = connection.target, uptime.get("Uptime", "")
     is_local = await is_on_this_host(target)
-    info = build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
+    info = build_server_info(target, variables, numerals.count(seconds), is_local)
     return replace(info, is_encrypted=connection.is_encrypted, **connection.transport.transport_fields)
 
 
@@ -87,7 +87,7 @@ def build_server_info(
         datadir=datadir,
         pid_file=_absolute(variables.get("pid_file", ""), datadir),
         socket=_absolute(variables.get("socket", ""), datadir),
-        port=int(variables.get("port") or target.port),
+        port=numerals.count(variables.get("port")) or target.port,
         is_local=is_local,
         uptime_seconds=uptime_seconds,
     )
@@ -210,7 +210,7 @@ async def lock_wait(connection: Connection, waiting: int) -> str:
     Empty if it waits for no lock, or the server does not report it. Raises ConnectionLostError.
     """
     processes = await query_if_allowed(connection, PROCESSES_SQL) or ()
-    own = next((row for row in processes if int(row[0]) == waiting), None)
+    own = next((row for row in processes if numerals.count(row[0]) == waiting), None)
     if own is None or not str(own[6] or "").startswith(WAITING):
         return ""
     lock = str(own[6]).removeprefix(WAITING)
@@ -227,16 +227,18 @@ def candidates(processes: Sequence[Row], own: Row, ours: set[int]) -> list[Row]:
     found = [
         (row[0], row[1], row[2], row[4], row[5])
         for row in processes
-        if int(row[0]) not in ours and row[3] == own[3] and not str(row[6] or "").startswith(WAITING)
+        if numerals.count(row[0]) not in ours
+        and row[3] == own[3]
+        and not str(row[6] or "").startswith(WAITING)
     ]
-    found.sort(key=lambda row: (row[3] != IDLE, -int(row[4] or 0)))
+    found.sort(key=lambda row: (row[3] != IDLE, -(numerals.whole(row[4]) or 0)))
     return found[:MOST_NAMED]
 
 
 def _sessions(rows: Sequence[Row]) -> str:
     return ", ".join(
         f"session {number} ({user}@{host}, {'idle' if command == IDLE else f'in {command}'} "
-        f"for {int(str(seconds or 0))} s)"
+        f"for {numerals.whole(seconds) or 0} s)"
         for number, user, host, command, seconds in rows
     )
 

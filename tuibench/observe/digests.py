@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tuibench import numerals
 from tuibench.clock import Clock
 from tuibench.errors import RunError, SQLError, UsageError
 from tuibench.mysql.connection import Connection
@@ -58,7 +59,7 @@ async def read_digests(
 
 async def _executions_without_digest(connection: Connection) -> int:
     rows = await connection.query(_EXECUTIONS)
-    return int(rows[0][0]) if rows else 0
+    return (numerals.count(rows[0][0]) or 0) if rows else 0
 
 
 async def _read(connection: Connection, database: str) -> dict[str, tuple[str, int, float, float]]:
@@ -76,8 +77,11 @@ async def _read(connection: Connection, database: str) -> dict[str, tuple[str, i
             "use a slow query log with long_query_time=0: tuibench profiles from-slow-log FILE",
         )
     return {
-        str(digest): (str(text), int(count), float(first), float(last))
+        str(digest): (str(text), times, begun, ended)
         for digest, text, count, first, last in rows
+        if (times := numerals.count(count)) is not None
+        and (begun := numerals.amount(first)) is not None
+        and (ended := numerals.amount(last)) is not None
     }
 
 
@@ -87,7 +91,7 @@ async def read_tables(
     """The columns of these tables, with some of their values."""
     columns: dict[str, dict[str, tuple[str, int, str]]] = defaultdict(dict)
     for table, name, kind, length, key in await connection.query(_COLUMNS.format(connection.quote(database))):
-        columns[str(table)][str(name)] = (str(kind), int(length), str(key))
+        columns[str(table)][str(name)] = (str(kind), numerals.count(length) or 0, str(key))
     return {
         table: await _facts(connection, table, columns[table])
         for table in dict.fromkeys(wanted)
@@ -122,8 +126,8 @@ async def _span(
             f"SELECT MIN({quoted}), MAX({quoted}) FROM {table}"  # noqa: S608 (quoted)
         )
         ((low, high),) = rows
-        return (None, None) if low is None else (int(low), int(high))
-    numbers = [int(text) for text in samples]
+        return numerals.whole(low), numerals.whole(high)
+    numbers = [number for text in samples if (number := numerals.whole(text)) is not None]
     return (min(numbers), max(numbers)) if numbers else (None, None)
 
 

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import msgspec
 import psutil
 
+from tuibench import numerals
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.series import growth, ratio
 from tuibench.model.server import ServerInfo
@@ -70,7 +71,7 @@ def parse_limits(files: Mapping[str, str], path: str, root: str = str(CGROUP)) -
     """The limits of the group at `path`; `files` maps paths to contents."""
     levels = [f"{root}{level}" for level in group_levels(path)]
     cpu = [_cores(files.get(f"{level}/{CPU_MAX}", "")) for level in levels]
-    memory = [_number(files.get(f"{level}/{MEMORY_MAX}", "")) for level in levels]
+    memory = [numerals.count(files.get(f"{level}/{MEMORY_MAX}", "")) for level in levels]
     return GroupLimits(
         cpu_cores=min((cores for cores in cpu if cores is not None), default=None),
         memory_bytes=min(
@@ -86,8 +87,10 @@ def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
     found = parse_limits({name: _text(Path(name)) for name in names}, path, str(root))
     if found.cpu_cores is not None or found.memory_bytes is not None:
         return found
-    quota, period = (_number(_text(root / "cpu" / f"cpu.cfs_{name}_us")) for name in ("quota", "period"))
-    memory = _number(_text(root / "memory" / "memory.limit_in_bytes"))
+    quota, period = (
+        numerals.count(_text(root / "cpu" / f"cpu.cfs_{name}_us")) for name in ("quota", "period")
+    )
+    memory = numerals.count(_text(root / "memory" / "memory.limit_in_bytes"))
     return GroupLimits(
         cpu_cores=quota / period if quota and period else None,
         memory_bytes=memory if memory is not None and memory < UNLIMITED_BYTES else None,
@@ -102,20 +105,14 @@ def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | No
 
 def _cores(text: str) -> float | None:
     """Parse `cpu.max`: quota and period, or `max` and period."""
-    quota, _, period = text.strip().partition(" ")
-    if not quota.isdecimal() or not period.isdecimal() or not int(period):
-        return None
-    return int(quota) / int(period)
+    quota, period = map(numerals.count, text.strip().partition(" ")[::2])
+    return quota / period if quota is not None and period else None
 
 
 def _throttled(text: str) -> float | None:
     figures = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-    micros = figures.get("throttled_usec", "")
-    return int(micros) / 1e6 if micros.isdecimal() else None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.strip().isdecimal() else None
+    micros = numerals.count(figures.get("throttled_usec", ""))
+    return None if micros is None else micros / 1e6
 
 
 def _text(path: Path) -> str:
@@ -144,8 +141,10 @@ def thread_switches(pid: int, proc: Path = PROC) -> Switches | None:
         return None
     if len(threads) > MOST_THREADS:
         return None
-    found = {int(thread): _switches(f"{tasks}/{thread}/status") for thread in threads}
-    known = {thread: switches for thread, switches in found.items() if switches is not None}
+    found = {numerals.count(thread): _switches(f"{tasks}/{thread}/status") for thread in threads}
+    known = {
+        thread: switches for thread, switches in found.items() if thread is not None and switches is not None
+    }
     return known or None
 
 
@@ -163,25 +162,34 @@ def _switches(status: str) -> tuple[int, int] | None:
         os.close(file)
     if len(tail) != 3:
         return None
-    return int(tail[1].split(None, 1)[0]), int(tail[2])
+    return switches_of(tail[1].partition(b"\n")[0], tail[2])
+
+
+def switches_of(voluntary: str | bytes, involuntary: str | bytes) -> tuple[int, int] | None:
+    """The switches of a thread, from the two numbers of its file."""
+    found = numerals.count(voluntary), numerals.count(involuntary)
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
 
 
 def storage_bytes(pid: int, proc: Path = PROC) -> dict[str, float]:
     """What a process has read from storage and written to it; empty if that cannot be read."""
     try:
-        lines = (proc / str(pid) / "io").read_text().splitlines()
-        figures = dict(line.split(": ", 1) for line in lines)
-        return stored(int(figures["read_bytes"]), int(figures["write_bytes"]))
-    except (OSError, KeyError, ValueError):
+        lines = (proc / str(pid) / "io").read_text(errors="replace").splitlines()
+    except OSError:
         return {}
+    return stored_bytes(lines)
 
 
 STORED = ("server_read_bytes", "server_written_bytes")
 
 
-def stored(read: int, written: int) -> dict[str, float]:
-    """Sums of the server's process: bytes read from storage and written to it."""
-    return dict(zip(STORED, (read, written), strict=True))
+def stored_bytes(lines: Iterable[str]) -> dict[str, float]:
+    """Sums of a process, from the lines of /proc/PID/io: bytes read from storage and written to it; empty if
+    they cannot be read.
+    """
+    figures = dict(line.split(": ", 1) for line in lines if ": " in line)
+    read, written = (numerals.count(figures.get(f"{name}_bytes")) for name in ("read", "write"))
+    return {} if read is None or written is None else dict(zip(STORED, (read, written), strict=True))
 
 
 def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int | None, int | None]:
@@ -304,14 +312,18 @@ def counted_among(names: Iterable[str], whole: Collection[str], with_hardware: C
 
 
 def known(values: Mapping[str, float | None]) -> dict[str, float]:
-    """The values that are known."""
-    return {name: value for name, value in values.items() if value is not None}
+    """The values that are known, without those that are too large to be recorded."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None and numerals.amount(value) is not None
+    }
 
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
     """The system at `at_ns` of a monotonic clock: totals since boot (`sums`) and present values (`levels`) by
     their names in a tick, processor seconds by pid, and the switches of the server's threads; `note` is the
-    reason why the server's process is not included.
+    reason why the server's process is not included, `missing` why figures are, by their names.
 
     The limits of a control group are tuibench's on this host, those of the server's process on another one.
     """
@@ -324,6 +336,7 @@ class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
     switches: Switches | None = None
     server_pid: int | None = None
     note: str = ""
+    missing: dict[str, str] = {}
 
 
 def host_tick(
@@ -360,7 +373,10 @@ def host_tick(
     return Tick(
         sums=known(sums),
         levels={"cores": cores, **after.levels},
-        missing={name: why for name, why in (("server_cpu", after.note), ("local", origin)) if why},
+        missing={
+            **after.missing,
+            **{name: why for name, why in (("server_cpu", after.note), ("local", origin)) if why},
+        },
     )
 
 
@@ -427,9 +443,11 @@ def is_server_process(pid: int, info: ServerInfo) -> bool:
 
 def _by_pid_file(info: ServerInfo) -> Iterator[int]:
     try:
-        yield int(Path(info.pid_file).read_text("ascii"))
-    except (OSError, ValueError):
+        text = Path(info.pid_file).read_text("ascii", errors="replace")
+    except (OSError, ValueError):  # a path with a null character
         return
+    if pid := numerals.count(text):
+        yield pid
 
 
 def _by_socket(info: ServerInfo) -> Iterator[int]:

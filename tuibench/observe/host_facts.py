@@ -33,7 +33,7 @@ from pathlib import Path
 
 import psutil
 
-from tuibench import __version__
+from tuibench import __version__, numerals
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import RunError, TuibenchError
 from tuibench.model.counters import Counter
@@ -591,7 +591,7 @@ async def _tables(connection: Connection, server: ServerInfo, tables: Sequence[s
         "names": ", ".join(map(connection.quote, tables)),
     }
     rows = await query_if_allowed(connection, _ROWS_SQL.format(**chosen))
-    known = {str(name): int(count or 0) for name, count in rows or ()}
+    known = {str(name): numerals.count(count) or 0 for name, count in rows or ()}
     if not known:
         return {}
     found = {
@@ -604,9 +604,9 @@ async def _tables(connection: Connection, server: ServerInfo, tables: Sequence[s
     statistics = await query_if_allowed(connection, _STATISTICS_SQL.format(**chosen))
     if statistics is not None:
         found["tables_with_statistics"] = str(len(statistics))
-        found["rows_in_statistics"] = str(sum(int(count) for _, count, _ in statistics))
+        found["rows_in_statistics"] = str(sum(numerals.count(count) or 0 for _, count, _ in statistics))
         if statistics:
-            found["statistics_age_seconds"] = str(max(int(age) for *_, age in statistics))
+            found["statistics_age_seconds"] = str(max(numerals.whole(age) or 0 for *_, age in statistics))
     return found
 
 

@@ -7,9 +7,13 @@ The output of a request is the line `begin N`, then PATH:LINE for every line of 
 The first output holds the constant facts: devices, units, candidate processes of the server.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
+from tuibench import numerals
 from tuibench.clock import NS_PER_SECOND
+from tuibench.metrics.series import growth
 from tuibench.model.server import ServerInfo
 from tuibench.observe.host import (
     AGE_TOLERANCE_SECONDS,
@@ -26,7 +30,8 @@ from tuibench.observe.host import (
     group_path,
     known,
     parse_limits,
-    stored,
+    stored_bytes,
+    switches_of,
 )
 
 PROGRAMS = "mysqld|mariadbd|tidb-server"
@@ -54,7 +59,18 @@ COMMAND = (
 
 KIB = 1024
 SECTOR_BYTES = 512
+DISK_FIELDS = {
+    "read_bytes": (2, SECTOR_BYTES),
+    "written_bytes": (6, SECTOR_BYTES),
+    "reads": (0, 1),
+    "writes": (4, 1),
+    "read_ms": (3, 1),
+    "write_ms": (7, 1),
+}
+"""Fields of /proc/diskstats behind a disk's name, and their units."""
+NO_NUMBER = "its file on that host has no number that can be read"
 CPU_FIELDS = 8
+LEAST_CPU_FIELDS = 5
 """user, nice, system, idle, iowait, irq, softirq, steal; user and nice include guest time."""
 
 
@@ -95,12 +111,12 @@ def parse_facts(lines: list[str], server: ServerInfo) -> RemoteFacts:
         name: value.strip()
         for name, _, value in (line.partition(":") for line in lines if not line.startswith("/"))
     }
-    ticks = _number(named.get("clock", "")) or 100
+    ticks = numerals.count(named.get("clock", "")) or 100
     candidates = _candidates(lines, ticks)
-    chosen, note = _choose(candidates, _number(named.get("pid file", "")), server)
+    chosen, note = _choose(candidates, numerals.count(named.get("pid file", "")), server)
     return RemoteFacts(
         ticks_per_second=ticks,
-        page_bytes=_number(named.get("page", "")) or 4096,
+        page_bytes=numerals.count(named.get("page", "")) or 4096,
         disks=tuple(named.get("disks", "").split()),
         disk_hardware=_devices(named.get("disk hardware", "")),
         cards=tuple(named.get("cards", "").split()),
@@ -117,14 +133,15 @@ def _candidates(lines: list[str], ticks: int) -> list[_Candidate]:
     found: dict[int, _Candidate] = {}
     for line in lines:
         name, _, value = line.partition(": ")
-        pid, _, folder = value.partition(" ")
-        if name != "candidate" or not pid.isdecimal():
+        text, _, folder = value.partition(" ")
+        pid = numerals.count(text)
+        if name != "candidate" or pid is None:
             continue
         fields = _stat_fields(files.get(f"/proc/{pid}/stat", [""])[0])
-        started = int(fields[19]) / ticks if len(fields) > 19 else None
-        age = uptime - started if uptime is not None and started is not None else None
+        started = numerals.count(fields[19]) if len(fields) > 19 else None
+        age = uptime - started / ticks if uptime is not None and started is not None else None
         group = group_path(files.get(f"/proc/{pid}/cgroup", []))
-        found[int(pid)] = _Candidate(int(pid), folder, age, group)
+        found[pid] = _Candidate(pid, folder, age, group)
     return list(found.values())
 
 
@@ -178,9 +195,14 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
         return None
     pid = facts.server_pid
     own = f"/proc/{pid}"
+    devices = _disks(files.get("/proc/diskstats", []), facts) | _network(
+        files.get("/proc/net/dev", []), facts
+    )
     fields = _stat_fields(files.get(f"{own}/stat", [""])[0])
-    seconds = (int(fields[11]) + int(fields[12])) / facts.ticks_per_second if len(fields) > 12 else None
-    resident = files.get(f"{own}/statm", [""])[0].split()
+    used = [numerals.count(each) for each in fields[11:13]]
+    known_ticks = [each for each in used if each is not None]
+    seconds = sum(known_ticks) / facts.ticks_per_second if len(known_ticks) == 2 else None
+    pages = numerals.count("".join(files.get(f"{own}/statm", [""])[0].split()[1:2]))
     limits = parse_limits({path: "\n".join(text) for path, text in files.items()}, facts.group)
     has_ended = pid is not None and seconds is None
     return HostTotals(
@@ -188,16 +210,15 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
         sums=known(
             {
                 **machine._asdict(),
-                **_disks(files.get("/proc/diskstats", []), facts),
-                **_network(files.get("/proc/net/dev", []), facts),
-                **_storage(files.get(f"{own}/io", [])),
+                **devices,
+                **stored_bytes(files.get(f"{own}/io", [])),
                 "throttled": limits.throttled_seconds,
             }
         ),
         levels=known(
             {
                 **memory,
-                "memory_server": int(resident[1]) * facts.page_bytes if len(resident) > 1 else None,
+                "memory_server": None if pages is None else numerals.count(pages * facts.page_bytes),
                 "cpu_limit": limits.cpu_cores,
                 "memory_limit": limits.memory_bytes,
             }
@@ -207,16 +228,18 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
         switches=_switches(files, own),
         server_pid=pid,
         note=f"the server's process {pid} has ended" if has_ended else facts.note,
+        missing={name: NO_NUMBER for name, value in (memory | devices).items() if value is None},
     )
 
 
 def _cpu_times(lines: list[str], ticks: int) -> tuple[CpuTime | None, tuple[CpuTime, ...]]:
-    times = [
-        (fields[0], [int(field) / ticks for field in fields[1 : 1 + CPU_FIELDS]])
-        for fields in map(str.split, lines)
-        if fields and fields[0].startswith("cpu")
-    ]
-    found = {name: _cpu_time(values) for name, values in times if len(values) >= 5}
+    found: dict[str, CpuTime] = {}
+    for fields in map(str.split, lines):
+        if fields and fields[0].startswith("cpu"):
+            counts = [numerals.count(field) for field in fields[1 : 1 + CPU_FIELDS]]
+            values = [each / ticks for each in counts if each is not None]
+            if len(values) == len(counts) >= LEAST_CPU_FIELDS:
+                found[fields[0]] = _cpu_time(values)
     return found.pop("cpu", None), tuple(found.values())
 
 
@@ -227,54 +250,45 @@ def _cpu_time(values: list[float]) -> CpuTime:
 
 def _memory(lines: list[str]) -> dict[str, float | None] | None:
     """Memory in use. Older kernels do not report available memory: then it is free memory plus caches."""
-    kib = {name: _first_number(value) or 0.0 for name, _, value in (line.partition(":") for line in lines)}
+    kib = {name: _first_number(value) for name, _, value in (line.partition(":") for line in lines)}
     if "MemTotal" not in kib:
         return None
-    free = kib.get("MemAvailable", kib.get("MemFree", 0.0) + kib.get("Buffers", 0.0) + kib.get("Cached", 0.0))
-    total, swap = kib["MemTotal"], kib.get("SwapTotal")
-    return {
-        "memory_used": int((total - free) * KIB),
-        "memory_total": int(total * KIB),
-        "swap_used": None if swap is None else int((swap - kib.get("SwapFree", 0.0)) * KIB),
-        "swap_total": None if swap is None else int(swap * KIB),
+    parts = [kib.get(name, 0.0) for name in ("MemFree", "Buffers", "Cached")]
+    older = None if None in parts else sum(part for part in parts if part is not None)
+    in_kib = {
+        "memory_used": growth(kib.get("MemAvailable", older), kib["MemTotal"]),
+        "memory_total": kib["MemTotal"],
     }
+    if "SwapTotal" in kib:
+        in_kib |= {
+            "swap_used": growth(kib.get("SwapFree", 0.0), kib["SwapTotal"]),
+            "swap_total": kib["SwapTotal"],
+        }
+    return {name: None if value is None else int(value * KIB) for name, value in in_kib.items()}
 
 
-def _disks(lines: list[str], facts: RemoteFacts) -> dict[str, float]:
-    """Disk totals. Fields of diskstats: reads, -, sectors, ms, then the same for writes."""
+def _disks(lines: list[str], facts: RemoteFacts) -> dict[str, float | None]:
+    """Totals of the disks; None if a disk's number cannot be read."""
     rows = {fields[2]: fields[3:] for fields in map(str.split, lines) if len(fields) >= 11}
-    wanted = [
-        [int(value) for value in rows[name][:8]]
-        for name in counted_among(rows, facts.disks, facts.disk_hardware)
-    ]
-    if not wanted:
-        return {}
-    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms = map(
-        sum, zip(*wanted, strict=True)
-    )
-    return {
-        "read_bytes": read_sectors * SECTOR_BYTES,
-        "written_bytes": written_sectors * SECTOR_BYTES,
-        "reads": reads,
-        "writes": writes,
-        "read_ms": read_ms,
-        "write_ms": write_ms,
-    }
+    wanted = [rows[name] for name in counted_among(rows, facts.disks, facts.disk_hardware)]
+    return {name: _sum_of(wanted, place, unit) for name, (place, unit) in DISK_FIELDS.items() if wanted}
 
 
-def _network(lines: list[str], facts: RemoteFacts) -> dict[str, float]:
+def _sum_of(rows: Sequence[Sequence[str]], place: int, unit: int = 1) -> float | None:
+    """The sum of a column; None if one of its numbers cannot be read."""
+    counts = [numerals.count(row[place]) for row in rows]
+    known_counts = [each for each in counts if each is not None]
+    return unit * sum(known_counts) if len(known_counts) == len(counts) else None
+
+
+def _network(lines: list[str], facts: RemoteFacts) -> dict[str, float | None]:
     rows = {
         name.strip(): values.split()
         for name, colon, values in (line.partition(":") for line in lines)
         if colon and len(values.split()) >= 9
     }
     wanted = [rows[name] for name in counted_among(rows, facts.cards, facts.card_hardware)]
-    if not wanted:
-        return {}
-    return {
-        "received_bytes": sum(int(row[0]) for row in wanted),
-        "sent_bytes": sum(int(row[8]) for row in wanted),
-    }
+    return {"received_bytes": _sum_of(wanted, 0), "sent_bytes": _sum_of(wanted, 8)} if wanted else {}
 
 
 def _stat_fields(stat: str) -> list[str]:
@@ -286,17 +300,11 @@ def _switches(files: dict[str, list[str]], own: str) -> Switches | None:
     found: Switches = {}
     for path, lines in files.items():
         if path.startswith(f"{own}/task/") and len(lines) == 2:
-            voluntary, involuntary = (_number(line.rpartition(":")[2].strip()) for line in lines)
-            thread = _number(path.split("/")[4])
-            if thread is not None and voluntary is not None and involuntary is not None:
-                found[thread] = (voluntary, involuntary)
+            both = switches_of(*(line.rpartition(":")[2] for line in lines))
+            thread = numerals.count(path.split("/")[4])
+            if thread is not None and both is not None:
+                found[thread] = both
     return found or None
-
-
-def _storage(lines: list[str]) -> dict[str, float]:
-    figures = dict(line.split(": ", 1) for line in lines if ": " in line)
-    read, written = _number(figures.get("read_bytes", "")), _number(figures.get("write_bytes", ""))
-    return stored(read, written) if read is not None and written is not None else {}
 
 
 def _devices(paths: str) -> tuple[str, ...]:
@@ -305,13 +313,6 @@ def _devices(paths: str) -> tuple[str, ...]:
     return tuple(name for name in names if name != "*")
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() else None
-
-
 def _first_number(text: str) -> float | None:
-    first = text.split()[:1]
-    try:
-        return float(first[0]) if first else None
-    except ValueError:
-        return None
+    """The number that a line begins with."""
+    return numerals.amount("".join(text.split(None, 1)[:1]))

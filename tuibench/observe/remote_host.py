@@ -17,12 +17,13 @@ import asyncio
 import contextlib
 import re
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from tuibench import numerals
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import UsageError
+from tuibench.metrics.series import growth
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick
 from tuibench.observe.host import CpuTime, HostTotals, host_tick, known
@@ -112,6 +113,33 @@ _PASS_ON = re.compile(
 """Devices that duplicate the traffic of others, or are not real devices."""
 
 
+LONGEST_LINE = 4096
+
+TIME, PROCESSORS = "node_time_seconds", "node_cpu_seconds_total"
+MEMORY, AVAILABLE = "node_memory_MemTotal_bytes", "node_memory_MemAvailable_bytes"
+SWAP, FREE_SWAP = "node_memory_SwapTotal_bytes", "node_memory_SwapFree_bytes"
+DISKS = {
+    "read_bytes": ("node_disk_read_bytes_total", 1.0),
+    "written_bytes": ("node_disk_written_bytes_total", 1.0),
+    "reads": ("node_disk_reads_completed_total", 1.0),
+    "writes": ("node_disk_writes_completed_total", 1.0),
+    "read_ms": ("node_disk_read_time_seconds_total", MS_PER_SECOND),
+    "write_ms": ("node_disk_write_time_seconds_total", MS_PER_SECOND),
+}
+"""The metric of each figure of the disks, and its unit."""
+NETWORK = {
+    "received_bytes": ("node_network_receive_bytes_total", 1.0),
+    "sent_bytes": ("node_network_transmit_bytes_total", 1.0),
+}
+MADE_OF = {
+    "memory_used": (MEMORY, AVAILABLE),
+    "memory_total": (MEMORY,),
+    "swap_used": (SWAP, FREE_SWAP),
+    "swap_total": (SWAP,),
+    **{name: (metric,) for name, (metric, _) in (DISKS | NETWORK).items()},
+}
+
+
 class Figure(NamedTuple):
     """One line of the page."""
 
@@ -135,11 +163,10 @@ class NodeExporterSource(HostSource):
 
         where = urlsplit(self._address.url).netloc
         try:
-            page = await asyncio.to_thread(self._get)
+            totals = parse_page(await asyncio.to_thread(self._get))
         except (HTTPException, OSError, ValueError) as error:
             reason = error.reason if isinstance(error, URLError) else error
             raise HostSourceError(f"node_exporter {where}: {reason}") from error
-        totals = parse_page(page)
         if totals is None:
             raise HostSourceError(f"{where} answers, but is not a node_exporter of a Linux host")
         return totals
@@ -172,33 +199,44 @@ class NodeExporterSource(HostSource):
             return str(answer.read(MAX_BYTES).decode("utf-8", errors="replace"))
 
 
-def parse_figures(page: str) -> Iterator[Figure]:
-    """The lines of node_exporter's own metrics; others are ignored."""
+def parse_figures(page: str) -> tuple[list[Figure], dict[str, str]]:
+    """The lines of node_exporter's own metrics, others are ignored; and by name why a metric is missing: a
+    value of it is not a number, or negative. Of such a metric no line is kept, as its sum would be wrong.
+    """
+    figures: list[Figure] = []
+    missing: dict[str, str] = {}
     for line in page.splitlines():
-        if match := _LINE.match(line):
-            name, labels, value = match.groups()
-            try:
-                yield Figure(name, dict(_LABEL.findall(labels or "")), float(value))
-            except ValueError:
-                continue
+        if match := _LINE.match(line[:LONGEST_LINE]):
+            name, labels, text = match.groups()
+            value = numerals.amount(text)
+            if value is None:
+                missing[name] = numerals.unreadable(text)
+            else:
+                figures.append(Figure(name, dict(_LABEL.findall(labels or "")), value))
+    return [figure for figure in figures if figure.name not in missing], missing
 
 
 def parse_page(page: str) -> HostTotals | None:
-    """The totals of a page, by that host's own clock; None if the processors or the time are missing."""
-    figures = list(parse_figures(page))
+    """The totals of a page, by that host's own clock; None if the processors or the time are missing. Raises
+    ValueError if these cannot be read.
+    """
+    figures, missing = parse_figures(page)
+    for name in (TIME, PROCESSORS):
+        if name in missing:
+            raise ValueError(f"{name}: {missing[name]}")
     plain = {figure.name: figure.value for figure in figures if not figure.labels}
-    at = plain.get("node_time_seconds")
+    at = plain.get(TIME)
     cores = _cores(figures)
-    memory = _memory(plain)
-    if at is None or not cores or memory is None:
+    if at is None or not cores or not {MEMORY, AVAILABLE} <= plain.keys() | missing.keys():
         return None
     machine = CpuTime(*(sum(values) for values in zip(*cores, strict=True)))
     return HostTotals(
         at_ns=round(at * NS_PER_SECOND),
-        sums=machine._asdict() | _disks(figures) | _network(figures),
-        levels=memory,
+        sums=machine._asdict() | _of_devices(figures, DISKS) | _of_devices(figures, NETWORK),
+        levels=_memory(plain),
         cores=tuple(cores),
         note=NOTE,
+        missing={name: missing[of] for name, made_of in MADE_OF.items() for of in made_of if of in missing},
     )
 
 
@@ -206,7 +244,7 @@ def _cores(figures: list[Figure]) -> list[CpuTime]:
     """Processor times by core number; these modes do not include guest time."""
     modes: dict[str, dict[str, float]] = {}
     for figure in figures:
-        if figure.name == "node_cpu_seconds_total" and "mode" in figure.labels:
+        if figure.name == PROCESSORS and "mode" in figure.labels:
             modes.setdefault(figure.labels.get("cpu", ""), {})[figure.labels["mode"]] = figure.value
     ordered = sorted(modes, key=lambda core: (len(core), core))
     return [_cpu_time(modes[core]) for core in ordered]
@@ -217,17 +255,14 @@ def _cpu_time(modes: dict[str, float]) -> CpuTime:
     return CpuTime(total - modes.get("idle", 0.0) - modes.get("iowait", 0.0), total, modes.get("steal", 0.0))
 
 
-def _memory(plain: dict[str, float]) -> dict[str, float] | None:
-    total, available = plain.get("node_memory_MemTotal_bytes"), plain.get("node_memory_MemAvailable_bytes")
-    if total is None or available is None:
-        return None
-    swap, free = plain.get("node_memory_SwapTotal_bytes"), plain.get("node_memory_SwapFree_bytes")
+def _memory(plain: dict[str, float]) -> dict[str, float]:
+    total, available, swap, free = map(plain.get, (MEMORY, AVAILABLE, SWAP, FREE_SWAP))
     return known(
         {
-            "memory_used": int(total - available),
-            "memory_total": int(total),
-            "swap_used": None if swap is None or free is None else int(swap - free),
-            "swap_total": None if swap is None else int(swap),
+            "memory_used": growth(available, total),
+            "memory_total": total,
+            "swap_used": growth(free, swap),
+            "swap_total": swap,
         }
     )
 
@@ -246,41 +281,15 @@ def _own_devices(names: dict[str, float]) -> set[str]:
     return own or {name for name in names if not name.startswith(("lo", "ram", "zram"))}
 
 
-def _disks(figures: list[Figure]) -> dict[str, float]:
-    tables = [
-        _by_device(figures, f"node_disk_{name}_total")
-        for name in (
-            "read_bytes", "written_bytes", "reads_completed", "writes_completed", "read_time_seconds",
-            "write_time_seconds",
-        )
-    ]  # fmt: skip
-    wanted = _own_devices(tables[0])
-    if not wanted:
-        return {}
-    read, written, reads, writes, read_seconds, write_seconds = (
-        sum(value for device, value in table.items() if device in wanted) for table in tables
-    )
-    return {
-        "read_bytes": int(read),
-        "written_bytes": int(written),
-        "reads": int(reads),
-        "writes": int(writes),
-        "read_ms": int(read_seconds * MS_PER_SECOND),
-        "write_ms": int(write_seconds * MS_PER_SECOND),
-    }
-
-
-def _network(figures: list[Figure]) -> dict[str, float]:
-    received, sent = (
-        _by_device(figures, f"node_network_{name}_bytes_total") for name in ("receive", "transmit")
-    )
-    wanted = _own_devices(received)
-    if not wanted:
-        return {}
-    return {
-        "received_bytes": int(sum(received[name] for name in wanted)),
-        "sent_bytes": int(sum(sent.get(name, 0.0) for name in wanted)),
-    }
+def _of_devices(figures: list[Figure], metrics: dict[str, tuple[str, float]]) -> dict[str, float]:
+    """The sums of the host's own devices, of the metrics that have them."""
+    tables = {name: _by_device(figures, metric) for name, (metric, _) in metrics.items()}
+    wanted = _own_devices({device: value for table in tables.values() for device, value in table.items()})
+    sums: dict[str, float] = {}
+    for name, table in tables.items():
+        if values := [table[device] for device in wanted if device in table]:
+            sums[name] = int(metrics[name][1] * sum(values))
+    return known(sums)
 
 
 SSH_OPTIONS = (

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache, partial
 
+from tuibench import numerals
 from tuibench.clock import Clock
 from tuibench.errors import MOMENTARY_ERRORS, ServerUnavailableError, SQLError
 from tuibench.model.server import (
@@ -71,16 +72,19 @@ def waits_sql(flavour: Flavour) -> str:
 def lock_waits(rows: Sequence[Row], own_ids: Set[int]) -> tuple[LockWait, ...]:
     """The waits without duplicates, the longest first."""
     pairs: dict[tuple[int, int], LockWait] = {}
-    for waiting, blocking, table, seconds, waiting_statement, blocking_statement in rows:
-        pairs[int(waiting), int(blocking)] = LockWait(
-            waiting=int(waiting),
-            blocking=int(blocking),
-            waiting_is_ours=int(waiting) in own_ids,
-            blocking_is_ours=int(blocking) in own_ids,
+    for first, second, table, seconds, waiting_statement, blocking_statement in rows:
+        waiting, blocking = numerals.count(first), numerals.count(second)
+        if waiting is None or blocking is None:
+            continue
+        pairs[waiting, blocking] = LockWait(
+            waiting=waiting,
+            blocking=blocking,
+            waiting_is_ours=waiting in own_ids,
+            blocking_is_ours=blocking in own_ids,
             table=str(table or "").replace("`", ""),
-            seconds=max(0, int(seconds or 0)),
-            waiting_statement=normalize_sql(waiting_statement or ""),
-            blocking_statement=normalize_sql(blocking_statement or ""),
+            seconds=_seconds(seconds),
+            waiting_statement=normalize_sql(str(waiting_statement or "")),
+            blocking_statement=normalize_sql(str(blocking_statement or "")),
         )
     return tuple(sorted(pairs.values(), key=lambda wait: (-wait.seconds, wait.waiting, wait.blocking)))
 
@@ -109,7 +113,7 @@ def last_deadlock(status: str) -> Deadlock | None:
         tables = dict.fromkeys(name.replace("`", "") for name in _TABLE.findall(text))
         parties.append(
             DeadlockParty(
-                connection=int(found[1]) if found else 0,
+                connection=(numerals.count(found[1]) or 0) if found else 0,
                 statement=normalize_sql(found[2]) if found else "",
                 tables=tuple(tables),
                 rolled_back=victim is not None and victim[1] == number,
@@ -173,8 +177,9 @@ def among(ids: frozenset[int], name: str = "ID") -> str:
 
 
 def _seconds(value: object) -> int:
-    seconds = int(str(value or 0))
-    return seconds if 0 <= seconds < LONGEST_SECONDS else 0
+    """The seconds of a list; 0 if the server does not say them."""
+    seconds = numerals.count(value) or 0
+    return seconds if seconds < LONGEST_SECONDS else 0
 
 
 MOST_TRANSACTIONS = 200
@@ -192,11 +197,11 @@ OPEN_SQL = _OPEN.format(most=MOST_TRANSACTIONS)
 def open_transactions(rows: Sequence[Row], own_ids: Set[int]) -> tuple[OpenTransaction, ...]:
     return tuple(
         OpenTransaction(
-            connection=int(connection or 0),
-            seconds=max(0, int(seconds or 0)),
-            rows_locked=int(locked or 0),
-            rows_changed=int(changed or 0),
-            is_ours=int(connection or 0) in own_ids,
+            connection=numerals.count(connection) or 0,
+            seconds=_seconds(seconds),
+            rows_locked=numerals.count(locked) or 0,
+            rows_changed=numerals.count(changed) or 0,
+            is_ours=(numerals.count(connection) or 0) in own_ids,
         )
         for connection, seconds, locked, changed in rows
     )
@@ -265,12 +270,14 @@ class ActivitySampler:
         listed, own = await self._listed(connection, ids)
         others = len(listed)
         if others == MOST_SESSIONS:
-            others = int((await connection.query(count_sql(self._sources[0], ids)))[0][0])
+            rows = await connection.query(count_sql(self._sources[0], ids))
+            others = max(others, numerals.count(rows[0][0]) or 0)
         waits, waits_gap = await _query_or_reason(connection, waits_sql(self._flavour), "lock waits")
         opened, opened_gap = await _query_or_reason(connection, OPEN_SQL, "open transactions")
         open_count = len(opened)
         if open_count == MOST_TRANSACTIONS:
-            open_count = int((await connection.query(COUNT_SQL))[0][0])
+            rows = await connection.query(COUNT_SQL)
+            open_count = max(open_count, numerals.count(rows[0][0]) or 0)
         self._looks += 1
         if self._looks % DEADLOCK_EVERY_SAMPLES == 1:
             rows, self._deadlock_gap = await _query_or_reason(
@@ -280,23 +287,24 @@ class ActivitySampler:
         return Activity(
             sessions=tuple(
                 ServerSession(
-                    id=int(id),
+                    id=number,
                     user=str(user or ""),
                     host=str(host or ""),
                     database=str(database or ""),
                     command=str(command or ""),
                     state=str(state or ""),
                     seconds=_seconds(seconds),
-                    statement=normalize_sql(statement or ""),
+                    statement=normalize_sql(str(statement or "")),
                 )
                 for id, user, host, database, command, state, seconds, statement in listed
+                if (number := numerals.count(id)) is not None
             ),
             others=others,
             own=tuple(
                 OwnSessions(
                     command=str(command or ""),
                     state=str(state or ""),
-                    count=int(count),
+                    count=numerals.count(count) or 0,
                     seconds=_seconds(seconds),
                 )
                 for command, state, count, seconds in own

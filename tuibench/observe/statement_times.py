@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from tuibench import numerals
 from tuibench.errors import MOMENTARY_ERRORS, SQLError
 from tuibench.metrics.series import CounterInterval
 from tuibench.model.counters import COMMITS, READS, ROLLBACKS, ROW_WRITES, Counter
@@ -26,6 +27,7 @@ from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
 from tuibench.mysql.info import Queries
 from tuibench.mysql.rows import Row
+from tuibench.numerals import MOST_TIMER
 
 PS_PER_US, US_PER_SECOND = 1_000_000, 1_000_000
 LONGEST_US = 10**10
@@ -167,9 +169,13 @@ class HistogramSource:
         buckets: dict[int, int] = {}
         total_us = 0.0
         for low, high, count in rows:
-            end, times = min(int(high) // PS_PER_US, LONGEST_US), int(count)
+            low_ps, high_ps = (numerals.amount(each, MOST_TIMER) for each in (low, high))
+            times = numerals.count(count)
+            if low_ps is None or high_ps is None or times is None:
+                continue
+            end = min(int(high_ps // PS_PER_US), LONGEST_US)
             buckets[end] = buckets.get(end, 0) + times
-            total_us += times * (int(low) / PS_PER_US + end) / 2
+            total_us += times * (low_ps / PS_PER_US + end) / 2
         return StatementTimes(count=sum(buckets.values()), total_us=total_us, buckets=buckets, note=self.note)
 
 
@@ -183,9 +189,11 @@ class ResponseTimeSource:
         buckets: dict[int, int] = {}
         total_us = 0.0
         for end, count, total in rows:
-            last = round(float(end) * US_PER_SECOND) if _is_number(end) else LONGEST_US
-            buckets[last] = buckets.get(last, 0) + int(count)
-            total_us += float(total) * US_PER_SECOND if _is_number(total) else 0.0
+            # The last one says TOO LONG.
+            seconds, times = numerals.amount(end), numerals.count(count)
+            last = LONGEST_US if seconds is None else min(round(seconds * US_PER_SECOND), LONGEST_US)
+            buckets[last] = buckets.get(last, 0) + (times or 0)
+            total_us += (numerals.amount(total) or 0.0) * US_PER_SECOND
         return StatementTimes(count=sum(buckets.values()), total_us=total_us, buckets=buckets, note=self.note)
 
 
@@ -200,11 +208,11 @@ class AverageSource:
 
     def times(self, rows: Sequence[Row]) -> StatementTimes:
         count, total_ps = rows[0]
-        return StatementTimes(count=int(count or 0), total_us=int(total_ps or 0) / PS_PER_US, note=self.note)
-
-
-def _is_number(text: str) -> bool:
-    return text.strip().replace(".", "", 1).isdigit()
+        times, picoseconds = numerals.count(count or 0), numerals.amount(total_ps or 0, MOST_TIMER)
+        if times is None or picoseconds is None:
+            why = numerals.unreadable(count if times is None else total_ps)
+            return StatementTimes(note=why, is_known=False)
+        return StatementTimes(count=times, total_us=picoseconds / PS_PER_US, note=self.note)
 
 
 def choose_source(variables: Mapping[str, str]) -> TimesSource | str:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tuibench import numerals
 from tuibench.clock import Clock
 from tuibench.errors import MOMENTARY_ERRORS, SQLError
 from tuibench.metrics.series import growth
@@ -26,6 +27,7 @@ from tuibench.model.tick import US_PER_MS, rank_of
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
+from tuibench.numerals import MOST_TIMER
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
 LONGEST = 240
@@ -246,25 +248,29 @@ async def _first_allowed(connection: Connection, sql: str, cpu: str, gaps: list[
 
 
 def _totals(text: str, source: str, figures: Sequence[object]) -> StatementSums:
-    calls, time, lock, examined, cpu = (None if each is None else int(str(each)) for each in figures)
+    calls, time, lock, examined, cpu = figures
+    lock_ps, cpu_ps = numerals.amount(lock, MOST_TIMER), numerals.amount(cpu, MOST_TIMER)
     return StatementSums(
         text=text,
         source=source,
-        calls=calls or 0,
-        time_us=(time or 0) / PS_PER_US,
-        lock_us=None if lock is None else lock / PS_PER_US,
-        rows_examined=examined,
+        calls=numerals.count(calls) or 0,
+        time_us=(numerals.amount(time, MOST_TIMER) or 0.0) / PS_PER_US,
+        lock_us=None if lock_ps is None else lock_ps / PS_PER_US,
+        rows_examined=numerals.count(examined),
         # A CPU time of 0 means that it is not counted.
-        cpu_us=cpu / PS_PER_US if cpu else None,
+        cpu_us=cpu_ps / PS_PER_US if cpu_ps else None,
     )
 
 
 def parse_distributions(rows: Sequence[Row]) -> dict[str, Distribution]:
     found: dict[str, Distribution] = {}
-    for key, upper_ps, count in rows:
-        upper_us = max(1, int(upper_ps) // PS_PER_US)
+    for key, upper, count in rows:
+        upper_ps, times = numerals.amount(upper, MOST_TIMER), numerals.count(count)
+        if upper_ps is None or times is None:
+            continue
+        upper_us = max(1, int(upper_ps // PS_PER_US))
         counts = found.setdefault(str(key), {})
-        counts[upper_us] = counts.get(upper_us, 0) + int(count)
+        counts[upper_us] = counts.get(upper_us, 0) + times
     return found
 
 

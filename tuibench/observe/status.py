@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tuibench import numerals, sanitize
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import MOMENTARY_ERRORS, ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.metrics.series import CounterInterval, counter_interval, growth
@@ -37,7 +38,7 @@ from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import Connection, OwnConnections
-from tuibench.mysql.errors import is_unsupported
+from tuibench.mysql.errors import MALFORMED, is_unsupported
 from tuibench.mysql.info import (
     Manner,
     Queries,
@@ -46,6 +47,7 @@ from tuibench.mysql.info import (
     query_if_allowed,
     server_info,
 )
+from tuibench.numerals import Readable
 from tuibench.observe.statement_times import (
     OwnStatements,
     QueryTimer,
@@ -68,7 +70,8 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
 
     `connection` is the number of the connection used, `identity` names the server instance. `own` is what
     the session had sent at that moment beside its load, `transactions` those of the load. `times` are the
-    server's statement times for a session without load, None with one.
+    server's statement times for a session without load, None with one. `unavailable` says by name why a
+    figure is missing; a limit that the server does not report is 0.
     """
 
     at_ns: int
@@ -175,16 +178,17 @@ def _cumulative(reading: StatusReading) -> dict[str, int]:
     return {name: value for name, value in reading.status.items() if name in CUMULATIVE_NAMES}
 
 
-def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
+def kept_status(rows: Iterable[Sequence[object]]) -> Readable:
     """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers.
 
     Counters of InnoDB are left out where its page size is 0: some servers of another make list them without
     having an InnoDB.
     """
-    status = {name: int(value) for name, value in rows if name in SAMPLED_NAMES and value.isdigit()}
-    if status.get(Counter.PAGE_SIZE) != 0:
+    status = numerals.readable((str(name), value) for name, value in rows if name in SAMPLED_NAMES)
+    if status.found.get(Counter.PAGE_SIZE) != 0:
         return status
-    return {name: value for name, value in status.items() if not name.startswith(INNODB)}
+    found = {name: value for name, value in status.found.items() if not name.startswith(INNODB)}
+    return status._replace(found=found)
 
 
 def _server_tick(
@@ -306,6 +310,11 @@ class MonitoringConnection:
             self.last_error = error.message
         except TuibenchError as error:
             self.last_error = error.message
+        except MALFORMED as error:
+            # A job reads what a server sent: rows of another width, texts of another type.
+            self.last_error = (
+                f"an answer cannot be read: {sanitize.excerpt(str(error)) or type(error).__name__}"
+            )
         else:
             self.last_error = ""
             return result
@@ -335,26 +344,27 @@ INNODB_METRICS_SQL = (
 INNODB_EVERY_TICKS = 5
 """Ticks between two queries; the last values are used meanwhile."""
 
+NOTHING = Readable({}, {})
 PROCESS_NEEDED = "needs the PROCESS privilege"
 NOT_KNOWN = "not known here"
 
 
 class InnodbMetrics:
-    """Queries a MySQL server; not again after a missing privilege, with the reason in `unavailable`."""
+    """Queries a MySQL server; not again after a missing privilege."""
 
     def __init__(self) -> None:
-        self.unavailable: dict[str, str] = {}
-        self._known: dict[str, int] = {}
+        self._is_refused = False
+        self._known = NOTHING
         self._ticks = 0
 
-    async def read(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
-        """Both figures, under tuibench's own names; empty if unavailable."""
-        if self.unavailable or "mariadb" in variables.get("version", "").lower():
-            return {}
-        if self._ticks % INNODB_EVERY_TICKS == 0:
+    async def read(self, connection: Queries, variables: Mapping[str, str]) -> Readable:
+        """Both figures, under tuibench's own names, or why they are missing."""
+        if "mariadb" in variables.get("version", "").lower():
+            return NOTHING
+        if not self._is_refused and self._ticks % INNODB_EVERY_TICKS == 0:
             await self._ask(connection)
         self._ticks += 1
-        return dict(self._known)
+        return self._known
 
     async def _ask(self, connection: Queries) -> None:
         try:
@@ -363,9 +373,16 @@ class InnodbMetrics:
             raise
         except SQLError as error:
             why = NOT_KNOWN if is_unsupported(error) else PROCESS_NEEDED
-            self._known, self.unavailable = {}, dict.fromkeys(INNODB_METRICS.values(), why)
+            self._known, self._is_refused = Readable({}, dict.fromkeys(INNODB_METRICS.values(), why)), True
         else:
-            self._known = {INNODB_METRICS[name]: int(count) for name, count in rows}
+            self._known = innodb_figures(rows)
+
+
+def innodb_figures(rows: Iterable[Sequence[object]]) -> Readable:
+    """The rows of `INNODB_METRICS_SQL` under tuibench's own names."""
+    return numerals.readable(
+        (INNODB_METRICS[str(name)], count) for name, count in rows if name in INNODB_METRICS
+    )
 
 
 BINLOG_SQL = (
@@ -388,15 +405,16 @@ class OptionalFigures:
         self._names = names
         self._is_refused = False
 
-    async def read(self, connection: Queries) -> dict[str, int]:
+    async def read(self, connection: Queries) -> Readable:
         """The figures, under tuibench's own names; empty if unavailable."""
         if self._is_refused:
-            return {}
+            return NOTHING
         rows = await query_if_allowed(connection, self._sql)
         self._is_refused = rows is None
-        return dict(zip(map(str, self._names), map(int, rows[0]), strict=True)) if rows else {}
+        return numerals.readable(zip(map(str, self._names), rows[0], strict=True)) if rows else NOTHING
 
 
+LIMITS = (ServerVariable.MAX_CONNECTIONS, ServerVariable.TABLE_OPEN_CACHE)
 STATUS_SQL = "SHOW GLOBAL STATUS"
 NO_STATUS = "SHOW GLOBAL STATUS has none of the counters of MySQL and MariaDB"
 
@@ -485,23 +503,29 @@ class StatusSampler:
         queries = timed(connection, self._timer)
         innodb = await self._innodb.read(queries, self._variables)
         binlog = (
-            await self._binlog.read(queries) if BINLOG_REQUIRES.items() <= self._variables.items() else {}
+            await self._binlog.read(queries)
+            if BINLOG_REQUIRES.items() <= self._variables.items()
+            else NOTHING
         )
-        group = await self._group.read(queries) if self._variables.get(ServerVariable.GROUP_NAME) else {}
+        group = await self._group.read(queries) if self._variables.get(ServerVariable.GROUP_NAME) else NOTHING
         times = await self._times.read(queries, self._variables) if self._times is not None else None
         sent_ns = self._clock.now_ns()
         status = kept_status(await queries.query(STATUS_SQL))
         received_ns = self._clock.now_ns()
-        if not status:
+        if not status.found:
             raise RunError(NO_STATUS)
+        limits = numerals.readable(
+            (name, self._variables[name]) for name in LIMITS if name in self._variables
+        )
+        parts = (status, binlog, innodb, group, limits)
         return StatusReading(
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._connection.logins,
             identity=self._identity,
-            status=status | binlog | innodb | group,
-            unavailable=dict(self._innodb.unavailable),
-            max_connections=_whole_number(self._variables.get(ServerVariable.MAX_CONNECTIONS, "")),
-            table_open_cache=_whole_number(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, "")),
+            status=status.found | binlog.found | innodb.found | group.found,
+            unavailable={name: why for part in parts for name, why in part.missing.items()},
+            max_connections=limits.found.get(ServerVariable.MAX_CONNECTIONS, 0),
+            table_open_cache=limits.found.get(ServerVariable.TABLE_OPEN_CACHE, 0),
             transactions=None,
             own=OwnStatements(self._own.statements, self._timer.selects if self._timer is not None else 0),
             times=times,
@@ -510,21 +534,15 @@ class StatusSampler:
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
         """All of them; empty for a server that does not support the statement."""
         try:
-            variables: dict[str, str] = dict(
-                await timed(connection, self._timer).query("SHOW GLOBAL VARIABLES")
-            )
+            rows = await timed(connection, self._timer).query("SHOW GLOBAL VARIABLES")
         except SQLError as error:
             if not is_unsupported(error):
                 raise
-            variables = {}
+            rows = ()
+        variables = {str(name): "" if value is None else str(value) for name, value in rows}
         self._variables, self._variables_of = variables, self._connection.logins
         self._identity = instance_identity(variables)
         return dict(variables)
-
-
-def _whole_number(text: str) -> int:
-    """The number of a variable; 0 if the server does not report it."""
-    return int(text) if text.isdigit() else 0
 
 
 VOLATILE_VARIABLES = (

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from tuibench import units
+from tuibench import numerals, units
 from tuibench.crash.text import crash_blocks
 from tuibench.document import (
     Block,
@@ -181,12 +181,18 @@ def _transactions(summary: Summary) -> str:
     return "transactions" if summary.watched is None else "commits"
 
 
+def _size(value: str) -> str:
+    """A number of bytes in binary units; another value of a server as it is."""
+    size = numerals.count(value)
+    return value if size is None else binary_size(size)
+
+
 def _conditions(run: Run) -> Iterator[tuple[str, str]]:
     """Load, server and host, in a line each."""
     seen, server = run.environment, run.plan.server
     variables = {} if seen is None else seen.variables
     values = [
-        f"{label} {binary_size(int(value)) if name == BUFFER_POOL and value.isdecimal() else value}"
+        f"{label} {_size(value) if name == BUFFER_POOL else value}"
         for name, label in CONDITIONS
         if (value := variables.get(name, ""))
     ]
@@ -571,8 +577,8 @@ def important_variables(run: Run) -> Iterator[tuple[str, str]]:
     for name in (*reported, *REPORTED_READ_ONLY):
         if name in values:
             setting, value = reported.get(name), values[name]
-            is_size = setting is not None and setting.is_size and value.isdecimal()
-            yield str(name), f"{binary_size(int(value))} ({value})" if is_size else value
+            size = _size(value) if setting is not None and setting.is_size else value
+            yield str(name), value if size == value else f"{size} ({value})"
 
 
 WATCH_METHOD = (

@@ -13,10 +13,10 @@ end of the session or by the guardian. They are made in a task, so that a tick w
 anybody else is passed to the experiment; afterwards nothing is known of what holds, and what is wanted is set
 again.
 
-The experiment of a plan (`--ab`, `tune`, `probe`) begins with the load and ends the run. One that an
-operator starts begins with the next tick, so that no tick belongs to two states, and all that it has set is
-put back at its end. The end of a session restores the settings; of a planned experiment only what `before`
-names is put back before that.
+The experiment of a plan (`--ab`, `tune`, `probe`) begins with the load, or with a guard as soon as that holds
+and knows the level, and ends the run. One that an operator starts begins with the next tick, so that no tick
+belongs to two states, and all that it has set is put back at its end. The end of a session restores the
+settings; of a planned experiment only what `before` names is put back before that.
 
 `disturbance` has the reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
 
@@ -32,7 +32,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
-from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
@@ -150,10 +150,7 @@ class Experiment(ABC):
     told_kind: ClassVar[EventKind] = EventKind.EFFECT
     is_announced: ClassVar[bool] = True
     is_guarded: ClassVar[bool] = True
-    """The guard judges its values, and knows the level before it begins."""
-
-    is_timed: bool = False
-    """It begins with the load, though the guard does not know the level yet."""
+    """The guard judges its values: it knows the level, and holds, before any of them is set."""
 
     gives_way: ClassVar[bool] = False
     """It ends before an operator's command is executed, and has no marker on the time axis: it decides a
@@ -322,6 +319,9 @@ class Laboratory:
         self.begun.append(experiment)
         try:
             experiment.check_first([await self._set_quietly(change) for change in experiment.first])
+            if self._waits_for_guard(experiment):
+                for change in (change for changes in experiment.before.values() for change in changes):
+                    await self._set_quietly(change)
         except TuibenchError:
             await self._session.settings.restore()
             raise
@@ -435,14 +435,30 @@ class Laboratory:
         if experiment is None:
             return
         if self._is_due:
-            if not experiment.is_by_hand and self._guard.missing_samples:
-                return
             if experiment.is_by_hand:
                 self.begun.append(experiment)
+            elif not self._may_begin(experiment, slot.end):
+                return
             self._begin(experiment, slot.end)
         elif self._is_running and not experiment.is_over:
             has_news = experiment.tick(slot, sample, disturbance)
             self.follow(experiment, has_news=has_news)
+
+    def _waits_for_guard(self, experiment: Experiment) -> bool:
+        return experiment.is_guarded and bool(self._guard.limits) and not experiment.is_by_hand
+
+    def _may_begin(self, experiment: Experiment, now: float) -> bool:
+        """True if the guard knows the level and holds. A guard that has been broken by each of many samples
+        fails the planned experiment.
+        """
+        if self._guard.missing_samples:
+            return False
+        self._rest_samples = self._rest_samples + 1 if self._broken_before else 0
+        if self._rest_samples > MOST_REST_SAMPLES:
+            hint = "give another --guard, or --guard=off"
+            experiment.fail(RunError(f"the guard does not hold: {self._broken_before}", hint), now)
+            self.follow(experiment)
+        return self._held_samples > 0
 
     def gap(self) -> None:
         """A sample without an answer of the server."""
@@ -505,8 +521,8 @@ class Laboratory:
         if experiment is None:
             return
         if event.kind is EventKind.START:
-            if experiment.is_guarded and not experiment.is_timed and self._guard.missing_samples:
-                self._is_due = True
+            if self._waits_for_guard(experiment):
+                self._is_due, self._session.lifecycle.is_timed = True, False
                 return
             self._begin(experiment, 0.0)
         elif (self._is_due or self._is_running) and event.kind in CHANGE_KINDS - {self._changing}:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tuibench import files, paths
-from tuibench.clock import Clock, ScheduledTick
+from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick
 from tuibench.demo.process import DirectoryLayout, find_end
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError, TuibenchError, UsageError
 from tuibench.model.event import EventKind
@@ -73,7 +73,8 @@ ENDING = frozenset({RunState.STOPPING, RunState.ENDED})
 
 class Lifecycle:
     """`on_change` is called after each change of the state. `error` is the first that ended the session,
-    `not_restored` are the settings that its end could not restore.
+    `not_restored` are the settings that its end could not restore. The time of the plan ends the run if it
+    `is_timed`, otherwise its experiment does.
     """
 
     def __init__(self, log: EventLog, on_change: Callable[[], None]) -> None:
@@ -81,6 +82,7 @@ class Lifecycle:
         self.outcome: RunOutcome = "done"
         self.error: TuibenchError | None = None
         self.not_restored: tuple[UnrestoredSetting, ...] = ()
+        self.is_timed = True
         self.over = asyncio.Event()
         self._log = log
         self._on_change = on_change
@@ -99,6 +101,10 @@ class Lifecycle:
         if self.not_restored:
             return ExitCode.NOT_RESTORED
         return ExitCode.INTERRUPTED if self.outcome == "interrupted" else ExitCode.DONE
+
+    def end_ns(self, start_ns: int, seconds: float | None) -> int | None:
+        """When the time of the plan is up; None without one, or if the run's experiment ends it."""
+        return start_ns + int(seconds * NS_PER_SECOND) if seconds and self.is_timed else None
 
     def set_state(self, state: RunState) -> None:
         self.state = state

@@ -128,7 +128,7 @@ class MeasuringLoop:
         watcher.emit(EventKind.START, f"{self._plan.profile} with {threads}{note}")
         watcher.interventions.schedule()
         self._lifecycle.set_state(RunState.RUNNING)
-        end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+        end_ns = self._lifecycle.end_ns(zero_ns, plan.seconds)
         checkpoints = [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints]
         tasks = (
             watcher.tasks.start(self._wait_for_work(), "work"),

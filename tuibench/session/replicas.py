@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tuibench import numerals
 from tuibench.clock import Clock
 from tuibench.errors import MOMENTARY_ERRORS, RunError, SQLError, TuibenchError
 from tuibench.model.event import EventKind
@@ -80,7 +81,7 @@ def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) ->
     only = hosts.pop() if len(hosts) == 1 else ""
     found: dict[str, Endpoint | None] = {}
     for row in rows:
-        host, port = str(row.get("Host") or "") or only, int(row.get("Port") or 0)
+        host, port = str(row.get("Host") or "") or only, numerals.count(row.get("Port"))
         if host and port:
             found[f"{host}:{port}"] = Endpoint(host=host, port=port)
         else:
@@ -93,7 +94,8 @@ async def log_end(connection: Connection) -> LogPosition | None:
     rows = await first_answered(connection, POSITION_SQL)
     if not rows:
         return None
-    return LogPosition(str(rows[0]["File"]), int(rows[0]["Position"]))
+    position = numerals.count(rows[0]["Position"])
+    return None if position is None else LogPosition(str(rows[0]["File"]), position)
 
 
 async def bytes_between(connection: Connection, replayed: LogPosition, end: LogPosition) -> int | None:
@@ -103,19 +105,23 @@ async def bytes_between(connection: Connection, replayed: LogPosition, end: LogP
     if replayed.file == end.file:
         return max(0, end.position - replayed.position)
     rows = await first_answered(connection, FILES_SQL)
-    return behind(replayed, end, {str(row["Log_name"]): int(row["File_size"]) for row in rows or ()})
+    sizes = {str(row["Log_name"]): numerals.count(row["File_size"]) for row in rows or ()}
+    return behind(replayed, end, sizes)
 
 
-def behind(replayed: LogPosition, end: LogPosition, sizes: Mapping[str, int]) -> int | None:
-    """The bytes from one position to another across files; None if a file is unknown."""
+def behind(replayed: LogPosition, end: LogPosition, sizes: Mapping[str, int | None]) -> int | None:
+    """The bytes from one position to another across files; None if a file or its size is unknown."""
     names = list(sizes)
     if replayed.file not in sizes or end.file not in sizes:
         return None
     first, last = names.index(replayed.file), names.index(end.file)
     if first > last:
         return None
-    whole = sum(sizes[name] for name in names[first:last])
-    return max(0, whole - replayed.position + end.position)
+    between = [sizes[name] for name in names[first:last]]
+    known = [size for size in between if size is not None]
+    if len(known) < len(between):
+        return None
+    return numerals.count(max(0, sum(known) - replayed.position + end.position))
 
 
 STATUS_SQL = ("SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
@@ -210,9 +216,12 @@ def _channel(row: Mapping[str, Any]) -> ReplicaStatus:
     if not all(running):
         stopped = "the applier" if not running[1] else "the receiver"
         state = f"{stopped} is stopped" + (f": {error[:ERROR_LENGTH]}" if error else "")
+    replayed, lag_seconds = numerals.count(position), numerals.amount(lag)
+    if lag is not None and lag_seconds is None and all(running):
+        state = f"{state}; its lag is {numerals.unreadable(lag)}"
     return ReplicaStatus(
-        lag_seconds=None if lag is None else float(lag),
-        replayed=LogPosition(str(file), int(position)) if file and position is not None else None,
+        lag_seconds=lag_seconds,
+        replayed=LogPosition(str(file), replayed) if file and replayed is not None else None,
         is_running=all(running),
         state=state,
     )

@@ -262,6 +262,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         if observed.settings_changed or self.settings.is_behind:
             for text in await self.settings.catch_up(restarted=observed.restarted):
                 self.emit(EventKind.RESTORE, text)
+        if text := await self.settings.keep():
+            self.emit(EventKind.WARNING, text)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """The first message to a viewer, with up to `samples` past samples."""
@@ -334,7 +336,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.lifecycle.set_state(RunState.RUNNING)
         plan = self.spec.plan
         interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
-        end_ns = start_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
+        end_ns = self.lifecycle.end_ns(start_ns, plan.seconds)
         schedule = ticks(self.clock, start_ns, interval_ns, end_ns)
         last = ScheduledTick(0, start_ns, 0)
         async for last in ticks_until(self.lifecycle.over, schedule):

@@ -103,6 +103,7 @@ class Settings:
         self._touched: set[str] = set()
         self._clock = clock
         self._restarted = False
+        self._said = ""
         self._changes = 0
         self.kept: tuple[str, ...] = ()
         self.not_restored: tuple[UnrestoredSetting, ...] = ()
@@ -120,6 +121,7 @@ class Settings:
         """Read the settings of the server, and which of them this login can change."""
         journal = session_journal(spec.session, spec.target, server, clock)
         guardian = Guardian(GuardianRequest(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
+        journal.on_file = guardian.hold
         workload = WorkloadSettings(
             {ServerVariable.ISOLATION: spec.plan.isolation.upper().replace(" ", "-")}
             if spec.plan.isolation
@@ -271,6 +273,20 @@ class Settings:
             texts = [f"{error}: no setting is changed or restored here"]
         self._restarted = False
         return texts
+
+    async def keep(self) -> str:
+        """Keeps what the restore needs, while there are changes: the journal's file and the server's lock.
+
+        Returns what happened as text; empty if nothing did, or if it was said before.
+        """
+        try:
+            text = await self._manager.keep()
+        except (ServerUnavailableError, ConnectionLostError):
+            return ""
+        except JournalError as error:
+            text = str(error)
+        said, self._said = self._said, text
+        return "" if text == said else text
 
     @property
     def is_behind(self) -> bool:

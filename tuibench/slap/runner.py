@@ -564,7 +564,7 @@ class SlapRunner:
             self._report(f"--{name} ended with exit code {code}")
 
     async def _counters(self) -> dict[str, int]:
-        return kept_status(await self._connection.query("SHOW GLOBAL STATUS"))
+        return kept_status(await self._connection.query("SHOW GLOBAL STATUS")).found
 
 
 def _summed(

@@ -11,9 +11,8 @@ for the wait. These are commands of the cell's session: journalled, guarded, res
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from decimal import Decimal
 
-from tuibench import units
+from tuibench import numerals, units
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import TuibenchError
 from tuibench.load.script_commands import run_command
@@ -26,7 +25,7 @@ from tuibench.model.sweep import Start, Sweep, SweepCase
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import connect_with_defaults, query_if_allowed
-from tuibench.observe.status import INNODB_METRICS, INNODB_METRICS_SQL, STATUS_SQL, kept_status
+from tuibench.observe.status import INNODB_METRICS_SQL, STATUS_SQL, innodb_figures, kept_status
 from tuibench.workload import script
 from tuibench.workload.program import Program
 
@@ -150,10 +149,10 @@ async def begin(
 
 
 async def _readings(connection: Connection) -> dict[str, float]:
-    status: dict[str, float] = {**kept_status(await connection.query(STATUS_SQL))}
+    status: dict[str, float] = {**kept_status(await connection.query(STATUS_SQL)).found}
     if "mariadb" not in connection.version_text.lower():
-        for name, count in await query_if_allowed(connection, INNODB_METRICS_SQL) or ():
-            status[INNODB_METRICS[str(name)]] = float(count)
+        rows = await query_if_allowed(connection, INNODB_METRICS_SQL) or ()
+        status |= innodb_figures(rows).found
     return readings(status)
 
 
@@ -165,8 +164,11 @@ async def _flush(connection: Connection, change: Change, changed: dict[str, str]
     rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
     now = {str(name): str(value) for name, value in rows}
     for name, value in FLUSHING.items():
-        raised = str(max(Decimal(value), Decimal(now.get(name, value)))) if "capacity" in name else value
-        if name in now and Decimal(raised) != Decimal(now[name]):
+        present = numerals.number(now.get(name))
+        if present is None:
+            continue
+        raised = now[name] if "capacity" in name and present > float(value) else value
+        if float(raised) != present:
             try:
                 await change(ChangeSetting(name, raised))
             except TuibenchError:

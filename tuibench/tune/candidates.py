@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tuibench import files
+from tuibench import files, numerals
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo
@@ -141,7 +141,7 @@ def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], 
 
 def _acts(value: str, needed: Sequence[str]) -> bool:
     if ABOVE_ZERO in needed:
-        return value.isdigit() and int(value) > 0
+        return bool(numerals.count(value))
     return value.upper() in {each.upper() for each in needed}
 
 
@@ -167,6 +167,8 @@ def _values(
     offered = [setting.canonical(support, value) for value in named]
     others = [value for value in offered if not _same(setting, value, state.value)]
     is_number = setting.kind in NUMBERS
+    if is_number and numerals.number(state.value) is None:
+        return (), (f"its value is {numerals.unreadable(state.value)}",)
     reasons: dict[str, None] = {}
     usable = []
     for value in others:

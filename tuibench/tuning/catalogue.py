@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from tuibench import config
+from tuibench import config, numerals
 from tuibench.errors import SQLError, UsageError, abbreviated_list, did_you_mean
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import (
@@ -118,12 +118,18 @@ def is_slow(name: str) -> bool:
     return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].slow
 
 
+def survives_restart(name: str) -> bool:
+    """True for a setting that the server stores: a restart does not end a change."""
+    return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].survives_restart
+
+
 def may_become(name: str, asked: str, found: str) -> bool:
     """True if a server that was asked for one value may have the other one, because it rounds."""
     step = SETTINGS_BY_NAME[name].rounding_step if name in SETTINGS_BY_NAME else 0
-    if not (step and asked.isdecimal() and found.isdecimal()):
+    wanted, has = numerals.count(asked), numerals.count(found)
+    if not step or wanted is None or has is None:
         return asked == found
-    return abs(int(asked) - int(found)) <= step
+    return abs(wanted - has) <= step
 
 
 def canonical_value(setting: Setting, server: ServerVersion, value: str) -> str:
@@ -237,12 +243,13 @@ def paired_setting(name: str) -> str | None:
 
 def check_pair_limit(name: str, value: str, other: str | None) -> None:
     """Raises UsageError when the value is beyond its partner's, which is `other` now."""
+    limit = numerals.number(other)
     for lower, upper in LIMIT_PAIRS:
-        if other is None or name not in (lower, upper):
+        if limit is None or name not in (lower, upper):
             continue
-        if name == lower and Decimal(value) > Decimal(other):
+        if name == lower and Decimal(value) > limit:
             raise UsageError(f"{lower} may not be above {upper}, which is {other}", f"raise {upper} first")
-        if name == upper and Decimal(value) < Decimal(other):
+        if name == upper and Decimal(value) < limit:
             raise UsageError(f"{upper} may not be below {lower}, which is {other}", f"lower {lower} first")
 
 
@@ -251,7 +258,7 @@ def order_by_limits(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[s
     names = list(wanted)
     for lower, upper in LIMIT_PAIRS:
         if lower in wanted and upper in wanted:
-            raised = Decimal(wanted[upper]) >= Decimal(now.get(upper, "0"))
+            raised = Decimal(wanted[upper]) >= (numerals.number(now.get(upper)) or 0.0)
             places = sorted((names.index(lower), names.index(upper)))
             names[places[0]], names[places[1]] = (upper, lower) if raised else (lower, upper)
     return names

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from tuibench import paths
-from tuibench.clock import Clock, SystemClock
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import ConnectionLostError, DeniedError, RunError, SQLError, TuibenchError, UsageError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo, Target
@@ -38,8 +38,9 @@ from tuibench.tuning.journal import (
     Settlement,
     journal_path,
     original_and_ours,
+    this_host,
 )
-from tuibench.tuning.ownership import RestoreAction, RestoreDecision, server_lock
+from tuibench.tuning.ownership import RestoreAction, RestoreDecision
 from tuibench.tuning.restore import (
     SLOW_ATTEMPTS,
     SLOW_PAUSE_SECONDS,
@@ -51,6 +52,7 @@ from tuibench.tuning.restore import (
     restore_settings,
     settle_decision,
 )
+from tuibench.tuning.server_lock import server_turn
 from tuibench.tuning.setting import Setting, SettingScope, ValueKind
 
 CONSENT_OPTION = "--yes-this-server"
@@ -184,7 +186,8 @@ class SettingChanger:
 
     async def _expect_known_origin(self, setting: Setting) -> None:
         """Raises RunError while a change before, of which nothing is known, has the say about the value."""
-        unconfirmed = await asyncio.to_thread(restore.unconfirmed_values, self._journal, setting.name)
+        start = await self._control.server_start(self._server.flavour)
+        unconfirmed = await asyncio.to_thread(restore.unconfirmed_values, self._journal, setting.name, start)
         if unconfirmed is None:
             return
         if await self._control.being_changed([setting.name]):
@@ -216,9 +219,10 @@ class SettingChanger:
             ) from error
 
     async def _note(self, setting: Setting, old: str, new: str) -> SettingChange:
+        start = await self._control.server_start(self._server.flavour)
         seq = await asyncio.to_thread(restore.next_seq, self._journal)
         return await asyncio.to_thread(
-            self._journal.change, setting.name, old, new, self._clock.wall_seconds(), seq
+            self._journal.change, setting.name, old, new, self._clock.wall_seconds(), seq, start
         )
 
     async def _ask(self, setting: Setting, change: SettingChange) -> None:
@@ -312,9 +316,13 @@ class WorkloadSettings:
 
 Guard = Callable[[], Awaitable[object]]
 
+KEEP_SECONDS = 30.0
+"""How often it is checked that the server's lock is held, while there are changes to restore."""
+
 
 def session_journal(session: str, target: Target, server: ServerInfo, clock: Clock) -> Journal:
     """The journal of a session that starts now; its file appears with the first change."""
+    host, boot = this_host()
     header = JournalHeader(
         session=session,
         pid=os.getpid(),
@@ -322,6 +330,8 @@ def session_journal(session: str, target: Target, server: ServerInfo, clock: Clo
         target=target.without_password(),
         identity=server.identity,
         flavour=server.flavour,
+        host=host,
+        boot=boot,
     )
     return Journal(journal_path(session), header)
 
@@ -356,6 +366,7 @@ class SettingsManager:
         self._workload = workload or WorkloadSettings()
         self._lock = asyncio.Lock()
         self._setter = SettingChanger(self.control, journal, server, self._clock)
+        self._look_at_lock_ns = 0
         self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
         self.refusal: SQLError | None = None
@@ -465,9 +476,24 @@ class SettingsManager:
             await self._setter.read_all()
             if not self.journal.ledger.open_settings:
                 return []
-            async with server_lock(self.journal.path.parent, self.journal.header.identity, self._clock):
+            async with server_turn(self.control, self.journal, self._clock):
                 found = await restore_decisions(self.control, self.journal)
                 return [await self._after_restart(decision) for decision in found]
+
+    async def keep(self) -> str:
+        """While there are changes to restore: writes a journal anew whose file is gone, and takes the
+        server's lock again if its connection was lost. Returns what was done as a sentence, empty if nothing
+        was. Raises JournalError if it is not possible, ServerUnavailableError and ConnectionLostError.
+        """
+        if self.is_busy or not self.journal.ledger.open_settings:
+            return ""
+        async with self._lock:
+            text = await asyncio.to_thread(self.journal.keep)
+            if self._clock.now_ns() >= self._look_at_lock_ns:
+                self._look_at_lock_ns = self._clock.now_ns() + int(KEEP_SECONDS * NS_PER_SECOND)
+                async with server_turn(self.control, self.journal, self._clock):
+                    pass
+            return text
 
     async def drop_changes(self, why: str) -> None:
         """Settle all open changes as left, for the reason `why`; nothing remains for the guardian."""
@@ -530,7 +556,7 @@ class SettingsManager:
             return
         if self._guard:
             await self._guard()
-        async with server_lock(self.journal.path.parent, self.journal.header.identity, self._clock):
+        async with server_turn(self.control, self.journal, self._clock):
             await expect_same_server(self.control, self.journal)
             yield
 

@@ -6,14 +6,23 @@ variable: it is read from the status and set with ALTER INSTANCE.
 """
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
+from tuibench import sanitize
 from tuibench.clock import wait_with_timeout
-from tuibench.errors import ConnectionLostError, NoAnswerError, ServerUnavailableError, SQLError, UsageError
+from tuibench.errors import (
+    ConnectionLostError,
+    NoAnswerError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
 from tuibench.model.counters import Counter
-from tuibench.model.server import Target
+from tuibench.model.server import Flavour, Target
 from tuibench.model.settings import ServerVariable
 from tuibench.mysql import info
 from tuibench.mysql.connection import Connection, OwnConnections
@@ -22,6 +31,13 @@ from tuibench.mysql.info import Manner, connect_with_defaults, shortened
 from tuibench.mysql.rows import Row
 
 _REDO_SQL = {"ON": "ALTER INSTANCE ENABLE INNODB REDO_LOG", "OFF": "ALTER INSTANCE DISABLE INNODB REDO_LOG"}
+_START_SQL = (
+    "SELECT UNIX_TIMESTAMP() - CAST(VARIABLE_VALUE AS UNSIGNED) FROM {table} WHERE VARIABLE_NAME = 'UPTIME'"
+)
+_STATUS_TABLES = {
+    Flavour.MARIADB: "information_schema.GLOBAL_STATUS",
+    Flavour.MYSQL: "performance_schema.global_status",
+}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
@@ -90,7 +106,12 @@ def admin_connector(target: Target) -> Connect:
 
 
 class AdminConnection:
-    """A separate connection, opened when needed, and then one of `own`."""
+    """A separate connection, opened when needed, and then one of `own`.
+
+    `before_repeating` is awaited before a change is repeated over a new connection.
+    """
+
+    before_repeating: Callable[[], Awaitable[None]] | None = None
 
     def __init__(self, connect: Connect, own: OwnConnections | None = None) -> None:
         self._connect = connect
@@ -124,7 +145,48 @@ class AdminConnection:
 
     async def set_global(self, name: str, value: str) -> None:
         """Change a setting until the server's next restart."""
-        await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS)
+        await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS, self.before_repeating)
+
+    async def server_start(self, flavour: Flavour) -> int:
+        """When the server was started, in seconds by its own clock; 0 if it does not say.
+
+        Exact: both terms have the time at which the statement began, so that the difference is constant.
+        """
+        rows = await self._rows_if_known(_START_SQL.format(table=_STATUS_TABLES[flavour]))
+        return int(rows[0][0]) if rows else 0
+
+    async def lock_holder(self, name: str) -> tuple[int | None, int]:
+        """The connection that has a user-level lock, 0 for none, None on a server without them; and this
+        one.
+        """
+        rows = await self._rows_if_known(f"SELECT IS_USED_LOCK('{name}'), CONNECTION_ID()")
+        return (int(rows[0][0] or 0), int(rows[0][1])) if rows else (None, 0)
+
+    async def take_lock(self, name: str) -> bool:
+        """Takes a user-level lock if it is free, until it is released or this connection ends."""
+        rows = await self._rows_if_known(f"SELECT GET_LOCK('{name}', 0)")
+        return bool(rows) and str(rows[0][0]) == "1"
+
+    async def release_lock(self, name: str) -> None:
+        """Releases a user-level lock of this connection, if there is one."""
+        if self._connection is not None:
+            with contextlib.suppress(TuibenchError):
+                await self._once(f"DO RELEASE_LOCK('{name}')", None)
+
+    async def describe_connection(self, number: int) -> str:
+        """A connection with its user and host, as far as this login may see them."""
+        processes = await self._rows_if_known("SHOW PROCESSLIST")
+        who = next((f" ({row[1]}@{row[2]})" for row in processes if str(row[0]) == str(number)), "")
+        return f"connection {number}{sanitize.excerpt(who)}"
+
+    async def _rows_if_known(self, sql: str) -> Sequence[Row]:
+        """The rows; none from a server that does not know the statement, or refuses it."""
+        try:
+            return await self._query(sql)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            return ()
 
     async def being_changed(self, names: Iterable[str]) -> set[str]:
         """Those of the settings that the server is changing now, for a client that may be gone."""
@@ -156,13 +218,20 @@ class AdminConnection:
         if connection:
             await connection.close()
 
-    async def _query(self, sql: str, seconds: float | None = None) -> Sequence[Row]:
+    async def _query(
+        self,
+        sql: str,
+        seconds: float | None = None,
+        before_repeating: Callable[[], Awaitable[None]] | None = None,
+    ) -> Sequence[Row]:
         known = self._connection is not None
         try:
             return await self._once(sql, seconds)
         except ConnectionLostError:
             if not known:
                 raise
+        if before_repeating is not None:
+            await before_repeating()
         return await self._once(sql, seconds)
 
     async def _once(self, sql: str, seconds: float | None) -> Sequence[Row]:

@@ -149,6 +149,7 @@ DURABILITY = (
         needs=REDO_LOG,
         counters=(Counter.OS_LOG_WRITTEN, Counter.OS_LOG_FSYNCS),
         trial=TrialRule.NEVER,
+        survives_restart=True,
     ),
 )
 

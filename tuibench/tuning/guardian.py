@@ -4,15 +4,19 @@ socket.
 `Guardian` is the session's handle: start, check, release. It uses plain `subprocess`: asyncio's transports
 kill their child when the session's loop ends.
 
-The process (`main`) gets its order as one line on stdin; stdin's end is the session's end, however it came.
-Signals that end a terminal's programs are ignored: being there afterwards is this process's only purpose.
+The process (`main`) gets its order as one line over a socket on stdin; the end of that is the session's end,
+however it came. The descriptor of the journal's file comes the same way: the file is found by it wherever it
+is, and if it was deleted, too. Signals that end a terminal's programs are ignored: being there afterwards is
+this process's only purpose.
 """
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,13 +30,16 @@ from tuibench.errors import RunError, TuibenchError
 from tuibench.model.server import Target
 from tuibench.own_process import own_command
 from tuibench.tuning.connection import AdminConnection, Connect, admin_connector
-from tuibench.tuning.journal import Journal, JournalBusyError
+from tuibench.tuning.journal import Journal, JournalBusyError, JournalError, place_of
 from tuibench.tuning.restore import PENDING, RestoreOutcome, restore_settings, retry_delays
 from tuibench.unix_sockets import remove_dead_socket, socket_path
 
 READY = b"ready\n"
 GUARDIAN_RETRY_SECONDS = 120.0
 """How long a guardian keeps trying while the server is away; after that `tuibench restore` has to."""
+
+GONE_SECONDS = 3.0
+"""How long a guardian waits after its journal was deleted or moved: the other sessions write theirs again."""
 
 SOCKET_ATTEMPTS, SOCKET_PAUSE_SECONDS = 20, 0.05
 
@@ -53,13 +60,13 @@ START_SECONDS = 30.0
 _COMMAND = own_command("tuibench.tuning.guardian")
 
 Process = subprocess.Popen[bytes]
-Pipes = tuple[IO[bytes], IO[bytes], IO[bytes]]
+Pipes = tuple[IO[bytes], IO[bytes]]
 
 
 class Guardian:
     """One guardian process after the other, as long as the session lives.
 
-    The order goes through a pipe, password and all. `pass_fds` stay open in the process until it ends.
+    The order goes through a socket, password and all. `pass_fds` stay open in the process until it ends.
     `pid` is the process id of the present one, 0 if there is none.
     """
 
@@ -67,12 +74,24 @@ class Guardian:
         self._request = request
         self._pass_fds = pass_fds
         self._process: Process | None = None
+        self._link: socket.socket | None = None
+        self._journal_fd = -1
         self.pid = 0
         self._lock = asyncio.Lock()
 
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def hold(self, journal_fd: int) -> None:
+        """Gives the open file of the journal to the process, and to each that follows; -1 if there is none.
+
+        Any thread may call it. One that has died is replaced before the next change.
+        """
+        self._journal_fd = journal_fd
+        if journal_fd >= 0 and self._link is not None:
+            with contextlib.suppress(OSError):
+                _send_descriptor(self._link, journal_fd)
 
     async def ensure_alive(self) -> bool:
         """Starts a guardian if there is none; True if it had to. Await it before each change.
@@ -82,10 +101,12 @@ class Guardian:
         async with self._lock:
             if self.alive:
                 return False
-            if self._process:
-                _close(self._process)
-            self._process = await asyncio.to_thread(_spawn, self._request, self._pass_fds)
-            self.pid = self._process.pid
+            if self._link:
+                self._link.close()
+            process, self._link = await asyncio.to_thread(
+                _spawn, self._request, self._pass_fds, self._journal_fd
+            )
+            self._process, self.pid = process, process.pid
             return True
 
     async def release(self, wait_seconds: float = 5.0) -> bool:
@@ -95,26 +116,40 @@ class Guardian:
         """
         async with self._lock:
             process, self._process, self.pid = self._process, None, 0
-            return process is None or await asyncio.to_thread(_wait_for_exit, process, wait_seconds)
+            if self._link:
+                self._link.close()
+                self._link = None
+            return process is None or await asyncio.to_thread(_ends_within, process, wait_seconds)
 
 
-def _spawn(request: GuardianRequest, pass_fds: tuple[int, ...]) -> Process:
+def _send_descriptor(link: socket.socket, fd: int) -> None:
+    socket.send_fds(link, [b"\n"], [fd])
+
+
+def _spawn(
+    request: GuardianRequest, pass_fds: tuple[int, ...], journal_fd: int
+) -> tuple[Process, socket.socket]:
+    ours, theirs = socket.socketpair()
     try:
-        process = subprocess.Popen(
-            _COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
+        with theirs:
+            process = subprocess.Popen(
+                _COMMAND,
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
     except OSError as error:
+        ours.close()
         raise _did_not_start(str(error.strerror)) from error
+    stdout, stderr = cast("Pipes", (process.stdout, process.stderr))
     try:
-        stdin, stdout, stderr = cast("Pipes", (process.stdin, process.stdout, process.stderr))
-        with contextlib.suppress(BrokenPipeError):
-            stdin.write(msgspec.json.encode(request) + b"\n")
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            ours.sendall(msgspec.json.encode(request) + b"\n")
+            if journal_fd >= 0:
+                _send_descriptor(ours, journal_fd)
         if _read(stdout.fileno(), len(READY), START_SECONDS) != READY:
             process.kill()
             words = stderr.read().decode(errors="replace").strip().splitlines()
@@ -122,11 +157,13 @@ def _spawn(request: GuardianRequest, pass_fds: tuple[int, ...]) -> Process:
             raise _did_not_start(why)
     except BaseException:
         process.kill()
-        _close(process)
+        ours.close()
         process.wait()
         raise
-    _close_outputs(process)
-    return process
+    finally:
+        stdout.close()
+        stderr.close()
+    return process, ours
 
 
 def _did_not_start(why: str) -> RunError:
@@ -147,37 +184,56 @@ def _read(fd: int, length: int, seconds: float) -> bytes:
     return data
 
 
-def _wait_for_exit(process: Process, wait_seconds: float) -> bool:
-    _close(process)
+def _ends_within(process: Process, seconds: float) -> bool:
     try:
-        process.wait(wait_seconds)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         return False
     return True
 
 
-def _close(process: Process) -> None:
-    if process.stdin:
-        process.stdin.close()
-    _close_outputs(process)
+class _SessionLink:
+    """The guardian's end of the socket: the order, and the journal's file that was sent last."""
 
+    def __init__(self) -> None:
+        self.journal_fd = -1
+        self._socket = socket.socket(fileno=_STDIN)
 
-def _close_outputs(process: Process) -> None:
-    for pipe in (process.stdout, process.stderr):
-        if pipe:
-            pipe.close()
+    def line(self) -> bytes:
+        """The first line; empty if the session ended before it was whole."""
+        line = b""
+        while b"\n" not in line:
+            if not (more := self._receive()):
+                return b""
+            line += more
+        return line.partition(b"\n")[0]
+
+    def wait_for_end(self) -> None:
+        while self._receive():
+            pass
+
+    def _receive(self) -> bytes:
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._socket, 65536, 8)
+        except ConnectionResetError:
+            return b""
+        for fd in descriptors:
+            if self.journal_fd >= 0:
+                os.close(self.journal_fd)
+            self.journal_fd = fd
+        return data
 
 
 def main() -> int:
     """The process: 0 if nothing is left to restore, 1 otherwise."""
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    line = _read_line()
-    if not line:
+    link = _SessionLink()
+    if not (line := link.line()):
         return 0
     request = msgspec.json.decode(line, type=GuardianRequest)
     path, connect = Path(request.journal).absolute(), admin_connector(request.target)
-    socket = socket_path(path.stem).absolute()
+    dead_socket = socket_path(path.stem).absolute()
     os.write(_STDOUT, READY)
     # The session's pipes, terminal and directory must not be held open.
     null = os.open(os.devnull, os.O_RDWR)
@@ -186,26 +242,30 @@ def main() -> int:
     os.close(null)
     with contextlib.suppress(OSError):
         os.chdir("/")
-    while os.read(_STDIN, 4096):
-        pass
+    link.wait_for_end()
     try:
-        return 0 if asyncio.run(restore_until_done(path, connect, SystemClock())) else 1
+        done = asyncio.run(restore_until_done(path, connect, SystemClock(), link.journal_fd))
+        return 0 if done else 1
     except TuibenchError:
         return 1
     finally:
-        _remove_socket(socket)
+        _remove_socket(dead_socket)
 
 
-async def restore_until_done(path: Path, connect: Connect, clock: Clock) -> bool:
-    """Tries until nothing more can be done, or patience ends; True if nothing is left in the journal.
+async def restore_until_done(path: Path, connect: Connect, clock: Clock, journal_fd: int = -1) -> bool:
+    """Tries until nothing more can be done, or patience ends; True if nothing is left in the journal, whose
+    file is found by the descriptor, if there is one, or else by its path.
 
     Raises JournalError when the journal is damaged.
     """
+    if journal_fd >= 0 and await asyncio.to_thread(_write_again, path, journal_fd):
+        journal_fd = -1
+        await clock.sleep(GONE_SECONDS)
     deadline_ns = clock.now_ns() + int(GUARDIAN_RETRY_SECONDS * NS_PER_SECOND)
     control = AdminConnection(connect)
     try:
         for pause in retry_delays():
-            outcomes = await _attempt(path, control, clock)
+            outcomes = await _attempt(path, journal_fd, control, clock)
             if RestoreOutcome.UNREACHABLE not in outcomes:
                 return not outcomes & PENDING
             if clock.now_ns() + pause * NS_PER_SECOND > deadline_ns:
@@ -216,27 +276,37 @@ async def restore_until_done(path: Path, connect: Connect, clock: Clock) -> bool
     return False
 
 
-async def _attempt(path: Path, control: AdminConnection, clock: Clock) -> set[RestoreOutcome]:
+def _write_again(path: Path, journal_fd: int) -> bool:
+    """Writes a journal that was deleted or moved to its path again, where other sessions look for it. False
+    if it was not, has no change to restore, or cannot be written.
+    """
+    try:
+        with Journal.adopt(path, journal_fd) as journal:
+            return bool(journal.ledger.open_settings and journal.keep())
+    except JournalError:
+        return False
+    finally:
+        fcntl.flock(journal_fd, fcntl.LOCK_UN)
+
+
+async def _attempt(
+    path: Path, journal_fd: int, control: AdminConnection, clock: Clock
+) -> set[RestoreOutcome]:
     """One try. The lock is released between tries, so that `tuibench restore` can take over."""
     try:
-        journal = Journal.claim(path)
+        journal = (
+            Journal.claim(path) if journal_fd < 0 else Journal.adopt(place_of(journal_fd) or path, journal_fd)
+        )
     except JournalBusyError:
         return {RestoreOutcome.UNREACHABLE}
     if journal is None:
         return set()
-    with journal:
-        return {restored.outcome for restored in await restore_settings(control, journal, clock)}
-
-
-def _read_line() -> bytes:
-    """The first line of stdin; empty if the session ended before it was whole."""
-    line = b""
-    while not line.endswith(b"\n"):
-        more = os.read(_STDIN, 65536)
-        if not more:
-            return b""
-        line += more
-    return line
+    try:
+        with journal:
+            return {restored.outcome for restored in await restore_settings(control, journal, clock)}
+    finally:
+        if journal_fd >= 0:
+            fcntl.flock(journal_fd, fcntl.LOCK_UN)
 
 
 def _remove_socket(path: Path) -> None:

@@ -13,16 +13,22 @@ it is: then nothing is touched and nothing is settled.
 The file exists from the first change until the last one is settled. It appears under its name complete and
 locked, and the kernel drops the lock with its owner, however that ended; so unlike a process id, a lock is
 never mistaken for that of another process. The process that may settle its changes holds the lock: the
-session as long as it lives, then the guardian or `tuibench restore`.
+session as long as it lives, then the guardian or `tuibench restore`. The lock says nothing about a session on
+another host, whose file system may have no common locks: the header names host and boot.
+
+A file that was deleted or moved while it is open is written anew from the ledger. Only regular files of this
+account are read.
 """
 
 import contextlib
 import errno
 import fcntl
 import os
+import socket
+import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -57,12 +63,32 @@ class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
     target: Target
     identity: str
     flavour: Flavour
+    host: str = ""
+    """The name of the session's host; empty if it is not known."""
+    boot: str = ""
+    """The boot of that host; empty where the system has none."""
+
+    @property
+    def is_of_this_host(self) -> bool:
+        """False if the session ran on another host, or before this one was started: then the lock of the file
+        does not tell whether it is alive.
+        """
+        return not self.host or (self.host, self.boot) == this_host()
+
+
+def this_host() -> tuple[str, str]:
+    """The name of this host, and its boot; the latter is empty where the system has none."""
+    try:
+        return socket.gethostname(), Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname(), ""
 
 
 class SettingChange(msgspec.Struct, frozen=True, tag="change", kw_only=True):
     """About to be asked of the server: `setting` from `old` to `new`, at a wall clock time.
 
-    `seq` grows over all journals of one server: it shows which change came first.
+    `seq` grows over all journals of one server: it shows which change came first. `server_start` is when the
+    server was started, in seconds by its own clock; 0 if it did not say.
     """
 
     seq: int
@@ -70,6 +96,7 @@ class SettingChange(msgspec.Struct, frozen=True, tag="change", kw_only=True):
     setting: str
     old: str
     new: str
+    server_start: int = 0
 
 
 class ChangeConfirmed(msgspec.Struct, frozen=True, tag="applied"):
@@ -174,6 +201,12 @@ class OpenChange(NamedTuple):
     applied: bool
     handed: bool
 
+    def is_lost(self, server_start: int) -> bool:
+        """True if the server, started at this time, was started after the change; False if unknown."""
+        known = self.change.server_start
+        is_kept = catalogue.survives_restart(self.change.setting)
+        return bool(known and server_start) and known != server_start and not is_kept
+
     def may_have_set(self, value: str) -> bool:
         """True if the server may have this value because of this change."""
         change = self.change
@@ -224,6 +257,16 @@ class Ledger:
             if change.setting == setting
         ]
 
+    @property
+    def open_entries(self) -> Iterator[JournalEntry]:
+        """The entries that leave the same changes open."""
+        for change in self._changes():
+            yield change
+            if change.seq in self._applied:
+                yield ChangeConfirmed(change.seq)
+            if change.seq in self._handed:
+                yield ChangeHandedOver(seqs=(change.seq,), successor="", at=change.at)
+
     def original(self, setting: str) -> str | None:
         """The value to go back to, as far as this journal knows; None if there is nothing to restore."""
         changes = self.changes_of(setting)
@@ -273,19 +316,25 @@ def original_and_ours(changes: Iterable[OpenChange]) -> tuple[str, OurValues]:
 UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 """What opening for writing meets where a file can only be read, as on a disk that failed."""
 
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+_SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_FLAGS = os.O_RDWR | os.O_APPEND | _SAFELY
 
 
-def create_locked(path: Path, first_line: bytes) -> int:
-    """Makes the file with its first line; returns its descriptor. FileExistsError if it is there already."""
+class ForeignFileError(OSError):
+    """Not a regular file of this account."""
+
+
+def create_locked(path: Path, lines: bytes) -> int:
+    """Makes the file with its first lines; returns its descriptor. FileExistsError if it is there already."""
     paths.ensure_private(path.parent)
-    if path.exists():
+    if os.path.lexists(path):
         raise FileExistsError(0, "the file exists already")
     draft = path.with_suffix(".new")
-    fd = os.open(draft, _FLAGS | os.O_CREAT | os.O_TRUNC, 0o600)
+    draft.unlink(missing_ok=True)
+    fd = os.open(draft, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        append(fd, first_line, sync=True)
+        append(fd, lines, sync=True)
         draft.rename(path)
         _sync_directory(path.parent)
     except BaseException:
@@ -317,18 +366,68 @@ def open_locked(path: Path) -> int | None:
 
 def _opened(path: Path) -> int:
     try:
-        return os.open(path, _FLAGS)
+        return open_own(path, _FLAGS)
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return open_own(path, os.O_RDONLY | _SAFELY)
+
+
+def open_own(path: Path, flags: int = os.O_RDONLY | _SAFELY) -> int:
+    """A descriptor of the file. Raises ForeignFileError for a link, a pipe, a device, a folder, or a file of
+    another account; none of them is waited for.
+    """
+    try:
+        fd = os.open(path, flags)
+    except OSError as error:
+        if error.errno in _ODD_FILES:
+            raise ForeignFileError(error.errno, _ODD_FILES[error.errno]) from error
+        raise
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(fd)
+        raise ForeignFileError(errno.EINVAL, "it is not a regular file")
+    if found.st_uid != os.geteuid():
+        os.close(fd)
+        raise ForeignFileError(errno.EPERM, f"it is owned by the account with the number {found.st_uid}")
+    return fd
+
+
+_ODD_FILES = {
+    errno.ELOOP: "it is a link",
+    errno.EISDIR: "it is not a regular file",
+    errno.ENXIO: "it is not a regular file",
+    errno.ENODEV: "it is not a regular file",
+}
+
+MAX_JOURNAL_BYTES = 256 << 20
+
+
+def read_all(fd: int) -> bytes:
+    """The whole file. Raises OSError for one that is too large to be a journal."""
+    if os.fstat(fd).st_size > MAX_JOURNAL_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MAX_JOURNAL_BYTES >> 20} MiB")
+    blocks, place = list[bytes](), 0
+    while block := os.pread(fd, 1 << 20, place):
+        blocks.append(block)
+        place += len(block)
+    return b"".join(blocks)
+
+
+def read_journal(path: Path) -> bytes:
+    """The content of a journal of this account. Raises OSError."""
+    fd = open_own(path)
+    try:
+        return read_all(fd)
+    finally:
+        os.close(fd)
 
 
 def is_locked(path: Path) -> bool:
     """True if a live process has the file's lock."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        fd = open_own(path)
+    except (FileNotFoundError, ForeignFileError):
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -398,7 +497,11 @@ def journal_path(session: str) -> Path:
 
 
 class Journal:
-    """One session's journal. Its methods block on the disk, so call them in a thread; any thread may."""
+    """One session's journal. Its methods block on the disk, so call them in a thread; any thread may.
+
+    `on_file` is called with the descriptor of each new file, before it returns from the first change, and
+    with -1 when the file is closed.
+    """
 
     def __init__(self, path: Path, header: JournalHeader) -> None:
         """A journal that makes its file at the first change."""
@@ -406,7 +509,10 @@ class Journal:
         self.header = header
         self.ledger = Ledger()
         self.faults: tuple[str, ...] = ()
+        self.on_file: Callable[[int], None] = lambda fd: None
         self._fd = -1
+        self._torn_at: int | None = None
+        self._notes: list[str] = []
         self._lock = threading.Lock()
 
     @classmethod
@@ -427,14 +533,30 @@ class Journal:
                 raise
 
     @classmethod
+    def adopt(cls, path: Path, held: int) -> "Journal":
+        """Takes over a journal by the descriptor `held` of its file, which stays open.
+
+        Raises JournalBusyError if a live process holds it, JournalError when it cannot be used.
+        """
+        with _translated(path):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fd = os.dup(held)
+            try:
+                return cls._read(path, fd)
+            except BaseException:
+                os.close(fd)
+                raise
+
+    @classmethod
     def _read(cls, path: Path, fd: int) -> "Journal":
-        data = path.read_bytes()
+        data = read_all(fd)
         header, entries, faults = decode_journal(data, str(path))
-        truncate(fd, complete_length(data))
         journal = cls(path, header)
         journal.ledger = Ledger(entries)
         journal.faults = faults
         journal._fd = fd
+        whole = complete_length(data)
+        journal._torn_at = whole if whole < len(data) else None
         return journal
 
     def __enter__(self) -> "Journal":
@@ -449,17 +571,67 @@ class Journal:
         """Says which server instance the changes are made on; before the first change."""
         self.header = msgspec.structs.replace(self.header, identity=identity)
 
-    def change(self, setting: str, old: str, new: str, at: float, seq: int = 0) -> SettingChange:
+    def change(
+        self, setting: str, old: str, new: str, at: float, seq: int = 0, server_start: int = 0
+    ) -> SettingChange:
         """Writes that a setting is about to be changed. When this returns, the line is on the disk.
 
-        Its number is `seq`, or greater if this journal has got further.
+        Its number is `seq`, or greater if this journal has got further. Raises JournalError if it cannot be
+        written where it is looked for.
         """
         with self._lock:
             change = SettingChange(
-                seq=max(seq, self.ledger.next_seq), at=at, setting=setting, old=old, new=new
+                seq=max(seq, self.ledger.next_seq),
+                at=at,
+                setting=setting,
+                old=old,
+                new=new,
+                server_start=server_start,
             )
+            with _translated(self.path):
+                self._keep()
             self._append(change, sync=True)
             return change
+
+    def keep(self) -> str:
+        """Writes the file anew if it was deleted or moved. Returns what happened since the last call, as a
+        sentence; empty if nothing did. Raises JournalError if that is not possible.
+        """
+        with self._lock:
+            with _translated(self.path):
+                self._keep()
+            notes, self._notes = self._notes, []
+            return "; ".join(notes)
+
+    def _keep(self) -> None:
+        if self._fd < 0 or self._is_in_place():
+            return
+        lines = b"".join(map(encode_line, (self.header, *self.ledger.open_entries)))
+        lost, self._fd = self._fd, create_locked(self.path, lines)
+        self._torn_at = None
+        self.on_file(self._fd)
+        seqs = tuple(one.seq for one in self.ledger.open_entries if isinstance(one, SettingChange))
+        closing = ChangeSettled(
+            seqs=seqs, how=Settlement.LEFT, at=time.time(), why=f"continued in {self.path}"
+        )
+        with contextlib.suppress(OSError):
+            append(lost, encode_line(closing), sync=True)
+            if (place := place_of(lost)) is not None:
+                remove(place)
+        os.close(lost)
+        self._notes.append(
+            f"the settings journal {self.path} was deleted or moved; it has been written again, with the "
+            "changes that are still to be restored"
+        )
+
+    def _is_in_place(self) -> bool:
+        """True if the open file is the one that is looked for. Raises OSError if that cannot be told."""
+        here = os.fstat(self._fd)
+        try:
+            there = os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
 
     def applied(self, change: SettingChange) -> None:
         """Writes that the server confirmed a change."""
@@ -481,14 +653,15 @@ class Journal:
             self._append(ChangeHandedOver(seqs=seqs, successor=successor, at=at), sync=True)
 
     def close(self) -> None:
-        """Unlocks the journal. A file with changes to restore stays, one without is removed.
+        """Unlocks the journal. A file with changes to restore stays, one without is removed, unless it may
+        be that of a live session on another host.
 
         One that cannot be removed is harmless; the next check tries again.
         """
         with self._lock:
             if self._fd < 0:
                 return
-            if self.ledger.open_settings:
+            if self.ledger.open_settings or not self.header.is_of_this_host:
                 self._release()
                 return
             with contextlib.suppress(JournalError):
@@ -498,12 +671,19 @@ class Journal:
         with _translated(self.path):
             if self._fd < 0:
                 self._fd = create_locked(self.path, encode_line(self.header))
+                self.on_file(self._fd)
+            if self._torn_at is not None:
+                truncate(self._fd, self._torn_at)
+                self._torn_at = None
             append(self._fd, encode_line(entry), sync=sync)
         self.ledger.add(entry)
 
     def _remove(self) -> None:
         try:
             with _translated(self.path):
+                if not self._is_in_place():
+                    # Deleted or moved already; another file of this name is not ours.
+                    return
                 if self.faults:
                     # Keep the file under another name, for inspection.
                     with contextlib.suppress(FileNotFoundError):
@@ -515,8 +695,19 @@ class Journal:
             self._release()
 
     def _release(self) -> None:
+        self.on_file(-1)
         os.close(self._fd)
         self._fd = -1
+
+
+def place_of(fd: int) -> Path | None:
+    """Where an open file is now, in a system that tells; None for a deleted one."""
+    try:
+        place = Path(os.readlink(f"/proc/self/fd/{fd}"))
+        here, there = os.fstat(fd), os.lstat(place)
+    except OSError:
+        return None
+    return place if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) else None
 
 
 def _claim_file(path: Path) -> int | None:
@@ -535,6 +726,10 @@ def _translated(path: Path) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise JournalBusyError(f"the settings journal {path} is in use by a live process") from error
+    except ForeignFileError as error:
+        raise JournalError(
+            f"{path} is not a settings journal of this account: {error.strerror}", "move it elsewhere"
+        ) from error
     except OSError as error:
         raise JournalError(
             f"cannot use the settings journal {path}: {error.strerror or error}",

@@ -1,36 +1,29 @@
-"""Ownership of a setting's value that several sessions changed, its messages, and the lock on a server.
+"""Ownership of a setting's value that several sessions changed, and its messages.
 
 The changes of all journals of one server have one order. The last session that lives restores what was
 before the first of them. A session that ends earlier restores what the others expect to find if its own
 value is on top; it hands over its own changes below theirs.
 
-Lock: one session of this account changes a server at a time. A change and a restore are each one turn:
-between reading a value, journalling it and setting another one, no neighbour can do the same.
+A server that was started after a change has lost it, and has its own values. They are left alone.
 """
 
-import asyncio
-import contextlib
-import fcntl
-import hashlib
-import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from pathlib import Path
 
 import msgspec
 
-from tuibench import paths
-from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import SQLError, TuibenchError
-from tuibench.tuning import catalogue, journal
+from tuibench.tuning import catalogue
 from tuibench.tuning.connection import manual_statement
-from tuibench.tuning.journal import JournalError, Ledger, OpenChange, OurValues, original_and_ours
+from tuibench.tuning.journal import Ledger, OpenChange, OurValues, original_and_ours
 
 
 class RestoreAction(StrEnum):
     RESTORE = "restore"
     NOTHING = "nothing"
     LEAVE = "leave"
+    CONFIGURED = "configured"
+    """The server was started after the changes, and has its own value."""
     HAND_OVER = "hand over"
     UNCLEAR = "unclear"
 
@@ -82,14 +75,38 @@ class RestoreDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide_restore(
-    setting: str, current: str, own: Ledger, others: Iterable[OtherSession] = ()
+    setting: str,
+    current: str,
+    own: Ledger,
+    others: Iterable[OtherSession] = (),
+    server_start: int = 0,
+    *,
+    even_restarted: bool = False,
 ) -> RestoreDecision:
-    """What to do with a setting of `own.open_settings` that has the value `current` now."""
-    held = _owned_changes(setting, own, others)
+    """What to do with a setting of `own.open_settings` that has the value `current` now.
+
+    The server was started at `server_start` (0 if that is not known); what an earlier start has lost is
+    restored only `even_restarted`.
+    """
+    everything = _owned_changes(setting, own, others)
+    lost = [each for each in everything if each.open.is_lost(server_start)]
+    held = [each for each in everything if not each.open.is_lost(server_start)]
+    last = [each.open.change.new for each in everything if each.owner is ChangeOwner.OURS][-1]
+    if not _seqs(held):
+        original, _ = original_and_ours(each.open for each in everything)
+        action = RestoreAction.RESTORE if even_restarted and not held else RestoreAction.CONFIGURED
+        return RestoreDecision(
+            setting=setting,
+            action=RestoreAction.NOTHING if current == original else action,
+            current=current,
+            original=original,
+            last=last,
+            seqs=_seqs(lost),
+            gone=_gone(lost),
+        )
     live = [place for place, each in enumerate(held) if each.owner is ChangeOwner.LIVE]
     below, top = (held[: live[-1] + 1], held[live[-1] + 1 :]) if live else ([], held)
     successor = below[-1].session if below else ""
-    last = [each.open.change.new for each in held if each.owner is ChangeOwner.OURS][-1]
     first, _ = original_and_ours(each.open for each in held)
     if not _seqs(top):
         return RestoreDecision(
@@ -99,25 +116,30 @@ def decide_restore(
             original=first,
             last=last,
             seqs=(),
-            handed=_seqs(below),
+            handed=_seqs([*lost, *below]),
             successor=successor,
         )
     original, ours = original_and_ours(each.open for each in top)
-    gone: dict[str, tuple[int, ...]] = {}
-    for each in top:
-        if each.owner is ChangeOwner.GONE:
-            gone[each.session] = (*gone.get(each.session, ()), each.seq)
     return RestoreDecision(
         setting=setting,
         action=_action(current, original, ours, first),
         current=current,
         original=original,
         last=last,
-        seqs=_seqs(top),
-        gone=gone,
+        seqs=_seqs([*lost, *top]),
+        gone=_gone([*lost, *top]),
         handed=_seqs(below),
         successor=successor,
     )
+
+
+def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
+    """Those of sessions that are gone, by session."""
+    gone: dict[str, tuple[int, ...]] = {}
+    for each in held:
+        if each.owner is ChangeOwner.GONE:
+            gone[each.session] = (*gone.get(each.session, ()), each.seq)
+    return gone
 
 
 def _action(current: str, original: str, ours: OurValues, first: str) -> RestoreAction:
@@ -136,10 +158,12 @@ def _action(current: str, original: str, ours: OurValues, first: str) -> Restore
 
 
 def unconfirmed_values(
-    setting: str, own: Ledger, others: Iterable[OtherSession]
+    setting: str, own: Ledger, others: Iterable[OtherSession], server_start: int = 0
 ) -> tuple[str, OurValues] | None:
-    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed."""
-    held = _owned_changes(setting, own, others)
+    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed and
+    made since `server_start`.
+    """
+    held = [each for each in _owned_changes(setting, own, others) if not each.open.is_lost(server_start)]
     if not held:
         return None
     original, ours = original_and_ours(each.open for each in held)
@@ -186,6 +210,13 @@ def left_unchanged(decision: RestoreDecision) -> str:
     )
 
 
+def left_as_configured(decision: RestoreDecision) -> str:
+    return (
+        f"{decision.setting} is kept at {decision.current}: the server was started after tuibench set it to "
+        f"{decision.last}, and has its own value now; before tuibench it was {decision.original}"
+    )
+
+
 def of_unknown_origin(decision: RestoreDecision) -> str:
     return (
         f"{decision.setting} stays {decision.current} and in the journal: tuibench set it to {decision.last} "
@@ -224,7 +255,7 @@ def _by_hand(name: str, value: str) -> str:
 
 def reset_by_restart(decision: RestoreDecision) -> str:
     """After a restart of the server."""
-    if decision.action not in (RestoreAction.LEAVE, RestoreAction.UNCLEAR):
+    if decision.action not in (RestoreAction.LEAVE, RestoreAction.UNCLEAR, RestoreAction.CONFIGURED):
         return f"{decision.setting} is {decision.current} again, as before tuibench"
     return (
         f"{decision.setting} is {decision.current} now, as the server is configured; "
@@ -235,60 +266,3 @@ def reset_by_restart(decision: RestoreDecision) -> str:
 def unchanged_by_restart(decision: RestoreDecision) -> str:
     """After a restart of the server that did not reset the setting."""
     return f"{decision.setting} is still {decision.current}, and is restored at the end"
-
-
-LOCK_TIMEOUT_SECONDS = 30.0
-PAUSE_SECONDS = 0.02
-
-
-class ServerLockError(JournalError):
-    """Another session is changing settings on this server, and does not come to an end."""
-
-
-@contextlib.asynccontextmanager
-async def server_lock(journals: Path, identity: str, clock: Clock) -> AsyncIterator[None]:
-    """The right to change the server `identity`, of which `journals` holds the journals.
-
-    Raises ServerLockError when another session keeps it for too long.
-    """
-    fd = await asyncio.to_thread(_open, journals.with_name("locks"), identity)
-    try:
-        deadline_ns = clock.now_ns() + int(LOCK_TIMEOUT_SECONDS * NS_PER_SECOND)
-        while not _locked(fd):
-            if clock.now_ns() > deadline_ns:
-                raise ServerLockError(
-                    "another tuibench has been changing settings on this server "
-                    f"for {LOCK_TIMEOUT_SECONDS:.0f} s",
-                    "it may be stopped, or wait for the server; see tuibench sessions",
-                )
-            await clock.sleep(PAUSE_SECONDS)
-        yield
-    finally:
-        os.close(fd)
-
-
-def _open(folder: Path, identity: str) -> int:
-    path = folder / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.lock"
-    try:
-        try:
-            paths.ensure_private(folder)
-            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            if error.errno not in journal.UNWRITABLE:
-                raise
-            # The lock that read-only users share for restoring settings, or else its parent folder.
-            place = path if path.exists() else path.parent.parent
-            return os.open(place, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise JournalError(
-            f"cannot use {path}: {error.strerror or error}",
-            "without it no setting is changed; TUIBENCH_HOME sets another place",
-        ) from error
-
-
-def _locked(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench import units
+from tuibench import numerals, units
 from tuibench.model.counters import ROW_WRITES, Counter
 from tuibench.model.findings import Finding, Severity, next_step, not_visible, note, ok, stop, warning
 from tuibench.model.plan import RunPlan
@@ -160,10 +160,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def number(self, name: str) -> int | None:
         """A variable as a whole number; None where it is missing or none."""
-        try:
-            return int(float(self.variables[name]))
-        except (KeyError, ValueError):
-            return None
+        return numerals.whole(numerals.number(self.variables.get(name)))
 
     def is_on(self, name: str) -> bool:
         return self.variables.get(name, "").upper() in ("ON", "1")
@@ -536,13 +533,16 @@ def check_slow_log(facts: Facts) -> Finding:
     text = server.variables.get(ServerVariable.LONG_QUERY_TIME)
     if text is None:
         return not_visible(name, ServerVariable.LONG_QUERY_TIME)
+    seconds = numerals.amount(text)
+    if seconds is None:
+        return warning(name, f"{ServerVariable.LONG_QUERY_TIME} is {numerals.unreadable(text)}")
     if not server.is_on(ServerVariable.SLOW_QUERY_LOG):
-        return ok(name, f"the slow query log is off (long_query_time {float(text):g} s)")
-    if float(text) >= SLOW_SECONDS:
-        return ok(name, f"the slow query log contains statements over {float(text):g} s")
+        return ok(name, f"the slow query log is off (long_query_time {seconds:g} s)")
+    if seconds >= SLOW_SECONDS:
+        return ok(name, f"the slow query log contains statements over {seconds:g} s")
     return warning(
         name,
-        f"the slow query log contains statements over {float(text):g} s: nearly all statements of the load, "
+        f"the slow query log contains statements over {seconds:g} s: nearly all statements of the load, "
         "which costs time",
         "SET GLOBAL long_query_time = 1",
     )
@@ -589,6 +589,12 @@ def check_replicas(facts: Facts) -> Finding:
     return ok(name, "no replica is attached")
 
 
+KEPT_BINARY_LOGS = (
+    "watch the free space; where neither a replica nor a point-in-time recovery needs them, delete the run's "
+    "logs afterwards: PURGE BINARY LOGS TO 'the first one to keep'"
+)
+
+
 def check_binary_log(facts: Facts) -> Finding:
     """How long the binary log is kept: a load writes gigabytes an hour."""
     name, server = "binary_log", facts.server
@@ -602,12 +608,12 @@ def check_binary_log(facts: Facts) -> Finding:
     seconds: float | None = facts.server.number(ServerVariable.BINLOG_EXPIRE_SECONDS)
     if seconds is None:
         days = facts.server.variables.get(ServerVariable.BINLOG_EXPIRE_DAYS, "0")
-        seconds = float(days) * DAY_SECONDS
+        seconds = (numerals.amount(days) or 0.0) * DAY_SECONDS
     if not seconds:
         return note(
             name,
             "the binary log is on and never purged: a load with writes fills the disk",
-            "PURGE BINARY LOGS BEFORE NOW() after the run",
+            KEPT_BINARY_LOGS,
         )
     if seconds < DAY_SECONDS:
         return ok(name, f"the binary log is on and kept for {seconds:,.0f} s")
@@ -615,7 +621,7 @@ def check_binary_log(facts: Facts) -> Finding:
         name,
         f"the binary log is on and kept for {seconds / DAY_SECONDS:,.3g} days: a load with writes increases "
         "it",
-        "PURGE BINARY LOGS BEFORE NOW() after the run",
+        KEPT_BINARY_LOGS,
     )
 
 
@@ -868,7 +874,7 @@ async def read_server(
 ) -> ServerFacts:
     """The server's facts as this login may see them. Raises ConnectionLostError only."""
     begun = monotonic_seconds()
-    status = {str(name): int(value) for name, value in await query_if_allowed(connection, _STATUS_SQL) or ()}
+    status = await _status(connection, _STATUS_SQL)
     granted = await query_if_allowed(connection, "SHOW GRANTS")
     listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
     database = connection.target.database
@@ -891,7 +897,7 @@ async def read_server(
         ),
         clock_ahead_seconds=await _clock_ahead(connection, wall_seconds),
         user=connection.target.user,
-        user_connections=int(rows[0][0]) if rows else None,
+        user_connections=numerals.count(rows[0][0]) if rows else None,
         writes={name: value for name, value in status.items() if name in ROW_WRITES},
         read_at=begun,
     )
@@ -904,7 +910,7 @@ async def read_writes_again(
     monotonic_seconds: Callable[[], float] = time.monotonic,
 ) -> ServerFacts:
     """The same facts, with what was written since they were read, and by whom. Once only."""
-    later = {str(name): int(value) for name, value in await query_if_allowed(connection, _WRITES_SQL) or ()}
+    later = await _status(connection, _WRITES_SQL)
     listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
     known = {client.id: client for client in _clients(listed or (), connection.thread_id)}
     busy_before = {client.id: client for client in facts.busy}
@@ -916,19 +922,24 @@ async def read_writes_again(
     )
 
 
+async def _status(connection: Connection, sql: str) -> dict[str, int]:
+    rows = await query_if_allowed(connection, sql) or ()
+    return numerals.readable((str(name), value) for name, value in rows).found
+
+
 def _clients(rows: Sequence[Row], own_id: int) -> tuple[ServerSession, ...]:
     return tuple(
         ServerSession(
-            id=int(row[0]),
+            id=id,
             user=str(row[1] or ""),
             host=str(row[2] or ""),
             database=str(row[3] or ""),
             command=str(row[4] or ""),
-            seconds=int(row[5] or 0),
+            seconds=numerals.count(row[5]) or 0,
             statement=str(row[7] or ""),
         )
         for row in rows
-        if int(row[0]) != own_id
+        if (id := numerals.count(row[0])) is not None and id != own_id
     )
 
 
@@ -937,4 +948,5 @@ async def _clock_ahead(connection: Connection, wall_seconds: Callable[[], float]
     sent = wall_seconds()
     rows = await query_if_allowed(connection, "SELECT UNIX_TIMESTAMP(SYSDATE(6))")
     received = wall_seconds()
-    return float(rows[0][0]) - (sent + received) / 2 if rows else None
+    at = numerals.amount(rows[0][0]) if rows else None
+    return None if at is None else at - (sent + received) / 2

@@ -31,6 +31,7 @@ from tuibench.errors import (
     UsageError,
 )
 from tuibench.model.server import Target
+from tuibench.model.summary import RESTORE_COMMAND
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.tuning import catalogue, ownership
 from tuibench.tuning.connection import AdminConnection, admin_connector
@@ -45,16 +46,16 @@ from tuibench.tuning.journal import (
     Settlement,
     decode_journal,
     is_locked,
+    read_journal,
     remove,
 )
 from tuibench.tuning.ownership import (
     OtherSession,
     RestoreAction,
     RestoreDecision,
-    ServerLockError,
     decide_restore,
-    server_lock,
 )
+from tuibench.tuning.server_lock import ServerLockError, server_turn
 from tuibench.units import pluralize
 
 
@@ -65,12 +66,14 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
         if path == journal.path:
             continue
         try:
-            header, entries, _ = decode_journal(path.read_bytes(), str(path))
+            header, entries, _ = decode_journal(read_journal(path), str(path))
         except (OSError, JournalError):
             continue
         ledger = Ledger(entries)
         if header.identity == journal.header.identity and ledger.open_settings:
-            found.append(OtherSession(path.stem, ledger, is_locked(path)))
+            # Of a session on another host, it is not known that it has ended.
+            is_live = is_locked(path) or not header.is_of_this_host
+            found.append(OtherSession(path.stem, ledger, is_live))
     return found
 
 
@@ -84,9 +87,11 @@ def is_restored_by_other_session(journal: Journal, setting: str) -> bool:
     return any(setting in other.ledger.open_settings for other in other_sessions(journal))
 
 
-def unconfirmed_values(journal: Journal, setting: str) -> tuple[str, OurValues] | None:
-    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed."""
-    return ownership.unconfirmed_values(setting, journal.ledger, other_sessions(journal))
+def unconfirmed_values(journal: Journal, setting: str, server_start: int) -> tuple[str, OurValues] | None:
+    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed and
+    made since `server_start`.
+    """
+    return ownership.unconfirmed_values(setting, journal.ledger, other_sessions(journal), server_start)
 
 
 def settle_for_session(
@@ -174,6 +179,7 @@ SETTLEMENTS = {
     RestoreAction.RESTORE: Settlement.RESTORED,
     RestoreAction.NOTHING: Settlement.UNCHANGED,
     RestoreAction.LEAVE: Settlement.LEFT,
+    RestoreAction.CONFIGURED: Settlement.LEFT,
     RestoreAction.UNCLEAR: Settlement.LEFT,
 }
 
@@ -194,9 +200,15 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def restore_settings(
-    control: AdminConnection, journal: Journal, clock: Clock, only: Collection[str] = ()
+    control: AdminConnection,
+    journal: Journal,
+    clock: Clock,
+    only: Collection[str] = (),
+    *,
+    even_restarted: bool = False,
 ) -> list[RestoreResult]:
-    """Restores what the journal holds (or `only` these of it), unless it was changed since.
+    """Restores what the journal holds (or `only` these of it), unless it was changed since, or the server was
+    started since, unless `even_restarted`.
 
     Failures are reported, not raised.
     """
@@ -204,12 +216,15 @@ async def restore_settings(
     done: list[RestoreResult] = []
     try:
         if names:
-            async with server_lock(journal.path.parent, journal.header.identity, clock):
+            async with server_turn(control, journal, clock, is_restore=True) as is_alone:
+                _expect_dead_session(journal.header, is_alone=is_alone)
                 busy = await control.being_changed(names)
                 for name in busy:
                     done += _pending(journal, (name,), RestoreOutcome.UNREACHABLE, ChangingError(name))
                 if still := _rest(names, done):
-                    for decision in await restore_decisions(control, journal, still):
+                    for decision in await restore_decisions(
+                        control, journal, still, even_restarted=even_restarted
+                    ):
                         done.append(await _carry_out(control, journal, clock, decision))
     except (ServerUnavailableError, ConnectionLostError, ServerLockError) as error:
         rest = _rest(names, done)
@@ -222,8 +237,17 @@ async def restore_settings(
     return sorted(done, key=lambda one: names.index(one.setting))
 
 
+def _expect_dead_session(header: JournalHeader, *, is_alone: bool) -> None:
+    """Raises ServerLockError for a journal of another host, unless nobody else has the server's lock."""
+    if not (is_alone or header.is_of_this_host):
+        raise ServerLockError(
+            f"session {header.session} ran on host {header.host}, and may still run there",
+            f"on that host: {RESTORE_COMMAND}",
+        )
+
+
 async def restore_decisions(
-    control: AdminConnection, journal: Journal, only: Collection[str] = ()
+    control: AdminConnection, journal: Journal, only: Collection[str] = (), *, even_restarted: bool = False
 ) -> list[RestoreDecision]:
     """What to do with each setting (or `only` with these), so that no change breaks the limit of another one.
 
@@ -233,7 +257,13 @@ async def restore_decisions(
     names = [name for name in journal.ledger.open_settings if not only or name in only]
     others = await asyncio.to_thread(other_sessions, journal)
     values = await control.values({*names, *(catalogue.paired_setting(name) or name for name in names)})
-    found = {name: decide_restore(name, values.get(name, ""), journal.ledger, others) for name in names}
+    start = await control.server_start(journal.header.flavour)
+    found = {
+        name: decide_restore(
+            name, values.get(name, ""), journal.ledger, others, start, even_restarted=even_restarted
+        )
+        for name in names
+    }
     ours = {name: each.original for name, each in found.items() if each.action is RestoreAction.RESTORE}
     return [
         found[name]
@@ -275,6 +305,8 @@ async def _carry_out(
             outcome, text = RestoreOutcome.UNCHANGED, ownership.already_original(decision)
         case RestoreAction.LEAVE:
             outcome, text = RestoreOutcome.LEFT, ownership.left_unchanged(decision)
+        case RestoreAction.CONFIGURED:
+            outcome, text = RestoreOutcome.LEFT, ownership.left_as_configured(decision)
         case RestoreAction.HAND_OVER:
             outcome, text = RestoreOutcome.HANDED, ownership.handed_over(decision)
         case RestoreAction.UNCLEAR:
@@ -452,7 +484,10 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
         changes = ", ".join(
             f"{one.name} {one.original} → {one.last}" for one in self.settings if not one.is_back
         )
-        text = f"{changes or 'nothing'} on {self.header.target.where} (session {self.header.session})"
+        session = self.header.session
+        if not self.header.is_of_this_host:
+            session += f" on host {self.header.host}, which may still run"
+        text = f"{changes or 'nothing'} on {self.header.target.where} (session {session})"
         return f"{text}; {self.problem}" if self.problem else text
 
 
@@ -517,8 +552,11 @@ async def restore_leftover(
     target: Target,
     retry_seconds: float = 0.0,
     notify: Notify = lambda _: None,
+    *,
+    even_restarted: bool = False,
 ) -> list[RestoreResult]:
     """Restores the settings of a leftover, logged in as `target` says; empty if another process just did.
+    What the server has lost by a restart, and has its own value of, is restored only `even_restarted`.
 
     While the server is away it tries again for so long, and tells of it. Raises JournalBusyError when a
     guardian is at it now, JournalError when the journal cannot be used.
@@ -529,7 +567,10 @@ async def restore_leftover(
     control, clock = AdminConnection(admin_connector(target)), SystemClock()
     try:
         return await restore_with_retries(
-            partial(restore_settings, control, journal, clock), clock, retry_seconds, notify
+            partial(restore_settings, control, journal, clock, even_restarted=even_restarted),
+            clock,
+            retry_seconds,
+            notify,
         )
     finally:
         await control.close()

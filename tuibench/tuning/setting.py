@@ -230,6 +230,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     acts_with: Mapping[str, tuple[str, ...]] = {}
     at_start: str = ""
     start_options: Mapping[str, str] = {}
+    survives_restart: bool = False
+    """True if the server stores a change, and has it after a restart, too."""
 
     def __post_init__(self) -> None:
         if not self.offered:

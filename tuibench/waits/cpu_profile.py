@@ -35,7 +35,7 @@ from typing import Any
 
 import msgspec
 
-from tuibench import sanitize, units
+from tuibench import numerals, sanitize, units
 from tuibench.clock import Clock
 from tuibench.document import Block, Table, Text
 from tuibench.errors import RunError, UsageError
@@ -95,8 +95,10 @@ def refusal(pid: int | None) -> tuple[str, str] | None:
             "install linux-perf (Debian), linux-tools-generic (Ubuntu), perf (RHEL)",
         )
     try:
-        level, owner = int(Path(PARANOID).read_text()), os.stat(f"/proc/{pid}").st_uid
+        level, owner = numerals.whole(Path(PARANOID).read_text()), os.stat(f"/proc/{pid}").st_uid
     except (OSError, ValueError):
+        level = None
+    if level is None:
         return "the kernel has no perf events here", "containers often forbid them: run tuibench on the host"
     if os.geteuid() and (level > 2 or owner != os.geteuid()):
         return (

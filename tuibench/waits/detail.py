@@ -7,11 +7,11 @@ it waits for, as far as that is known. The last ticks are kept, so that a report
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
-from functools import partial
 
+from tuibench import numerals
 from tuibench.clock import NS_PER_SECOND
-from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.model.server import Flavour, TimePart, TimeReport
+from tuibench.errors import MOMENTARY_ERRORS, SQLError
+from tuibench.model.server import Flavour, LockWait, TimePart, TimeReport
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import lock_waits, waits_sql
@@ -105,12 +105,11 @@ class Detail:
             return
         self._locks_ns, self._locked = now_ns, {}
         if WaitClass.ROW_LOCK in waits:
-            for each in lock_waits(await connection.run(self._read_rows) or (), frozenset()):
+            for each in await connection.run(self._read_row_locks) or ():
                 by = f": {each.blocking_statement}" if each.blocking_statement else ""
                 self._locked.setdefault(each.waiting, f"{each.table}, held by {each.blocking}{by}")
         if WaitClass.METADATA_LOCK in waits and self._flavour is Flavour.MYSQL:
-            for id, name, holder in await connection.run(partial(self._query, sql=_METADATA_SQL)) or ():
-                self._locked[int(id)] = f"{name}, held by {holder}" if holder else str(name)
+            self._locked |= await connection.run(self._read_metadata_locks) or {}
 
     def end_tick(self, now_ns: int) -> None:
         """Keep what was counted; nothing after the lease has run out."""
@@ -147,13 +146,20 @@ class Detail:
             unknown[WaitClass.ROW_LOCK] = self._gap
         return {wait.value: why for wait, why in (*unknown.items(), (WaitClass.CPU, RUNNABLE))}
 
-    async def _read_rows(self, connection: Connection) -> Sequence[Row]:
-        return await self._query(connection, waits_sql(self._flavour))
+    async def _read_row_locks(self, connection: Connection) -> Sequence[LockWait]:
+        return lock_waits(await self._query(connection, waits_sql(self._flavour)), frozenset())
+
+    async def _read_metadata_locks(self, connection: Connection) -> dict[int, str]:
+        return {
+            number: f"{name}, held by {holder}" if holder else str(name)
+            for id, name, holder in await self._query(connection, _METADATA_SQL)
+            if (number := numerals.count(id)) is not None
+        }
 
     async def _query(self, connection: Connection, sql: str) -> Sequence[Row]:
         try:
             return await timed(connection, self._timer).query(sql)
-        except ConnectionLostError:
+        except MOMENTARY_ERRORS:
             raise
         except SQLError as error:
             self._gap = f"which lock is not known: {error}"

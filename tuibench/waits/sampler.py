@@ -41,12 +41,14 @@ from collections.abc import Awaitable, Callable, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
+from tuibench import numerals
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import MOMENTARY_ERRORS, SQLError
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
+from tuibench.numerals import MOST_TIMER
 from tuibench.observe.sessions import SOURCES, among
 from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
@@ -119,6 +121,7 @@ FROM performance_schema.file_summary_by_event_name
 WHERE EVENT_NAME IN ('{REDO_EVENT}', '{BINARY_LOG_EVENT}', '{DATA_EVENT}')
 """  # noqa: S608 (names of our own)
 PS_PER_SECOND = 1e12
+FILE_EVENTS = frozenset((REDO_EVENT, BINARY_LOG_EVENT, DATA_EVENT))
 LOGS = {REDO_EVENT: WaitClass.COMMIT, BINARY_LOG_EVENT: WaitClass.BINARY_LOG}
 FILE_CALLS = {
     "x86_64": {0: "read", 17: "read", 1: "write", 18: "write", 74: "sync", 75: "sync", 277: "sync"},
@@ -149,8 +152,10 @@ class Threads:
         """Nanoseconds of a thread so far, on a processor and in its queue; None if it has ended, or cannot be
         seen.
         """
-        parts = self._text(tid, "schedstat").split()
-        return (int(parts[0]), int(parts[1])) if len(parts) == 3 else None
+        parts = [numerals.count(part) for part in self._text(tid, "schedstat").split()]
+        if len(parts) != 3 or parts[0] is None or parts[1] is None:
+            return None
+        return parts[0], parts[1]
 
     def blocked(self, tid: int) -> tuple[str, bool | None]:
         """The function of the kernel in which a thread is blocked, empty if unknown; and if it is blocked."""
@@ -168,12 +173,13 @@ class Threads:
         empty if unknown.
         """
         call = self._text(tid, "syscall").split()
-        operation = self._calls.get(int(call[0]), "") if call and call[0].isdigit() else ""
+        number = numerals.count(call[0]) if len(call) > 1 else None
+        operation = self._calls.get(number, "") if number is not None else ""
         if not operation:
             return "", "", ""
         try:
             path = os.readlink(f"{self._process}/fd/{int(call[1], 16)}")
-        except OSError:
+        except (OSError, ValueError):
             return "", "", ""
         event = file_event(name := os.path.basename(path))
         return event, operation if event else "", name
@@ -182,9 +188,11 @@ class Threads:
         """True if a thread that is none of `others` is blocked in a write of a data file."""
         if self._listed_ns is None or now_ns - self._listed_ns > IDS_EVERY_SECONDS * NS_PER_SECOND:
             try:
-                self._listed_ns, self._every = now_ns, [int(name) for name in os.listdir(self._tasks)]
+                names = os.listdir(self._tasks)
             except OSError:
-                self._every = []
+                names = []
+            self._listed_ns = now_ns
+            self._every = [tid for name in names if (tid := numerals.count(name)) is not None]
         for tid in self._every:
             if tid not in others and (kernel := self._text(tid, "wchan")) not in ("", "0"):
                 event, operation, _ = self.file_wait(tid) if may_be_file(kernel) else ("", "", "")
@@ -203,6 +211,19 @@ class Threads:
             return ""
         finally:
             os.close(file)
+
+
+class Listed(NamedTuple):
+    """A connection of the list; its statement is empty if nobody asks for it."""
+
+    id: int
+    command: str
+    state: str
+    elapsed_ms: float
+    tid: int
+    event: str
+    operation: str
+    statement: str
 
 
 class Baseline(NamedTuple):
@@ -311,16 +332,17 @@ class TimeSampler:
         if not self._sources:
             return own
         async with self.lock:
-            rows = await self._connection.run(
+            found = await self._connection.run(
                 partial(self._read_clients, own=own | self._own_connections.ids)
             )
-        return self._ids if rows is None else frozenset(int(row[0]) for row in rows)
+        return self._ids if found is None else found
 
-    async def _read_clients(self, connection: Connection, own: frozenset[int]) -> Sequence[Row]:
+    async def _read_clients(self, connection: Connection, own: frozenset[int]) -> frozenset[int]:
         queries = timed(connection, self._timer)
         while True:
             try:
-                return await queries.query(_CLIENTS.format(source=self._sources[0], ours=among(own)))
+                rows = await queries.query(_CLIENTS.format(source=self._sources[0], ours=among(own)))
+                return frozenset(id for row in rows if (id := numerals.count(row[0])) is not None)
             except MOMENTARY_ERRORS:
                 raise
             except SQLError:
@@ -336,27 +358,24 @@ class TimeSampler:
         rows = await self._connection.run(self._read)
         if rows is None:
             return
-        innermost = {row[0]: row for row in rows}
+        innermost = {row.id: row for row in rows}
         now_ns = self._clock.now_ns()
         everyone: list[tuple[int, Observed]] = []
         texts: dict[int, str] = {}
         files: dict[int, str] = {}
         flight_ms = 0.0
-        for id, command, state, elapsed_ms, tid, *event in innermost.values():
+        for id, command, state, elapsed_ms, tid, name, operation, statement in innermost.values():
             if self.detail.is_read:
-                texts[int(id)] = str(event.pop() or "")
-            if int(id) not in self._ids:
-                self._own = int(id), int(tid or 0)
+                texts[id] = statement
+            if id not in self._ids:
+                self._own = id, tid
                 continue
-            kernel, is_blocked = self._look(int(id), int(tid or 0), now_ns)
-            name, operation = (each or "" for each in event or ("", ""))
+            kernel, is_blocked = self._look(id, tid, now_ns)
             if not name and self._threads is not None and is_blocked and may_be_file(kernel):
-                name, operation, files[int(id)] = self._threads.file_wait(int(tid))
-            everyone.append(
-                (int(id), Observed(command, state or "", "", name, operation, kernel, is_blocked))
-            )
+                name, operation, files[id] = self._threads.file_wait(tid)
+            everyone.append((id, Observed(command, state, "", name, operation, kernel, is_blocked)))
             if command != "Sleep":
-                flight_ms += max(float(elapsed_ms or 0), 0.0)
+                flight_ms += elapsed_ms
         waiting = await self._innodb(everyone)
         named = [
             (seen, wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)) for id, seen in everyone
@@ -477,8 +496,7 @@ class TimeSampler:
             seen.is_blocked is not False and wait_of(seen, self._flavour) in may_wait for _, seen in everyone
         ):
             return {}
-        rows = await self._connection.run(self._read_innodb)
-        return {int(id): state if state == LOCK_WAIT else operation for id, state, operation in rows or ()}
+        return await self._connection.run(self._read_innodb) or {}
 
     async def _read_shared(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> None:
         """What tells of the waits that several connections share: the time of the logs, reads under way."""
@@ -504,13 +522,13 @@ class TimeSampler:
 
     async def _take_files(self, now_ns: int) -> None:
         """Times of the server's files since the last reading."""
-        rows = await self._connection.run(self._read_files) or ()
+        found = await self._connection.run(self._read_files) or {}
         before, before_ns = self._files, self._files_ns
-        self._files, self._files_ns = {row[0]: (float(row[1]), float(row[2])) for row in rows}, now_ns
-        if before_ns is None or not before or not self._files:
+        self._files, self._files_ns = found, now_ns
+        if before_ns is None or before_ns == now_ns or not before.keys() & found.keys() >= FILE_EVENTS:
             return
-        self._logs = {log: self._files[event][1] - before[event][1] for event, log in LOGS.items()}
-        read_ps = self._files[DATA_EVENT][0] - before[DATA_EVENT][0]
+        self._logs = {log: max(0.0, found[event][1] - before[event][1]) for event, log in LOGS.items()}
+        read_ps = max(0.0, found[DATA_EVENT][0] - before[DATA_EVENT][0])
         self._reading = read_ps / PS_PER_SECOND / (now_ns - before_ns) * NS_PER_SECOND
 
     def _is_behind_writes(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> bool:
@@ -537,7 +555,7 @@ class TimeSampler:
             return [(WaitClass.PAGE_READ, self._reading_share), (wait, 1.0 - self._reading_share)]
         return [(wait, 1.0)]
 
-    async def _read(self, connection: Connection) -> Sequence[Row]:
+    async def _read(self, connection: Connection) -> Sequence[Listed]:
         """The load's connections, from the best list that this login may read; with the sampler's own as long
         as its thread is not known.
         """
@@ -550,14 +568,14 @@ class TimeSampler:
             try:
                 if not self._has_checked_waits:
                     self._has_checked_waits = True
-                    if int((await queries.query(WAITS_ENABLED))[0][0]):
+                    if numerals.count((await queries.query(WAITS_ENABLED))[0][0]):
                         self._lists.insert(0, _THREADS_WITH_WAITS)
                         continue
                 columns = "t.PROCESSLIST_INFO" if name.startswith("t.") else "INFO"
                 info = f", LEFT({columns}, {DETAIL_CHARACTERS})" if self.detail.is_read else ""
                 rows = await queries.query(self._lists[0].format(ours=among(ids, name), info=info))
                 if rows or len(self._lists) == 1:
-                    return rows
+                    return _listed(rows, has_statement=bool(info))
             except MOMENTARY_ERRORS:
                 raise
             except SQLError:
@@ -565,36 +583,59 @@ class TimeSampler:
                     raise
             del self._lists[0]
 
-    async def _read_files(self, connection: Connection) -> Sequence[Row]:
+    async def _read_files(self, connection: Connection) -> dict[str, tuple[float, float]]:
+        """By event the picoseconds of reads, and of writes and flushes."""
         try:
-            return await timed(connection, self._timer).query(FILE_TIMES_SQL)
+            rows = await timed(connection, self._timer).query(FILE_TIMES_SQL)
         except MOMENTARY_ERRORS:
             raise
         except SQLError:
             self._has_file_times = False
-            return ()
+            return {}
+        return {
+            str(name): (read, other)
+            for name, read_ps, other_ps in rows
+            if (read := numerals.amount(read_ps, MOST_TIMER)) is not None
+            and (other := numerals.amount(other_ps, MOST_TIMER)) is not None
+        }
 
     async def _innodb_metric(self, name: str) -> float | None:
-        rows = await self._connection.run(partial(self._read_innodb_metric, name=name))
-        return float(rows[0][0]) if rows else None
+        return await self._connection.run(partial(self._read_innodb_metric, name=name))
 
-    async def _read_innodb_metric(self, connection: Connection, name: str) -> Sequence[Row]:
+    async def _read_innodb_metric(self, connection: Connection, name: str) -> float | None:
+        rows = await self._of_innodb(connection, METRIC_SQL.format(name=name))
+        return numerals.amount(rows[0][0]) if rows else None
+
+    async def _read_innodb(self, connection: Connection) -> dict[int, str]:
+        """What the transactions that wait in InnoDB do, by connection."""
+        return {
+            number: str(state if state == LOCK_WAIT else operation)
+            for id, state, operation in await self._of_innodb(connection, INNODB_SQL)
+            if (number := numerals.count(id)) is not None
+        }
+
+    async def _of_innodb(self, connection: Connection, sql: str) -> Sequence[Row]:
         try:
-            return await timed(connection, self._timer).query(METRIC_SQL.format(name=name))
+            return await timed(connection, self._timer).query(sql)
         except MOMENTARY_ERRORS:
             raise
         except SQLError:
             self._innodb_gap = NO_INNODB
             return ()
 
-    async def _read_innodb(self, connection: Connection) -> Sequence[Row]:
-        try:
-            return await timed(connection, self._timer).query(INNODB_SQL)
-        except MOMENTARY_ERRORS:
-            raise
-        except SQLError:
-            self._innodb_gap = NO_INNODB
-            return ()
+
+def _listed(rows: Sequence[Row], *, has_statement: bool) -> list[Listed]:
+    """The rows of a list, whose last columns are optional; without those whose id cannot be read."""
+    found = []
+    for id, command, state, elapsed_ms, tid, *further in rows:
+        statement = further.pop() if has_statement else ""
+        event, operation = further or ("", "")
+        if (number := numerals.count(id)) is not None:
+            texts = (str(text or "") for text in (event, operation, statement))
+            elapsed = numerals.amount(elapsed_ms) or 0.0
+            thread = numerals.count(tid) or 0
+            found.append(Listed(number, str(command or ""), str(state or ""), elapsed, thread, *texts))
+    return found
 
 
 async def _nothing(connection: Connection) -> None:

@@ -28,6 +28,7 @@ async def main() -> None:
     await connection.close()
     watching = await guardians.started(target, journal_path(session))
     journal = session_journal(session, target, server, SystemClock())
+    journal.on_file = watching.hold
     tuner = SettingsManager(admin_connector(target), journal, server, guard=watching.ensure_alive)
     await tuner.open()
     await tuner.apply(preset)

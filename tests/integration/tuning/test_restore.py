@@ -1,6 +1,7 @@
 """Settings on real servers: changed, read back, and put back whatever becomes of those who changed them."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tuibench.mysql.connection import Connection, OwnConnections, connect
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import journal_path
 from tuibench.tuning.restore import RestoreOutcome, leftovers, restore_leftover
+from tuibench.tuning.server_lock import ServerLockError
 
 DURABILITY = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 DURABLE = dict.fromkeys(DURABILITY, "1")
@@ -140,6 +142,51 @@ async def test_the_guardian_waits_for_a_server_that_restarts(restartable: Privat
     assert not journal_path("changer").exists()
     assert await admin.values(DURABILITY) == DURABLE
     await admin.close()
+
+
+async def test_a_restarted_server_keeps_its_own_values(restartable: PrivateServer) -> None:
+    changer = Changer(restartable.target)
+    os.kill(changer.guardian_pid, signal.SIGKILL)
+    changer.kill()
+    changer.end()
+    (left,) = leftovers()
+    await restartable.restart(["--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2"])
+    restored = await restore_leftover(left, restartable.target)
+    admin = AdminConnection(admin_connector(restartable.target))
+    found = await admin.values(DURABILITY)
+    await admin.close()
+    await restartable.restart()
+    assert {one.outcome for one in restored} == {RestoreOutcome.LEFT}
+    assert all("the server was started after tuibench set it" in one.text for one in restored)
+    assert found == {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
+    assert leftovers() == []
+
+
+async def test_the_guardian_restores_though_the_home_is_deleted(
+    home: Path, changer: Changer, admin: AdminConnection
+) -> None:
+    shutil.rmtree(home)
+    changer.kill()
+    assert until(lambda: gone(changer.guardian_pid))
+    assert await admin.values(DURABILITY) == DURABLE
+    assert leftovers() == []
+
+
+async def test_a_second_home_is_told_who_has_changed_the_server(
+    server: Server, changer: Changer, admin: AdminConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path / "other"))
+    tuner = await opened(server.target, "second")
+    told = r"another tuibench, of another home or host, .* connection \d+ \(tuibench@localhost"
+    with pytest.raises(ServerLockError, match=told):
+        await tuner.change("sync_binlog", "7")
+    assert await admin.values(DURABILITY) == UNSAFE
+    changer.kill()
+    assert until(lambda: gone(changer.guardian_pid))
+    assert (await tuner.change("sync_binlog", "7")).value == "7"
+    await tuner.restore()
+    await tuner.close()
+    assert await admin.values(DURABILITY) == DURABLE
 
 
 async def test_restore_finds_what_session_and_guardian_left(

@@ -27,6 +27,7 @@ from tests.faults.proxy import Proxy
 from tests.integration.support import sbtest
 from tests.integration.support.session_process import FULL_SPEED_MS, session_spec
 from tests.integration.support.shared import Starter, Templates
+from tests.trials import assert_holds
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
@@ -340,19 +341,35 @@ LOOKS_LIKE = {WaitClass.CPU: (WaitClass.ON_THE_WAY,)}
 """Without the threads, what waits for a processor before it reads its request is on the way."""
 
 
-MARKS = dict.fromkeys(
-    (WaitClass.CPU, WaitClass.SLEEP, WaitClass.CLIENT, WaitClass.ON_THE_WAY), pytest.mark.one_flavour
-)
-"""The last ones are told without the states of a flavour."""
+CERTAIN = {WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK, WaitClass.COMMIT, WaitClass.SLEEP, WaitClass.CLIENT}
+"""Causes that are most of the time by construction, however busy the machine."""
+WITHOUT_STATES = {WaitClass.CPU, WaitClass.SLEEP, WaitClass.CLIENT, WaitClass.ON_THE_WAY}
+"""They are told without the states of a flavour."""
+TRIALS, CHANCE = 5, 0.95
 
 
 @pytest.mark.parametrize(
     "cause",
-    [pytest.param(cause, marks=MARKS.get(cause, ())) for cause in CAUSES],
+    [
+        pytest.param(cause, marks=pytest.mark.one_flavour if cause in WITHOUT_STATES else ())
+        for cause in CAUSES
+        if cause in CERTAIN
+    ],
 )
-async def test_a_known_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
+async def test_a_certain_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
+    await assert_named_first(truths, cause)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause not in CERTAIN])
+async def test_a_likely_cause_is_named_first_in_most_trials(truths: Truths, cause: WaitClass) -> None:
+    """Other programs take processors and the disk, which moves the share of such a cause."""
     if cause is WaitClass.ADMISSION and truths.flavour is Flavour.MARIADB:
         pytest.skip("MariaDB has no innodb_thread_concurrency")
+    await assert_holds(lambda: assert_named_first(truths, cause), trials=TRIALS, chance=CHANCE)
+
+
+async def assert_named_first(truths: Truths, cause: WaitClass) -> None:
     spec, during = CAUSES[cause](truths)
     is_queued = cause is WaitClass.ON_THE_WAY
     async with truths.behind_a_queue(spec) if is_queued else nullcontext(spec) as given:
@@ -447,8 +464,12 @@ LONG_TICKS = 40
 """Ticks before a change: the windows of an effect are as long as what came before it allows."""
 
 
-@pytest.mark.one_flavour
-async def test_the_effect_of_unsafe_names_the_commit(truths: Truths) -> None:
+@pytest.mark.whole
+async def test_the_effect_of_unsafe_names_the_commit_in_most_trials(truths: Truths) -> None:
+    await assert_holds(lambda: assert_commit_is_named(truths), trials=TRIALS, chance=CHANCE)
+
+
+async def assert_commit_is_named(truths: Truths) -> None:
     spec = _large(truths, "oltp_read_write")
     effects: list[Effect] = []
     async with LoadRun(replace(spec, plan=replace(spec.plan, seconds=None))) as run:
@@ -467,7 +488,8 @@ async def test_the_effect_of_unsafe_names_the_commit(truths: Truths) -> None:
         run.watcher.bus.listeners.append(take)
         async with truths.slow_files("redo"):
             await run.run()
-    assert because_text(effects[0].because).startswith("because: commit −"), effects[0]
+    text = because_text(effects[0].because).replace("probably ", "")
+    assert text.startswith("because: commit −"), effects[0]
 
 
 MIXED = """

@@ -10,7 +10,7 @@ from tests.examples import PLAN
 from tests.tables import for_each
 from tests.unit.cli.plans import planned
 from tuibench import paths
-from tuibench.cli.click_command import parse_plan_words
+from tuibench.cli.click_command import PlanValues, parse_plan_words
 from tuibench.cli.options import (
     AdhocSqlOptions,
     SessionOptions,
@@ -537,3 +537,10 @@ def test_at_a_fixed_rate_latency_decides() -> None:
     plan = tried("sync_binlog=1,0", "--rate=100")
     assert plan.trial is not None
     assert plan.trial.primary == "p95_ms"
+
+
+def test_values_that_were_replaced_once_are_kept_by_the_next_replacement() -> None:
+    """A scene's threads, then the time of a demo without a screen: neither counts as given."""
+    values = PlanValues(PLAN_COMMANDS["demo"], {"rate": 7.0}).replaced(threads=16).replaced(time=None)
+    assert (values["threads"], values["rate"], values["time"]) == (16, 7.0, None)
+    assert values.given == {"rate"}

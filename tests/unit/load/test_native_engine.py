@@ -41,7 +41,7 @@ native = installation.native_module()
 pytestmark = pytest.mark.skipif(native is None, reason="tuibench-native is not installed")
 
 SMALL = {"tables": 4, "table_size": 1_000, "threads": 3}
-TRANSACTIONS = 60
+TRANSACTIONS = 30
 PROFILES = sorted(library.available_profiles())
 Rows = Sequence[Sequence[Any]]
 FURTHER: dict[str, Any] = {

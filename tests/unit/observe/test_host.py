@@ -46,7 +46,7 @@ from tuibench.observe.host import (
     own_limits,
     parse_limits,
     storage_bytes,
-    stored,
+    stored_bytes,
     thread_switches,
     throttled_seconds,
 )
@@ -454,6 +454,9 @@ def test_totals_that_went_back_are_of_another_process() -> None:
         tick = host_tick(before, after, cores=2)
         assert tick is not None
         return {name: value for name, value in tick.sums.items() if name in STORED}
+
+    def stored(read: int, written: int) -> dict[str, float]:
+        return stored_bytes((f"read_bytes: {read}", f"write_bytes: {written}"))
 
     assert grown(stored(1, 2), stored(4, 8)) == stored(3, 6)
     assert grown(stored(5, 2), stored(4, 8)) == grown({}, stored(1, 1)) == {}

@@ -19,10 +19,20 @@ from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST
 from tuibench.observe.host import STORED, HostTotals, host_tick
-from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
+from tuibench.observe.proc_text import (
+    COMMAND,
+    NO_NUMBER,
+    RemoteFacts,
+    parse_facts,
+    parse_totals,
+    request_line,
+)
 from tuibench.observe.remote_host import (
     FIRST_NOTE,
+    MADE_OF,
     NOTE,
+    PROCESSORS,
+    TIME,
     HostAddress,
     HostSourceError,
     NamedSample,
@@ -223,6 +233,26 @@ def test_an_answer_without_the_most_needful_is_none(missing: str) -> None:
     assert parse_totals([line for line in reading(1) if not line.startswith(missing)], facts_with()) is None
 
 
+def test_a_number_of_a_file_that_cannot_be_read_is_missing_with_its_reason() -> None:
+    def totals(old: str, new: str) -> HostTotals:
+        text = "\n".join(reading(1.0))
+        assert old in text
+        found = parse_totals(text.replace(old, new).splitlines(), facts_with())
+        assert found is not None
+        return found
+
+    memory = totals("MemAvailable:   3000000 kB", "MemAvailable:   ² kB")
+    assert memory.missing == {"memory_used": NO_NUMBER}
+    assert "memory_used" not in memory.levels
+    assert memory.levels["memory_total"] == 4_000_000 * 1024
+    disk = totals("vda 200 5 2100", "vda NaN 5 2100")
+    assert disk.missing == {"reads": NO_NUMBER}
+    assert "reads" not in disk.sums
+    assert disk.sums["writes"] == 400
+    process = totals(") S 1 2 3 0 -1 4 5 0 0 0 870 250", f") S 1 2 3 0 -1 4 5 0 0 0 {'8' * 5000} 250")
+    assert process.processes == {}
+
+
 def test_the_request_names_the_files_of_the_process_and_of_its_groups() -> None:
     line = request_line(3, facts_with())
     assert line.startswith("3 /proc/9932/task /proc/uptime ")
@@ -342,6 +372,36 @@ def test_two_pages_are_a_sample() -> None:
         host.levels.get(HOST + "memory_limit"),
         host.missing.get(HOST + "server_cpu", ""),
     ) == (None, None, NOTE)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "²", "1e400", "9" * 5000])
+def test_a_value_of_the_page_that_is_no_number_is_missing_with_its_reason(value: str) -> None:
+    lines = exporter_page().splitlines()
+    replaced = 0
+    for place, line in enumerate(lines):
+        if line.startswith("#"):
+            continue
+        page = "\n".join([*lines[:place], line.rpartition(" ")[0] + f" {value}", *lines[place + 1 :]])
+        metric = line.partition("{")[0].partition(" ")[0]
+        if metric in (TIME, PROCESSORS):
+            with pytest.raises(ValueError, match=f"{metric}: not a number that can be read"):
+                parse_page(page)
+            continue
+        found = parse_page(page)
+        assert found is not None
+        lost = {name for name, made_of in MADE_OF.items() if metric in made_of}
+        assert found.missing.keys() == lost
+        assert not lost & (found.sums.keys() | found.levels.keys())
+        replaced += bool(lost)
+    assert replaced > 10
+
+
+async def test_an_exporter_that_cannot_be_read_is_a_gap(exporter: tuple[type[Exporter], str]) -> None:
+    page, url = exporter
+    page.page = exporter_page().replace("node_time_seconds ", "node_time_seconds NaN #")
+    source = NodeExporterSource(parse_host_metrics(url), 5.0)
+    with pytest.raises(HostSourceError, match="node_time_seconds: not a number that can be read: 'NaN'"):
+        await source.read()
 
 
 @pytest.mark.parametrize("missing", ["node_cpu", "node_time", "node_memory_MemTotal"])

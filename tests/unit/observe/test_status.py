@@ -1,6 +1,7 @@
 """Status, variables, InnoDB metrics and binary log of a server."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,6 +17,7 @@ from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES, Counter
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import OwnConnections
+from tuibench.mysql.rows import Row
 from tuibench.observe.statement_times import OwnStatements, StatementTimes
 from tuibench.observe.status import (
     ALIASES,
@@ -440,16 +442,40 @@ def test_log_fsyncs_come_from_the_log_where_the_server_counts_it_separately() ->
     assert read("fsyncs_per_second", seen.tick) == 9.0
 
 
-def test_rows_that_are_not_ours_or_no_numbers_are_dropped() -> None:
-    rows = [("Questions", "12"), ("Com_select", ""), ("Rsa_public_key", "1"), ("Uptime", "-1")]
-    assert kept_status(rows) == {"Questions": 12}
+def test_rows_that_are_no_numbers_are_missing_with_their_reasons() -> None:
+    rows = [("Questions", "12"), ("Com_select", "²"), ("Rsa_public_key", "x"), ("Uptime", "-1")]
+    assert kept_status(rows) == (
+        {"Questions": 12},
+        {"Com_select": "not a number that can be read: '²'", "Uptime": "not a number that can be read: '-1'"},
+    )
+
+
+async def test_a_figure_that_cannot_be_read_does_not_end_a_run(bench: Bench) -> None:
+    bench.server.variables["max_connections"] = "NaN"
+    await bench.sampler.sample(0)
+    pass_time(bench, 1, Com_commit=5)
+    bench.server.status |= {"Questions": "1" * 5000, "Threads_running": "²"}  # type: ignore[dict-item]
+    tick = server_of(await bench.sampler.sample(1))
+    assert tick.missing.keys() == {"Questions", "Threads_running", "max_connections"}
+    assert tick.sums["Com_commit"] == 5
+    assert bench.sampler.last_error == ""
+
+
+async def test_an_answer_of_another_shape_is_a_gap_with_its_reason(bench: Bench) -> None:
+    async def answer(sql: str) -> Sequence[Row]:
+        return [("Questions", "1", "?")]
+
+    bench.server.answer = answer  # type: ignore[method-assign]
+    seen = await bench.sampler.sample(0)
+    assert seen.tick is None
+    assert seen.last_error.startswith("an answer cannot be read: too many values")
 
 
 def test_innodb_counters_of_a_server_without_innodb_are_unknown() -> None:
     rows = [("Innodb_page_size", "0"), ("Innodb_os_log_fsyncs", "0"), ("Questions", "7")]
-    assert kept_status(rows) == {"Questions": 7}
+    assert kept_status(rows).found == {"Questions": 7}
     real = [("Innodb_page_size", "16384"), ("Innodb_os_log_fsyncs", "0")]
-    assert kept_status(real) == {"Innodb_page_size": 16384, "Innodb_os_log_fsyncs": 0}
+    assert kept_status(real).found == {"Innodb_page_size": 16384, "Innodb_os_log_fsyncs": 0}
 
 
 # Which changes of variables are news.

@@ -130,6 +130,9 @@ class PlayedSettings:
     def author_of(self, setting: str, value: str) -> str:
         return ""
 
+    async def keep(self) -> str:
+        return ""
+
     async def restore(self, _: object) -> list[str]:
         self.done.append("restore")
         return []

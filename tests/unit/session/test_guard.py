@@ -4,6 +4,8 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,17 +13,22 @@ from msgspec.structs import replace
 from tests.examples import PLAN, SAMPLE
 from tests.tables import for_each
 from tests.ticks import measured_tick
+from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.test_laboratory import FLUSH, SYNC, Session
 from tests.unit.session.tune_examples import candidate
+from tests.unit.session.worker_reports import report
 from tuibench.ab.experiment import AbTest
 from tuibench.errors import UsageError
+from tuibench.load.messages import Counters, WorkerReport
 from tuibench.metrics.thresholds import LEVEL_SAMPLES, OF_TRAFFIC, Guard, parse_guard
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import EventKind
 from tuibench.model.message import ChangeSetting
+from tuibench.model.plan import RunPlan
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.model.tune import TuneLogHead, TunePlan, TuneVerdict
-from tuibench.session.laboratory import NO_ANSWER, Experiment
+from tuibench.session.laboratory import NO_ANSWER, Experiment, ExperimentSession
 from tuibench.tune.experiment import TuneRun
 
 Level = Callable[[Mapping[str, str]], float]
@@ -36,6 +43,13 @@ def halved(values: Mapping[str, str]) -> float:
 
 class Watched(Session):
     """A session with viewers."""
+
+    @property
+    def experiment_session(self) -> ExperimentSession:
+        played: Any = self
+        return ExperimentSession(
+            played, played, None, played, played, played, self.submit, self.start_task, self.publish
+        )
 
     def publish(self, message: object) -> None:
         return
@@ -77,6 +91,15 @@ class Traffic:
                 self.held[-1] += self.seconds
             elif session.values[SYNC] == RUINOUS:
                 self.held.append(0.0)
+
+    async def plan_test(self) -> AbTest:
+        """The A/B test of the plan, which is tried before the load starts."""
+        test = await AbTest.of_plan(self.session.experiment_session)
+        assert test is not None
+        await self.session.laboratory.plan(test)
+        self.session.now = 0.0
+        self.session.event(EventKind.START)
+        return test
 
     async def start(self, experiment: Experiment) -> None:
         await self.tick(LEVEL_SAMPLES)
@@ -208,6 +231,96 @@ async def test_an_ab_test_ends_with_a_ruinous_value() -> None:
         assert test.result.harm.startswith(f"{SYNC} {RUINOUS} is harmful: qps>70% is broken: ")
         assert test.result.harm in test.result.sentence
         assert traffic.session.values[SYNC] == "1"
+
+
+PLANNED = (("1", RUINOUS), (RUINOUS, "1"), ("100", RUINOUS))
+"""The values of a planned test of a server with 1: it has A, B, or neither."""
+
+
+@pytest.mark.parametrize("is_watch", [True, False])
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+async def test_a_planned_ab_test_holds_a_ruinous_value_for_two_samples(
+    seconds: float, is_watch: bool
+) -> None:
+    """In its first window, too: 50 of 50, on a server's own traffic and in a run, windows of 12 samples."""
+    for seed in range(50):
+        a, b = PLANNED[seed % len(PLANNED)]
+        traffic = Traffic(seed=seed, seconds=seconds, guard=() if is_watch else ("tps>70%", "qps>70%"))
+        traffic.session.plan = replace(
+            traffic.session.plan, is_watch=is_watch, trial=planned(seed, a, b, seconds)
+        )
+        test = await traffic.plan_test()
+        assert not traffic.held, seed
+        while not test.is_over:
+            await traffic.tick()
+        assert traffic.held == [2 * seconds], seed
+        assert f"{SYNC} {RUINOUS} is harmful: " in test.result.harm, seed
+        await traffic.tick()
+        assert traffic.session.values[SYNC] == "1"
+        assert traffic.session.stopped == "done"
+
+
+def planned(seed: int, a: str, b: str, seconds: float = 1.0, cycles: int = 20) -> AbTestPlan:
+    return AbTestPlan(
+        subject=SYNC, a=a, b=b, cycles=cycles, window_seconds=12 * seconds, seed=seed, primary="qps"
+    )
+
+
+async def test_a_planned_ab_test_waits_for_the_guard_with_the_present_value() -> None:
+    traffic = Traffic(lambda values: 900.0, seed=6)
+    traffic.session.plan = replace(traffic.session.plan, trial=planned(6, "100", "1", cycles=2))
+    test = await traffic.plan_test()
+    assert not traffic.session.is_timed
+    await traffic.tick(LEVEL_SAMPLES - 1)
+    assert traffic.session.submitted == []
+    assert traffic.session.values[SYNC] == "1"
+    await traffic.tick(2 + 48)
+    assert test.is_over
+    assert {pair.cycle for pair in test.result.pairs} == {1, 2}
+    assert traffic.session.stopped == "done"
+    assert traffic.session.now == pytest.approx(LEVEL_SAMPLES + 1 + 48, abs=1.0)
+
+
+async def test_a_guard_that_never_holds_fails_a_planned_test() -> None:
+    traffic = Traffic(seed=1, guard=("p95<2ms",))
+    traffic.session.plan = replace(traffic.session.plan, trial=planned(1, "1", "100"))
+    await traffic.plan_test()
+    await traffic.tick(20)
+    assert traffic.session.submitted == []
+    assert str(traffic.session.failure).startswith("the guard does not hold: p95<2ms is broken: ")
+
+
+def test_a_guarded_run_lasts_until_its_test_is_over(tmp_path: Path) -> None:
+    """A run with a load, in virtual time: twice the threads halve the throughput, or do nothing."""
+
+    def lasted(folder: str, factor: float) -> Summary:
+        done: dict[str, float] = {"work": 0.0, "at": 0.0}
+
+        def play(fleet: PlayedFleet) -> list[WorkerReport]:
+            now, threads = fleet.clock.time(), [each for each in fleet.told if each.startswith("threads")]
+            is_doubled = bool(threads) and threads[-1] == "threads 16"
+            done["work"] += (now - done["at"]) * 200 * (factor if is_doubled else 1.0)
+            done["at"] = now
+            count = round(done["work"])
+            opened = 16 if is_doubled else 8
+            return [report(0, counters=Counters(scheduled=count, completed=count), connections=opened)]
+
+        trial = AbTestPlan(subject="threads", a="8", b="16", cycles=3, window_seconds=6.0, seed=3)
+        plan = RunPlan(
+            profile="oltp_point_select", threads=8, seconds=trial.seconds, trial=trial, guard=("tps>70%",)
+        )
+        return simulate_session(plan, play, tmp_path / folder)
+
+    harmless, harmful = lasted("harmless", 1.0), lasted("harmful", 0.4)
+    assert harmless.failure == ""
+    assert harmless.seconds == pytest.approx(LEVEL_SAMPLES + 36, abs=2.0)
+    assert harmless.ab is not None
+    assert len(harmless.ab.pairs) == 3
+    assert harmful.ab is not None
+    assert harmful.ab.harm.startswith("threads 16 is harmful: tps>70% is broken")
+    first = next(event.elapsed_seconds for event in harmful.events if event.text.startswith("threads"))
+    assert first >= LEVEL_SAMPLES
+    assert harmful.seconds <= first + 3 * 6.0
 
 
 async def test_a_better_value_makes_the_original_one_not_harmful() -> None:

@@ -106,6 +106,7 @@ class Session:
         self.refusals: dict[str, TuibenchError] = {}
         self.gate: asyncio.Event | None = None
         self.is_ending = False
+        self.is_timed = True
         self.stopped: RunOutcome | None = None
         self.outcome: RunOutcome = "interrupted"
         self.failure: Exception | None = None

@@ -419,9 +419,18 @@ def neighbours(progress: ProbeProgress, level: float) -> tuple[float, float]:
     return below, above
 
 
+IN_EVERY_RUN = {(a_queue, "noise"), (a_retrograde_queue, "calm"), (a_curve, "busy")}
+
+
 @runs
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("kind", [a_queue, a_retrograde_queue, a_curve, an_amdahl_curve, a_gentle_peak])
+@pytest.mark.parametrize(
+    ("kind", "noise"),
+    [
+        pytest.param(kind, noise, marks=() if (kind, noise) in IN_EVERY_RUN else pytest.mark.whole)
+        for kind in (a_queue, a_retrograde_queue, a_curve, an_amdahl_curve, a_gentle_peak)
+        for noise in NOISES
+    ],
+)
 def test_what_is_recommended_is_worth_it(
     kind: Callable[[random.Random], Curve], noise: str, runs: int
 ) -> None:

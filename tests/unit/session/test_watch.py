@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gzip
+import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -243,6 +244,22 @@ async def test_a_value_that_another_client_set_is_not_left_by_us(server: Server,
         at_sample(run.watcher, 2, run.request_stop)
         summary = await run.run()
     assert (run.watcher.lifecycle.exit_code, summary.not_restored) == (ExitCode.DONE, ())
+
+
+async def test_a_home_that_is_deleted_is_said(server: Server, tmp_path: Path) -> None:
+    async with run_on(server, spec(tmp_path, 4)) as run:
+        await run.submit(CHANGE)
+        journal = next(paths.journal_dir().iterdir())
+        shutil.rmtree(paths.journal_dir())
+        at_sample(run.watcher, 2, run.request_stop)
+        summary = await run.run()
+    (told,) = (each.text for each in summary.events if each.kind is EventKind.WARNING)
+    assert told == (
+        f"the settings journal {journal} was deleted or moved; it has been written again, with the changes "
+        "that are still to be restored"
+    )
+    assert server.settings.settings["sync_binlog"] == "1"
+    assert not journal.exists()
 
 
 def refuse_changes(server: Server) -> None:

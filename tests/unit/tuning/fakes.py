@@ -14,6 +14,7 @@ from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.tuning.journal import Journal, JournalHeader
+from tuibench.tuning.server_lock import LOCK_NAME
 
 IDENTITY = {"hostname": "box", "port": "3306", "datadir": "/data/"}
 DURABLE = {
@@ -33,6 +34,7 @@ class FakeServer:
 
     def __init__(self, **settings: str) -> None:
         self.settings = {**DURABLE, **settings}
+        self.configured = dict(self.settings)
         self.identity = dict(IDENTITY)
         self.grants = ["GRANT ALL PRIVILEGES ON *.* TO `u`@`localhost`"]
         self.session = {"sql_log_bin": "ON", "tx_isolation": "REPEATABLE-READ"}
@@ -45,6 +47,10 @@ class FakeServer:
         self.breaks = 0
         self.refuses_login: SQLError | None = None
         self.on_set: Callable[[str, str], None] | None = None
+        self.started_at = 1_700_000_000
+        self.has_locks = True
+        self.locks: dict[str, int] = {}
+        self.logins = 0
 
     async def connect(self) -> Connection:
         if self.refuses_login:
@@ -53,11 +59,37 @@ class FakeServer:
             raise ServerUnavailableError("cannot reach a server")
         return cast("Connection", FakeConnection(self))
 
+    def restart(self) -> None:
+        """Starts again as it is configured; its locks are gone."""
+        self.settings |= self.configured
+        self.started_at += 60
+        self.locks.clear()
+
+    def lock(self, sql: str, connection: int) -> Sequence[Row]:
+        self.sent.append(sql)
+        if self.away:
+            raise ConnectionLostError(2013, "connection lost")
+        if not self.has_locks:
+            raise SQLError(1305, "FUNCTION GET_LOCK does not exist")
+        holder = self.locks.get(LOCK_NAME, 0)
+        if "IS_USED_LOCK" in sql:
+            return [(holder or None, connection)]
+        if "GET_LOCK" in sql:
+            self.locks.setdefault(LOCK_NAME, connection)
+            return [(int(self.locks[LOCK_NAME] == connection),)]
+        if holder == connection:
+            del self.locks[LOCK_NAME]
+        return []
+
     def answer(self, sql: str) -> Sequence[Row]:
         self.sent.append(sql)
         if self.away or self.breaks:
             self.breaks = max(0, self.breaks - 1)
             raise ConnectionLostError(2013, "connection lost")
+        if sql.startswith("SELECT UNIX_TIMESTAMP()"):
+            return [(self.started_at,)] if self.started_at else []
+        if sql == "SHOW PROCESSLIST":
+            return [(each, "u", "box:1") for each in range(self.logins + 1)]
         if sql.startswith("SET SESSION"):
             return self._set_session(sql)
         if sql.startswith("SHOW SESSION VARIABLES"):
@@ -99,22 +131,28 @@ class FakeConnection:
     thread_id = 8
 
     def __init__(self, server: FakeServer) -> None:
+        server.logins += 1
         self._server = server
+        self._number = server.logins
         self.target = Target()
         self.statements = 0
 
     async def query(self, sql: str) -> Sequence[Row]:
         self.statements += 1
+        if "_LOCK('" in sql:
+            return self._server.lock(sql, self._number)
         return self._server.answer(sql)
 
     def quote(self, value: Any) -> str:
         return f"'{value}'"
 
     async def close(self) -> None:
-        pass
+        self.abort()
 
     def abort(self) -> None:
-        pass
+        """The end of the connection releases its lock."""
+        if self._server.locks.get(LOCK_NAME) == self._number:
+            del self._server.locks[LOCK_NAME]
 
 
 class FakeClock(Clock):

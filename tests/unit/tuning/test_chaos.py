@@ -114,7 +114,7 @@ class MovingServer(FakeServer):
 
     def restart(self) -> None:
         """Its connections are lost, which they notice when they are used."""
-        self.settings.update(CONFIGURED)
+        super().restart()
         self.life += 1
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import guardians
+from tests.integration.support.processes import until
 from tests.unit.tuning.fakes import TARGET, FakeClock, FakeServer, journal_in
 from tuibench import paths
 from tuibench.errors import RunError
@@ -20,7 +21,7 @@ from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.tuning import guardian
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.guardian import restore_until_done
-from tuibench.tuning.journal import Journal, JournalError
+from tuibench.tuning.journal import Journal, JournalError, Settlement
 from tuibench.tuning.restore import RestoreOutcome, restore_settings, restore_with_retries
 from tuibench.unix_sockets import is_listening, listen_unix, socket_path
 
@@ -80,9 +81,13 @@ async def test_one_that_cannot_start_is_said(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_session_that_dies_before_the_order_needs_no_guardian() -> None:
-    ended = subprocess.run(
-        guardian._COMMAND, input=b'{"target":', capture_output=True, timeout=60, check=False
-    )
+    ours, theirs = socket.socketpair()
+    ours.sendall(b'{"target":')
+    ours.close()
+    with theirs:
+        ended = subprocess.run(
+            guardian._COMMAND, stdin=theirs.fileno(), capture_output=True, timeout=60, check=False
+        )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
@@ -173,6 +178,83 @@ async def test_nothing_to_do_asks_nothing(tmp_path: Path) -> None:
     server = FakeServer()
     assert await restore_until_done(tmp_path / "gone.jsonl", server.connect, FakeClock())
     assert server.sent == []
+
+
+@pytest.mark.parametrize("how", ["kept", "deleted", "moved", "locked"])
+async def test_it_restores_from_the_file_that_it_holds(tmp_path: Path, how: str) -> None:
+    """Wherever that is."""
+    server, home = FakeServer(), tmp_path / "home"
+    path = left_behind(home, server)
+    held = os.open(path, os.O_RDWR | os.O_APPEND)
+    if how == "deleted":
+        shutil.rmtree(home)
+    elif how == "moved":
+        home.rename(tmp_path / "away")
+    elif how == "locked":
+        # Nothing can be made where the home was.
+        shutil.rmtree(home)
+        home.write_text("in the way")
+    assert await restore_until_done(path, server.connect, FakeClock(), held)
+    assert server.settings["sync_binlog"] == "1"
+    assert not list(tmp_path.rglob("*.jsonl"))
+    os.close(held)
+
+
+async def test_it_writes_a_deleted_journal_again_for_the_session_above(tmp_path: Path) -> None:
+    """Whose own one is written again, too, at its next sample."""
+    server, clock, home = FakeServer(), FakeClock(), tmp_path / "home"
+    path = left_behind(home, server)
+    held = os.open(path, os.O_RDWR | os.O_APPEND)
+    above = journal_in(home, "above")
+    above.applied(above.change("sync_binlog", "0", "2", 6.0, seq=2))
+    server.settings["sync_binlog"] = "2"
+    shutil.rmtree(home)
+
+    def sample() -> None:
+        above.keep()
+
+    clock.at_sleep = sample
+    assert await restore_until_done(path, server.connect, clock, held)
+    assert server.settings["sync_binlog"] == "2"
+    (restored,) = await restore_settings(AdminConnection(server.connect), above, clock)
+    assert restored.text == "sync_binlog 2 → 1, as before"
+    assert not list(tmp_path.rglob("*.jsonl"))
+    os.close(held)
+
+
+async def test_what_is_settled_in_the_file_that_it_holds_is_not_restored_again(tmp_path: Path) -> None:
+    """By `tuibench restore`, which came first."""
+    server = FakeServer()
+    path = left_behind(tmp_path, server)
+    held = os.open(path, os.O_RDWR | os.O_APPEND)
+    with Journal.claim(path) or journal_in(tmp_path) as journal:
+        await restore_settings(AdminConnection(server.connect), journal, FakeClock())
+    server.sent.clear()
+    server.settings["sync_binlog"] = "0"
+    assert await restore_until_done(path, server.connect, FakeClock(), held)
+    assert (server.settings["sync_binlog"], server.sent) == ("0", [])
+    os.close(held)
+
+
+async def test_the_process_holds_the_file_of_the_journal(tmp_path: Path) -> None:
+    """Each one: that which is there when the file is made, and that which follows it."""
+    journal = journal_in(tmp_path)
+    watching = await guardians.started(TARGET, journal.path)
+    journal.on_file = watching.hold
+    journal.change("sync_binlog", "1", "0", 5.0)
+    first = watching.pid
+    assert until(lambda: holds(first, journal.path))
+    os.kill(first, signal.SIGKILL)
+    await asyncio.to_thread(os.waitid, os.P_PID, first, os.WEXITED | os.WNOWAIT)
+    assert await watching.ensure_alive()
+    assert until(lambda: holds(watching.pid, journal.path))
+    journal.settle((1,), Settlement.RESTORED, 6.0)
+    assert await watching.release(wait_seconds=30)
+
+
+def holds(pid: int, path: Path) -> bool:
+    folder = Path(f"/proc/{pid}/fd")
+    return any(each.samefile(path) for each in folder.iterdir() if each.exists())
 
 
 async def test_another_server_is_not_waited_for(tmp_path: Path) -> None:

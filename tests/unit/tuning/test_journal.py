@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import socket
 import stat
 from collections.abc import Iterator
@@ -30,15 +31,17 @@ from tuibench.tuning.journal import (
     SettingChange,
     Settlement,
 )
-from tuibench.tuning.ownership import RestoreAction, ServerLockError, decide_restore, server_lock
+from tuibench.tuning.ownership import RestoreAction, decide_restore
 from tuibench.tuning.restore import (
     LeftoverSetting,
     RestoreOutcome,
     RestoreResult,
     leftover_warnings,
     leftovers,
+    other_sessions,
     restore_settings,
 )
+from tuibench.tuning.server_lock import ServerLockError, file_lock
 
 # The journal's file: private, locked while its owner lives, synced in time, gone when all is settled.
 
@@ -181,14 +184,43 @@ def test_good_lines_around_garbage_count_and_the_file_is_kept_for_people(tmp_pat
     assert leftovers(path.parent) == []
 
 
-@pytest.mark.parametrize("make", ["empty", "folder", "unreadable", "version", "binary"])
-def test_whatever_is_in_the_journals_folder_is_a_message(tmp_path: Path, make: str) -> None:
+ODD = ["empty", "version", "binary", "folder", "unreadable", "pipe", "socket", "device", "link", "stranger"]
+
+
+@pytest.mark.parametrize("make", ODD)
+def test_whatever_is_in_the_journals_folder_is_a_message(
+    tmp_path: Path, make: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not waited for."""
     path = tmp_path / "journal" / "odd.jsonl"
     path.parent.mkdir()
     if make == "folder":
         path.mkdir()
     elif make == "unreadable":
         path.symlink_to(path)
+    elif make == "pipe":
+        os.mkfifo(path)
+    elif make == "socket":
+        with monkeypatch.context() as there:
+            there.chdir(path.parent)
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(path.name)
+    elif make == "device":
+        path.symlink_to("/dev/zero")
+    elif make == "link":
+        elsewhere = journal_in(tmp_path / "elsewhere")
+        elsewhere.change("sync_binlog", "1", "0", 5.0)
+        elsewhere.close()
+        path.symlink_to(elsewhere.path)
+    elif make == "stranger":
+        path.write_bytes(journal_entries.encode_line(header()))
+        inode, found = path.stat().st_ino, os.fstat
+
+        def owned(fd: int) -> os.stat_result:
+            values = found(fd)
+            return os.stat_result([*values[:4], 4711, *values[5:10]]) if values.st_ino == inode else values
+
+        monkeypatch.setattr(os, "fstat", owned)
     else:
         head = journal_entries.encode_line(header()).replace(b'"format":1', b'"format":9')
         path.write_bytes({"empty": b"", "version": head, "binary": bytes(range(256)) * 9}[make])
@@ -199,6 +231,91 @@ def test_whatever_is_in_the_journals_folder_is_a_message(tmp_path: Path, make: s
     assert odd.header is None
     assert str(path) in odd.text
     assert left.settings
+    assert [other.session for other in other_sessions(journal_in(tmp_path, "third"))] == ["s1"]
+    assert not journal_entries.is_locked(path) or make in ("empty", "version", "binary")
+
+
+# A file that is deleted or moved while it is open.
+
+
+def opened_journal(home: Path) -> Journal:
+    """With one confirmed change and one without an answer."""
+    journal = journal_in(home)
+    journal.applied(journal.change("sync_binlog", "1", "0", 5.0))
+    journal.change("max_connections", "100", "200", 6.0)
+    return journal
+
+
+def open_in(path: Path) -> dict[str, bool]:
+    """The settings that are to be restored by the file at this path; True for a confirmed change."""
+    _, entries, faults = journal_entries.decode_journal(path.read_bytes(), "j")
+    assert not faults
+    ledger = Ledger(entries)
+    return {name: ledger.changes_of(name)[-1].applied for name in ledger.open_settings}
+
+
+CHANGES = {"sync_binlog": True, "max_connections": False}
+
+
+@pytest.mark.parametrize("how", ["file", "home", "moved", "replaced"])
+def test_a_file_that_is_gone_is_written_again_and_said(tmp_path: Path, how: str) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    journal = opened_journal(home)
+    given: list[int] = []
+    journal.on_file = given.append
+    assert journal.keep() == ""
+    if how == "file":
+        journal.path.unlink()
+    elif how == "home":
+        shutil.rmtree(home)
+    elif how == "moved":
+        home.rename(away)
+    else:
+        journal.path.unlink()
+        journal.path.write_bytes(b"of somebody else")
+        with pytest.raises(JournalError, match="the file exists already"):
+            journal.change("sync_binlog", "0", "2", 7.0)
+        journal.path.unlink()
+    assert "was deleted or moved; it has been written again" in journal.keep()
+    assert open_in(journal.path) == CHANGES
+    assert given == [journal._fd]
+    assert journal.keep() == ""
+    with pytest.raises(JournalBusyError):
+        Journal.claim(journal.path)
+    if how == "moved":
+        assert list((away / "journal").iterdir()) == []
+    journal.settle((1, 2), Settlement.RESTORED, 8.0)
+    assert list(journal.path.parent.iterdir()) == []
+
+
+def test_a_change_writes_it_again_first(tmp_path: Path) -> None:
+    journal = opened_journal(tmp_path)
+    shutil.rmtree(tmp_path / "journal")
+    journal.change("long_query_time", "1", "2", 7.0)
+    assert open_in(journal.path) == CHANGES | {"long_query_time": False}
+    assert "written again" in journal.keep()
+    journal.close()
+
+
+def test_a_file_that_cannot_be_written_again_refuses_changes_and_no_restore(tmp_path: Path) -> None:
+    journal = opened_journal(tmp_path / "home")
+    shutil.rmtree(tmp_path / "home")
+    (tmp_path / "home").write_text("in the way")
+    for refused in (journal.keep, lambda: journal.change("sync_binlog", "0", "2", 7.0)):
+        with pytest.raises(JournalError, match="cannot use the settings journal"):
+            refused()
+    assert [each.change.new for each in journal.ledger.changes_of("sync_binlog")] == ["0"]
+    journal.settle((1, 2), Settlement.RESTORED, 8.0)
+    assert not journal.ledger.open_settings
+    journal.close()
+
+
+def test_a_file_of_the_same_name_is_not_removed(tmp_path: Path) -> None:
+    journal = opened_journal(tmp_path)
+    journal.path.unlink()
+    journal.path.write_bytes(b"of somebody else")
+    journal.settle((1, 2), Settlement.RESTORED, 8.0)
+    assert journal.path.read_bytes() == b"of somebody else"
 
 
 def test_handed_over_changes_stay_open_for_their_heir(tmp_path: Path) -> None:
@@ -259,7 +376,7 @@ def test_a_journal_cut_anywhere_gives_its_whole_lines(
 def test_golden_lines() -> None:
     change = SettingChange(seq=1, at=2.0, setting="sync_binlog", old="1", new="0")
     assert journal.encode_line(change) == (
-        b'{"type":"change","seq":1,"at":2.0,"setting":"sync_binlog","old":"1","new":"0"}\n'
+        b'{"type":"change","seq":1,"at":2.0,"setting":"sync_binlog","old":"1","new":"0","server_start":0}\n'
     )
     assert journal.encode_line(ChangeConfirmed(1)) == b'{"type":"applied","seq":1}\n'
     assert b"secret" not in HEAD
@@ -574,8 +691,11 @@ async def left(server: FakeServer, folder: Path) -> Path:
 async def put_back(server: FakeServer, path: Path) -> list[RestoreResult]:
     journal = Journal.claim(path)
     assert journal is not None
+    control = AdminConnection(server.connect)
     with journal:
-        return await restore_settings(AdminConnection(server.connect), journal, FakeClock())
+        restored = await restore_settings(control, journal, FakeClock())
+    await control.close()
+    return restored
 
 
 @pytest.mark.parametrize("locks_are_there", [True, False])
@@ -617,9 +737,9 @@ async def test_two_that_can_only_read_still_take_turns(tmp_path: Path) -> None:
         assert first is not None
         with first, pytest.raises(JournalBusyError):
             Journal.claim(path)
-        async with server_lock(path.parent, "box", FakeClock()):
+        async with file_lock(path.parent, "box", FakeClock()):
             with pytest.raises(ServerLockError):
-                async with server_lock(path.parent, "box", FakeClock()):
+                async with file_lock(path.parent, "box", FakeClock()):
                     pass
 
 

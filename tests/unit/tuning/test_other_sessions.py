@@ -8,7 +8,7 @@ import pytest
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, journal_in
 from tuibench.errors import SQLError
 from tuibench.tuning import journal as durable_file
-from tuibench.tuning import ownership
+from tuibench.tuning import server_lock
 from tuibench.tuning.changer import SettingsManager
 from tuibench.tuning.journal import Journal
 from tuibench.tuning.restore import (
@@ -223,11 +223,11 @@ async def test_a_restart_settles_a_change_that_got_no_answer(server: FakeServer,
 async def test_who_waits_too_long_for_his_turn_says_why(server: FakeServer, tmp_path: Path) -> None:
     a = await opened(server, tmp_path, "a")
     await a.change("sync_binlog", "0")
-    async with ownership.server_lock(a.journal.path.parent, INFO.identity, FakeClock()):
+    async with server_lock.file_lock(a.journal.path.parent, INFO.identity, FakeClock()):
         (restored,) = await a.restore()
         assert restored.outcome is RestoreOutcome.UNREACHABLE
         assert "another tuibench has been changing settings on this server for 30 s" in restored.text
-        with pytest.raises(ownership.ServerLockError):
+        with pytest.raises(server_lock.ServerLockError):
             await a.change("sync_binlog", "2")
     assert (await ended(a)).outcome is RestoreOutcome.RESTORED
 

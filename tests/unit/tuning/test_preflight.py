@@ -260,7 +260,13 @@ CASES = (
         "PURGE BINARY LOGS",
         variables={"binlog_expire_logs_seconds": "0"},
     ),
-    case("binary_log", "note", "30 days", "PURGE", variables={"binlog_expire_logs_seconds": "2592000"}),
+    case(
+        "binary_log",
+        "note",
+        "30 days",
+        "point-in-time recovery",
+        variables={"binlog_expire_logs_seconds": "2592000"},
+    ),
     case(
         "binary_log",
         "note",

@@ -174,6 +174,7 @@ class Scene:
             self.at_step = lambda _: None
             if tuner.journal._fd >= 0:
                 tuner.journal._release()
+            self.server.locks.clear()
         return False
 
     async def guarded(self) -> None:
