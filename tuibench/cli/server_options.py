@@ -1,86 +1,38 @@
 """Server address and login: from options, then the environment, then option files; its replicas.
 
-Hosts, ports and sockets may be lists, as in sysbench: every host with every port, or every socket.
-
 `-p` reads the password from the terminal, or from stdin without one.
 """
 
+import contextlib
 import os
-import re
+import pwd
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from getpass import getuser
-from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 from msgspec.structs import replace
 
 from tuibench import credentials
 from tuibench.cli import output
+from tuibench.cli.server_address import (
+    choose_address,
+    client_environment,
+    endpoint_fields,
+    parse_place,
+)
 from tuibench.errors import UsageError
 from tuibench.model.option import Option
 from tuibench.model.server import (
     LONGEST_TIMEOUT_SECONDS,
     SHORTEST_TIMEOUT_SECONDS,
     VERIFYING,
-    Endpoint,
     Target,
 )
 
 if TYPE_CHECKING:
     from tuibench.model.message import ReplicaChoice
-
-MAX_PORT = 65535
-
-
-def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
-    """Endpoints from the lists in `host`, `port` and `socket`; sockets take precedence. Raises UsageError."""
-    hosts = _split_list(found, "host", Endpoint().host)
-    ports = [_parse_port(text) for text in _split_list(found, "port", str(Endpoint().port))]
-    if not hosts or not ports:
-        raise UsageError(f"{'--port' if hosts else '--host'} is empty", "a list looks like this: db1,db2")
-    if sockets := _split_list(found, "socket", ""):
-        return tuple(Endpoint(host=hosts[0], port=ports[0], socket=socket) for socket in sockets)
-    return tuple(Endpoint(host=host, port=port) for host, port in product(hosts, ports))
-
-
-def endpoint_fields(found: Mapping[str, object]) -> dict[str, Any]:
-    """The same as fields of a Target: the first endpoint is the target's own."""
-    first, *further = parse_endpoints(found)
-    own = {"host": first.host, "port": first.port, "socket": first.socket}
-    failover = found.get("failover", ())
-    if isinstance(failover, str):
-        texts = _split_list(found, "failover", "")
-        failover = tuple(_failover_endpoint(text, first.port) for text in texts)
-    if failover and further:
-        raise UsageError("--failover is for one server; --host and --port name several", "name one of them")
-    return {**own, "further": tuple(further), "failover": failover}
-
-
-def _failover_endpoint(text: str, port: int) -> Endpoint:
-    """Another address of the server, on the same port by default. Raises UsageError."""
-    if text.startswith("/"):
-        return Endpoint(socket=text)
-    match = _REPLICA.fullmatch(text)
-    if match is None or match[1] or not 0 < int(match[3] or port) <= MAX_PORT:
-        raise UsageError(
-            f"--failover takes HOST[:PORT] or a socket's path, not '{text}'",
-            "user, password and TLS are those of the server: --failover=db2:3306",
-        )
-    return Endpoint(host=match[2].strip("[]"), port=int(match[3] or port))
-
-
-def _split_list(found: Mapping[str, object], name: str, default: str) -> list[str]:
-    return [part for part in (text.strip() for text in str(found.get(name, default)).split(",")) if part]
-
-
-def _parse_port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_PORT:
-        raise UsageError(f"--port must be between 1 and {MAX_PORT}, not {text}")
-    return int(text)
-
 
 TERMINAL = "/dev/tty"
 
@@ -108,9 +60,6 @@ def _has_terminal() -> bool:
         return False
     return True
 
-
-DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
-"""Packagers' paths of the socket for `localhost`."""
 
 ADDRESS_FIELDS = ("host", "port", "socket")
 """Fields that locate the server; as one group, so that a host option overrides a socket of an option file."""
@@ -184,11 +133,22 @@ class ServerOptions:
     defaults_file: Annotated[
         str | None, Option(metavar="FILE", help="Read this option file instead of the default ones.")
     ] = None
+    defaults_extra_file: Annotated[
+        str | None, Option(metavar="FILE", help="Read this option file, too, before that of the user.")
+    ] = None
     no_defaults: Annotated[bool, Option(help="Read no option files.")] = False
-    protocol: Annotated[str | None, Option(help="tcp or socket; tcp also for localhost.", hidden=True)] = None
+    protocol: Annotated[str | None, Option(metavar="WORD", help="tcp or socket; tcp also for localhost.")] = (
+        None
+    )
     defaults_group_suffix: Annotated[
         str, Option(metavar="TEXT", help="Also read the groups with this suffix.")
     ] = ""
+    login_path: Annotated[
+        str, Option(metavar="NAME", help="Also read this login path of mysql_config_editor.")
+    ] = ""
+    no_login_paths: Annotated[
+        bool, Option(help="Do not read the file of mysql_config_editor.", hidden=True)
+    ] = False
     ssl_mode: Annotated[
         str | None,
         Option(
@@ -225,36 +185,53 @@ class ServerOptions:
         float | None, Option(help="Seconds until connections to an unreachable host are replaced [30].")
     ] = None
     mysql_compression: Annotated[str | None, Option(help="on is --compress.", hidden=True)] = None
-    compression_algorithms: Annotated[str | None, Option(help="zlib is --compress.", hidden=True)] = None
+    compression_algorithms: Annotated[
+        str | None,
+        Option(
+            "--compression-algorithms",
+            "--mysql-compression-algorithms",
+            help="zlib is --compress.",
+            hidden=True,
+        ),
+    ] = None
 
     def target(self, tell: Callable[[str], None] = output.warning) -> Target:
         """The target; `tell` gets a warning about certificates that are not verified.
 
         Raises UsageError for invalid options.
         """
-        from tuibench.mysql.option_files import read_options
+        from tuibench.mysql.option_files import OptionFiles, read_options, server_sockets
 
-        found: dict[str, object] = {}
-        files = () if self.no_defaults else read_options(self.defaults_file, self.defaults_group_suffix)
-        for layer in (dict(files), _from_environment(), self.given()):
-            _override(found, layer)
+        chosen = OptionFiles(
+            self.defaults_file,
+            self.defaults_extra_file,
+            self.no_defaults,
+            self.defaults_group_suffix,
+            self.login_path,
+            self.no_login_paths,
+        )
+        of_clients = {**client_environment(), **read_options(chosen, tell)}
+        own: dict[str, object] = {}
+        for layer in (_from_environment(), self.given()):
+            _override(own, layer)
+        if protocol := self._protocol():
+            own["protocol"] = protocol
+        found = dict(of_clients)
+        _override(found, own)
+        found |= choose_address(of_clients, own, tell, lambda: server_sockets(chosen))
         if self.ask_password:
             found.pop("password_command", None)
             found["password"] = prompt_password()
-        found.setdefault("user", getuser())
+        if "user" not in found:
+            found["user"] = system_user()
         _settle_ssl_mode(found, tell)
-        if self.protocol not in (None, "tcp", "TCP", "socket", "SOCKET"):
-            raise UsageError(f"--protocol is tcp or socket, not '{self.protocol}'")
-        if (self.protocol or "").lower() == "tcp":
-            found.pop("socket", None)
-        elif (
-            not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost"
-        ):
-            found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
         # Options that give the password again: the option file, or the question for it.
-        words = [f"--defaults-file={self.defaults_file}"] * bool(self.defaults_file)
-        words += ["--no-defaults"] * self.no_defaults
-        words += [f"--defaults-group-suffix={self.defaults_group_suffix}"] * bool(self.defaults_group_suffix)
+        words = [
+            f"--{name.replace('_', '-')}={value}"
+            for name in ("defaults_file", "defaults_extra_file", "defaults_group_suffix", "login_path")
+            if (value := getattr(self, name))
+        ]
+        words += ["--no-defaults"] * self.no_defaults + ["--no-login-paths"] * self.no_login_paths
         found["login"] = (
             *words,
             *["-p"] * (self.ask_password or not {"password", "password_command"}.isdisjoint(self.given())),
@@ -307,13 +284,23 @@ class ServerOptions:
         return wanted in ON_WORDS
 
     def _compresses_as_clients(self) -> bool:
-        wanted = (self.compression_algorithms or "uncompressed").lower()
-        if wanted not in ("zlib", "uncompressed"):
+        from tuibench.mysql.option_files import is_compression
+
+        try:
+            return is_compression(self.compression_algorithms or "uncompressed")
+        except ValueError:
             raise UsageError(
                 f"--compression-algorithms is zlib or uncompressed, not '{self.compression_algorithms}'",
                 "a server that offers zstd offers zlib, too, unless it is configured otherwise",
-            )
-        return wanted == "zlib"
+            ) from None
+
+    def _protocol(self) -> str:
+        from tuibench.mysql.option_files import parse_protocol
+
+        try:
+            return parse_protocol(self.protocol) if self.protocol else ""
+        except ValueError:
+            raise UsageError(f"--protocol is tcp or socket, not '{self.protocol}'") from None
 
 
 def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:
@@ -374,7 +361,6 @@ def _from_environment() -> dict[str, object]:
 
 
 AUTO = "auto"
-_REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(\d+))?")
 
 
 def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
@@ -388,20 +374,32 @@ def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
 
 
 def replica_target(text: str, target: Target) -> Target:
+    """A replica, on the default port. Raises UsageError for an invalid address."""
     if text.startswith("/"):
         return replace(target, socket=text, further=(), failover=())
-    match = _REPLICA.fullmatch(text)
-    if match is None or ":" in (match[1] or "") or not 0 < int(match[3] or 3306) <= MAX_PORT:
-        raise UsageError(
-            f"--replica takes [USER@]HOST[:PORT], a socket's path, or auto, not '{text}'",
-            "password and TLS are those of the server: --replica=db2:3306",
-        )
+    place = parse_place(text, "--replica", "[USER@]HOST[:PORT], a socket's path, or auto")
     return replace(
         target,
-        user=match[1] or target.user,
-        host=match[2].strip("[]"),
-        port=int(match[3] or 3306),
+        user=place.user or target.user,
+        host=place.host,
+        port=place.port or Target().port,
         socket="",
         further=(),
         failover=(),
+    )
+
+
+def system_user() -> str:
+    """The user that the MySQL clients log in as without --user. Raises UsageError if it has no name."""
+    if os.geteuid() == 0:
+        return "root"
+    with contextlib.suppress(OSError):
+        return os.getlogin()
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(os.geteuid()).pw_name
+    for variable in ("USER", "LOGNAME", "LOGIN"):
+        if name := os.environ.get(variable):
+            return name
+    raise UsageError(
+        f"the user id {os.geteuid()} of this process has no name", "give the server's with --user"
     )

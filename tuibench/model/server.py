@@ -157,7 +157,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def where(self) -> str:
         """The address in a few characters, for screen and messages."""
-        first = f"socket {self.socket}" if self.socket else f"{self.host}:{self.port}"
+        first = f"socket {self.socket}" if self.socket else Endpoint(host=self.host, port=self.port).where
         return f"{first} and {len(self.further)} more" if self.further else first
 
     @property

@@ -1,11 +1,17 @@
 """MySQL option files: grammar, file locations, groups, and the meaning of their keys.
 
-Of equal keys the last one read wins, by its place in the files, as with the server's own clients.
+Of equal keys the last one read wins, by its place in the files, as with the server's own clients. The files
+are read as `mariadb` and `mysql` read them: the groups of both, unique beginnings of names as MariaDB takes
+them, and the login file as MySQL takes it. What the two read differently, and what is not taken from a file
+although the clients would, is told.
 """
 
 import difflib
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import stat
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -17,24 +23,43 @@ TargetField = tuple[str, Any]
 """A field of the Target and its value."""
 
 OptionValues = dict[str, Any]
-"""Fields of a Target that an option file gave, by their names."""
+"""Fields of a Target that an option file gave, by their names, and its `protocol`. Port 0 is the default."""
+
+Tell = Callable[[str], None]
+"""Gets what is not taken, in words."""
 
 _TRUE = frozenset({"1", "on", "true", "yes"})
 _FALSE = frozenset({"0", "off", "false", "no"})
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 < port < 65536:
+    port = int(text or "0")
+    if not 0 <= port < 65536:
         raise ValueError(text)
     return port
 
 
 def _ssl_mode(text: str) -> str:
-    mode = text.lower().replace("_", "-")
-    if mode not in get_args(SslMode):
+    return _one_of(get_args(SslMode), text.replace("_", "-"))
+
+
+PROTOCOLS = ("tcp", "socket", "pipe", "memory")
+"""Those of the clients; the last two are Windows'."""
+
+
+def parse_protocol(text: str) -> str:
+    """One of `PROTOCOLS`, of its unique beginning. Raises ValueError."""
+    return _one_of(PROTOCOLS, text)
+
+
+def _one_of(words: Iterable[str], text: str) -> str:
+    """The word with this beginning, as the clients read words. Raises ValueError unless there is just one."""
+    found = [word for word in words if word.startswith(text.lower())]
+    if text.lower() in found:
+        return text.lower()
+    if len(found) != 1:
         raise ValueError(text)
-    return mode
+    return found[0]
 
 
 def _seconds(text: str) -> float:
@@ -68,8 +93,10 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "host": _text_field("host"),
     "port": lambda text: ("port", _port(text)),
     "socket": _text_field("socket"),
+    "protocol": lambda text: ("protocol", parse_protocol(text)),
     "user": _text_field("user"),
     "password": _text_field("password"),
+    "password1": _text_field("password"),
     "password-command": _text_field("password_command"),
     "database": _text_field("database"),
     "ssl-mode": lambda text: ("ssl_mode", _ssl_mode(text)),
@@ -78,6 +105,7 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "ssl-key": _text_field("ssl_key"),
     "ssl-server-name": _text_field("ssl_server_name"),
     "compress": _flag_field("compress"),
+    "compression-algorithms": lambda text: ("compress", is_compression(text)),
     "get-server-public-key": _flag_field("get_server_public_key"),
     "server-public-key-path": _text_field("server_public_key_path"),
     "enable-cleartext-plugin": _flag_field("enable_cleartext_plugin"),
@@ -85,7 +113,6 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "query-timeout": lambda text: ("query_timeout", _seconds(text)),
     "net-timeout": lambda text: ("net_timeout", _seconds(text)),
     "ssl": lambda text: ("ssl_mode", "required" if _flag(text) else "disabled"),
-    "skip-ssl": lambda text: ("ssl_mode", "disabled") if _flag(text) else None,
     "ssl-verify-server-cert": lambda text: ("ssl_mode", "verify-identity") if _flag(text) else None,
 }
 """Every key we understand, and what its text means. `ssl…` switches are MariaDB's spelling of the mode."""
@@ -93,7 +120,6 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
 FLAG_KEYS = frozenset(
     {
         "ssl",
-        "skip-ssl",
         "ssl-verify-server-cert",
         "compress",
         "get-server-public-key",
@@ -102,8 +128,85 @@ FLAG_KEYS = frozenset(
 )
 """Keys that mean "on" without a value."""
 
-PROMPTED_KEYS = frozenset({"password"})
+PROMPTED_KEYS = frozenset({"password", "password1"})
 """Keys that prompt the user without a value; the command line does that, so they are ignored."""
+
+SIGNS = {"skip-": "0", "disable-": "0", "enable-": "1"}
+"""Beginnings of names that switch an option off or on."""
+
+NOT_TAKEN = {
+    "init-command": "no statement of an option file is run",
+    "bind-address": "the system chooses the address of this host",
+    "network-namespace": "the network is that of this process",
+    "default-auth": "the server chooses the plugin",
+    "password2": "logins take one password",
+    "password3": "logins take one password",
+    **dict.fromkeys(
+        ("ssl-crl", "ssl-crlpath", "ssl-fp", "ssl-fplist"), "a revoked or another certificate is not noticed"
+    ),
+    **dict.fromkeys(("ssl-capath", "tls-sni-servername"), "give ssl-ca, and ssl-server-name"),
+    **dict.fromkeys(
+        ("ssl-cipher", "tls-ciphersuites", "tls-version", "ssl-fips-mode"),
+        "those of OpenSSL on this host apply",
+    ),
+}
+"""Options of the clients that decide over login or encryption, and why they are not taken."""
+
+REFUSED = {"dns-srv-name": "servers are not found by DNS service records: give host and port"}
+"""Those without which another server would be reached."""
+
+_MARIADB_NAMES = frozenset(
+    """
+    abort-source-on-error auto-rehash auto-vertical-output batch binary-as-hex binary-mode character-sets-dir
+    column-names column-type-info comments compress connect-expired-password connect-timeout database debug
+    debug-check debug-info default-auth default-character-set delimiter enable-cleartext-plugin execute force
+    help host html i-am-a-dummy ignore-spaces init-command line-numbers local-infile max-allowed-packet
+    max-join-size named-commands net-buffer-length no-auto-rehash no-beep one-database pager password
+    plugin-dir port print-query-on-error progress-reports prompt protocol quick quick-max-column-width raw
+    reconnect safe-updates sandbox secure-auth select-limit server-arg show-warnings sigint-ignore silent
+    skip-column-names skip-line-numbers socket ssl ssl-ca ssl-capath ssl-cert ssl-cipher ssl-crl ssl-crlpath
+    ssl-fp ssl-fplist ssl-key ssl-verify-server-cert table tee tls-version unbuffered user verbose version
+    vertical wait xml
+    """.split()  # noqa: SIM905
+)
+"""Options of `mariadb`, which takes each unique beginning of them."""
+
+_MYSQL_NAMES = frozenset(
+    """
+    authentication-oci-client-config-profile authentication-openid-connect-client-id-token-file bind-address
+    commands compression-algorithms dns-srv-name get-server-public-key histignore init-command-add
+    load-data-local-dir network-namespace oci-config-file password1 password2 password3
+    plugin-authentication-webauthn-client-preserve-privacy plugin-authentication-webauthn-device
+    register-factor server-public-key-path skip-comments ssl-fips-mode ssl-mode ssl-session-data
+    ssl-session-data-continue-on-failed-reuse syslog system-command telemetry-client tls-ciphersuites
+    tls-sni-servername zstd-compression-level
+    """.split()  # noqa: SIM905
+)
+"""Options of `mysql` only, which takes whole names."""
+
+
+def is_compression(text: str) -> bool:
+    """Whether to compress, of the algorithms that are allowed. Raises ValueError unless zlib or none is."""
+    words = {word.strip() for word in text.lower().split(",")}
+    if not words & {"zlib", "uncompressed"} or words - {"zlib", "uncompressed", "zstd"}:
+        raise ValueError(text)
+    return "uncompressed" not in words
+
+
+def whole_name(written: str) -> tuple[str, str | None]:
+    """The name of an option as it is written, its beginning completed, and what `skip-` or `enable-` in front
+    of it means: "0" or "1".
+    """
+    for sign, meant in {"": None, "maximum-": None, **SIGNS}.items():
+        name = written.removeprefix(sign)
+        if sign and name == written:
+            continue
+        if name in KNOWN_KEYS or name in _MARIADB_NAMES or name in _MYSQL_NAMES:
+            return name, meant
+        found = [each for each in _MARIADB_NAMES if each.startswith(name)] if name else []
+        if len(found) == 1:
+            return found[0], meant
+    return written, None
 
 
 def parse_option(key: str, text: str | None, place: str) -> TargetField | None:
@@ -112,6 +215,8 @@ def parse_option(key: str, text: str | None, place: str) -> TargetField | None:
         return None
     if text is None and key not in FLAG_KEYS:
         raise UsageError(f"{place}: '{key}' needs a value")
+    if text is not None and "\N{REPLACEMENT CHARACTER}" in text:
+        raise UsageError(f"{place}: the value of '{key}' is not valid UTF-8", "save the file as UTF-8")
     try:
         return KNOWN_KEYS[key]("1" if text is None else text)
     except ValueError:
@@ -120,34 +225,51 @@ def parse_option(key: str, text: str | None, place: str) -> TargetField | None:
 
 def _allowed_values(key: str) -> str:
     if key == "port":
-        return "a number from 1 to 65535"
+        return "a number from 1 to 65535, or 0 for the default"
     if key.endswith("-timeout"):
         return f"seconds, from {SHORTEST_TIMEOUT_SECONDS:g} to {LONGEST_TIMEOUT_SECONDS:g}"
-    return f"one of {', '.join(get_args(SslMode))}" if key == "ssl-mode" else "0 or 1"
+    words = {"ssl-mode": get_args(SslMode), "protocol": PROTOCOLS}.get(key)
+    if key == "compression-algorithms":
+        return "zlib or uncompressed; a server that offers zstd offers zlib, too"
+    return f"one of {', '.join(words)}" if words else "0 or 1"
 
 
-DEFAULT_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
-GROUPS = ("client", "tuibench")
+GLOBAL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
+USER_FILE = "~/.my.cnf"
+HOME_VARIABLES = ("MYSQL_HOME", "MARIADB_HOME")
+"""Environment variables with a folder whose my.cnf the clients read after the `GLOBAL_FILES`."""
+
+LOGIN_FILE, LOGIN_FILE_VARIABLE = "~/.mylogin.cnf", "MYSQL_TEST_LOGIN_FILE"
+SUFFIX_VARIABLES = ("MARIADB_GROUP_SUFFIX", "MYSQL_GROUP_SUFFIX")
+
+MYSQL_GROUPS = frozenset({"mysql", "client"})
+MARIADB_GROUPS = MYSQL_GROUPS | {"mariadb-client", "client-server", "client-mariadb"}
+"""Groups that each of the clients reads."""
+
 STRICT_GROUP = "tuibench"
-"""Our own group: all it says must be understood. Other programs' keys in [client] are passed over."""
+"""Our own group: all it says must be understood."""
 
 OTHER_PROGRAMS_SUFFIXES = frozenset({"-server", "-mariadb"})
-"""What follows "client" in groups that are meant for other programs."""
+"""What follows "client" in groups that are not meant by a suffix."""
 
 LOOSE = "loose-"
 MAX_INCLUDES = 10
 """How deep files may include each other, as in the server's clients; this also ends a circle."""
 
+SPACE = " \t\n\v\f\r"
+"""What the clients skip around words."""
+
 _GROUP = re.compile(r"\[([^\]]*)\]")
-_INCLUDE = re.compile(r"!(includedir|include)\s+(.+)")
+_INCLUDE = re.compile(r"!\s*(includedir|include)\s+(.+)")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\", '"': '"', "'": "'"}
 
 
 class OptionEntry(NamedTuple):
-    """One `key = value` of a group; `text` is None for a key without a value.
+    """One `key = value` of a group, in lower case; `text` is None for a key without a value.
 
-    The prefix `loose-` (pass over the option if it is unknown) is not part of the key.
+    The prefix `loose-` (pass over the option if it is unknown) is not part of the key. `is_login` are those
+    of the login file.
     """
 
     place: str
@@ -155,6 +277,7 @@ class OptionEntry(NamedTuple):
     key: str
     text: str | None
     is_loose: bool = False
+    is_login: bool = False
 
 
 class IncludeDirective(NamedTuple):
@@ -164,65 +287,169 @@ class IncludeDirective(NamedTuple):
     is_folder: bool
 
 
-def read_options(defaults_file: str | None = None, group_suffix: str = "") -> OptionValues:
-    """What the option files say: the one that is named, else those of `DEFAULT_FILES` that exist.
+class OptionFiles(NamedTuple):
+    """Which files are read, and which groups of them: options of the clients' command lines.
 
-    `group_suffix` reads [client<suffix>] and [tuibench<suffix>] as well. Raises UsageError for a named file
-    that cannot be read, a line that is no option, a value that cannot be, an unknown key in [tuibench].
+    `defaults_file` replaces the default files, `extra_file` is read before that of the user. `login_path` is
+    a further group of the login file, which is read unless `no_login_file`, even with `no_defaults`.
+    `suffix` adds the groups with this suffix.
     """
-    if defaults_file is None:
-        found = (entry for name in DEFAULT_FILES for entry in _read_entries(files.expand_path(name)))
-        return merge_entries(found, group_suffix)
-    return merge_entries(read_entries(defaults_file), group_suffix)
+
+    defaults_file: str | None = None
+    extra_file: str | None = None
+    no_defaults: bool = False
+    suffix: str = ""
+    login_path: str = ""
+    no_login_file: bool = False
 
 
-def read_entries(file: str) -> list[OptionEntry]:
+DEFAULTS = OptionFiles()
+
+
+def default_files(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The option files of the clients, in the order of reading."""
+    homes = (f"{folder}/my.cnf" for name in HOME_VARIABLES if (folder := environment.get(name)))
+    return (*GLOBAL_FILES, *homes, USER_FILE)
+
+
+def read_options(chosen: OptionFiles = DEFAULTS, tell: Tell = lambda note: None) -> OptionValues:
+    """What the option files say; `tell` gets what is not taken, and what the two clients read differently.
+
+    Raises UsageError for a named file that cannot be read, a line that is no option, a value that cannot be,
+    an unknown key in [tuibench], an option without which another server would be reached.
+    """
+    entries: list[OptionEntry] = []
+    if not chosen.no_defaults and chosen.defaults_file is not None:
+        entries += read_entries(chosen.defaults_file, tell)
+    elif not chosen.no_defaults:
+        *of_system, of_user = default_files()
+        for name in of_system:
+            entries += _read_entries(files.expand_path(name), tell)
+        if chosen.extra_file is not None:
+            entries += read_entries(chosen.extra_file, tell)
+        entries += _read_entries(files.expand_path(of_user), tell)
+    if not chosen.no_login_file:
+        entries += _login_entries(chosen.login_path, tell)
+    suffix = chosen.suffix or next(filter(None, map(os.environ.get, SUFFIX_VARIABLES)), "")
+    return merge_entries(entries, suffix, chosen.login_path, tell)
+
+
+SERVER_GROUPS = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
+
+
+def server_sockets(chosen: OptionFiles = DEFAULTS) -> list[str]:
+    """The sockets that servers are given in these files; none if a file cannot be read."""
+    if chosen.no_defaults:
+        return []
+    names = default_files() if chosen.defaults_file is None else [chosen.defaults_file]
+    try:
+        entries = [entry for name in names for entry in _read_entries(files.expand_path(name))]
+    except UsageError:
+        return []
+    return [
+        each.text for each in entries if each.group in SERVER_GROUPS and each.key == "socket" and each.text
+    ]
+
+
+def read_entries(file: str, tell: Tell = lambda note: None) -> list[OptionEntry]:
     """All entries of a file and of what it includes.
 
     Raises UsageError for a file that cannot be read, or a line that is no option.
     """
     path = files.expand_path(file)
     try:
-        text = _read_file(path)
+        text = _read_file(path, tell)
     except OSError as error:
         raise UsageError(f"cannot read the option file {path}: {error.strerror}") from error
-    return list(_entries_of_text(text, path))
+    return list(_entries_of_text(text, path, tell))
 
 
-def group_suffixes(names: Iterable[str]) -> list[str]:
-    """The suffixes of our groups that these files have, in their order: "" for [client] itself.
+def group_suffixes() -> list[str]:
+    """The suffixes of our groups that the default files have, in their order: "" for [client] itself.
 
     Raises UsageError for a line that is no option.
     """
-    groups = [entry.group for name in names for entry in _read_entries(files.expand_path(name))]
-    found = (group.removeprefix(ours) for group in groups for ours in GROUPS if group.startswith(ours))
+    entries = (entry for name in default_files() for entry in _read_entries(files.expand_path(name)))
+    groups = [entry.group for entry in entries]
+    names = ("client", STRICT_GROUP)
+    found = (group.removeprefix(ours) for group in groups for ours in names if group.startswith(ours))
     return list(dict.fromkeys(suffix for suffix in found if suffix not in OTHER_PROGRAMS_SUFFIXES))
 
 
-def merge_entries(entries: Iterable[OptionEntry], group_suffix: str = "") -> OptionValues:
+LOGIN_FIELDS = ("host", "port", "socket", "user")
+"""Fields that say where a password goes."""
+
+
+def merge_entries(
+    entries: Iterable[OptionEntry], suffix: str = "", login_path: str = "", tell: Tell = lambda note: None
+) -> OptionValues:
     """What entries in our groups mean, the later one winning."""
-    wanted = {group + suffix for group in GROUPS for suffix in {"", group_suffix}}
+    mysqls, mariadbs, ours = (
+        {group + each for group in groups for each in {"", suffix.lower()}}
+        for groups in (MYSQL_GROUPS, MARIADB_GROUPS, {STRICT_GROUP})
+    )
     made: OptionValues = {}
+    by_client: tuple[OptionValues, OptionValues] = {}, {}
     for entry in entries:
-        if entry.group not in wanted:
+        readers = [
+            entry.group in mysqls or (entry.is_login and entry.group == login_path.lower()),
+            entry.group in mariadbs and not entry.is_login,
+        ]
+        if not any(readers) and entry.group not in ours:
             continue
-        if entry.key not in KNOWN_KEYS:
-            if entry.group.startswith(STRICT_GROUP):
-                nearest = difflib.get_close_matches(entry.key, KNOWN_KEYS, n=1)
-                hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(KNOWN_KEYS)}"
-                raise UsageError(f"{entry.place}: unknown key '{entry.key}' in [tuibench]", hint)
-            continue
-        parsed = parse_option(entry.key, entry.text, entry.place)
+        parsed = _meaning(entry, tell, is_ours=entry.group in ours)
         if parsed is not None:
             made[parsed[0]] = parsed[1]
+            for reads, found in zip(readers, by_client, strict=True):
+                if reads or entry.group in ours:
+                    found[parsed[0]] = parsed[1]
+    mysql, mariadb, all_of_them = (
+        {name: found[name] for name in LOGIN_FIELDS if name in found} for found in (*by_client, made)
+    )
+    is_contradiction = any(mysql[name] != mariadb[name] for name in mysql.keys() & mariadb.keys())
+    if is_contradiction or all_of_them not in (mysql, mariadb):
+        told = (
+            ", ".join(f"{name}={value}" for name, value in found.items()) or "nothing"
+            for found in (mysql, mariadb, all_of_them)
+        )
+        tell("in the option files, MySQL's client reads {}, MariaDB's {}; here they mean {}".format(*told))
     return made
+
+
+def _meaning(entry: OptionEntry, tell: Tell, *, is_ours: bool) -> TargetField | None:
+    """What an entry says, None for nothing; an option that is not taken is told."""
+    name, sign = whole_name(entry.key)
+    if name in REFUSED:
+        raise UsageError(f"{entry.place}: {REFUSED[name]}", f"leave '{name}' out")
+    if name in NOT_TAKEN:
+        tell(f"{entry.place}: '{name}' is not taken: {NOT_TAKEN[name]}")
+    elif name in KNOWN_KEYS and sign is not None:
+        # As in the clients: skip-ssl=0 is ssl; other options than switches ignore the sign with its value.
+        off = {"0": "1", "1": "0"}[sign]
+        return (
+            parse_option(name, off if entry.text == "0" else sign, entry.place) if name in FLAG_KEYS else None
+        )
+    elif name in KNOWN_KEYS:
+        return parse_option(name, entry.text, entry.place)
+    elif name not in _MARIADB_NAMES | _MYSQL_NAMES and not entry.is_loose:
+        nearest = difflib.get_close_matches(entry.key, KNOWN_KEYS, n=1)
+        hint = f"did you mean '{nearest[0]}'?" if nearest else f"known keys: {', '.join(KNOWN_KEYS)}"
+        if is_ours:
+            raise UsageError(f"{entry.place}: unknown key '{entry.key}' in [tuibench]", hint)
+        meant = f" ({hint})" if nearest else ""
+        tell(f"{entry.place}: '{entry.key}' is not taken: it is no option of the clients{meant}")
+    elif is_ours and not entry.is_loose:
+        raise UsageError(
+            f"{entry.place}: '{name}' of the clients has no effect in [tuibench]", "leave it out"
+        )
+    return None
 
 
 def parse_option_file(text: str, file: str) -> Iterator[OptionEntry | IncludeDirective]:
     """The entries and includes of one file's text, in order. `file` is its name in messages."""
-    group = ""
+    group: str | None = None
     for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip()
+        line = raw.strip(SPACE)
         place = f"{file}, line {number}"
         if not line or line[0] in "#;":
             continue
@@ -235,14 +462,15 @@ def parse_option_file(text: str, file: str) -> Iterator[OptionEntry | IncludeDir
             found = _GROUP.match(line)
             if not found:
                 raise UsageError(f"{place}: a group without its closing ]")
-            group = found[1].strip()
-        elif not group:
+            group = found[1].rstrip(SPACE).lower()
+        elif group is None:
             raise UsageError(f"{place}: an option before the first [group]")
         else:
             name, sign, text = _without_comment(line).partition("=")
-            written = name.strip().lower().replace("_", "-")
+            written = name.strip(SPACE).lower().replace("_", "-")
             key = written.removeprefix(LOOSE)
-            yield OptionEntry(place, group, key, _unquoted(text.strip()) if sign else None, key != written)
+            value = _unquoted(text.strip(SPACE)) if sign else None
+            yield OptionEntry(place, group, key, value, key != written)
 
 
 def _without_comment(line: str) -> str:
@@ -264,27 +492,99 @@ def _unquoted(text: str) -> str:
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[0]), text)
 
 
-def _read_entries(path: Path, depth: int = 0) -> Iterator[OptionEntry]:
-    """All entries of a file and of what it includes. What is not there, not for us or no file has none."""
+def _read_entries(path: Path, tell: Tell = lambda note: None, depth: int = 0) -> Iterator[OptionEntry]:
+    """All entries of a file and of what it includes. A file that is not there has none."""
     if depth > MAX_INCLUDES:
         return
     try:
-        text = _read_file(path)
-    except OSError:
+        text = _read_file(path, tell)
+    except OSError as error:
+        if depth or not isinstance(error, FileNotFoundError | NotADirectoryError):
+            tell(f"{path} is not read: {error.strerror or error}")
         return
-    yield from _entries_of_text(text, path, depth)
+    yield from _entries_of_text(text, path, tell, depth)
 
 
-def _read_file(path: Path) -> str:
-    return files.read_text(path, encoding="utf-8-sig", errors="replace")
+def _read_file(path: Path, tell: Tell) -> str:
+    """The text of a file. One that everybody may write says nothing, as with the clients."""
+    text = files.read_text(path, encoding="utf-8-sig", errors="replace")
+    kind = path.stat().st_mode
+    if stat.S_ISREG(kind) and kind & stat.S_IWOTH:
+        tell(f"{path} is not read: every user may write it (chmod o-w)")
+        return ""
+    return text
 
 
-def _entries_of_text(text: str, path: Path, depth: int = 0) -> Iterator[OptionEntry]:
+def _entries_of_text(text: str, path: Path, tell: Tell, depth: int = 0) -> Iterator[OptionEntry]:
     for item in parse_option_file(text, str(path)):
         if isinstance(item, OptionEntry):
             yield item
             continue
-        # The files an include means; of a folder, its `.cnf` files by name.
-        place = path.parent / files.expand_path(item.path)
-        for included in sorted(place.glob("*.cnf")) if item.is_folder else [place]:
-            yield from _read_entries(included, depth + 1)
+        # From the current folder, as with the clients.
+        place = files.expand_path(item.path)
+        included = [place]
+        if item.is_folder:
+            try:
+                included = sorted(each for each in place.iterdir() if each.name.endswith(".cnf"))
+            except (OSError, ValueError) as error:
+                tell(f"{place} is not read: {getattr(error, 'strerror', None) or error}")
+                continue
+        for each in included:
+            yield from _read_entries(each, tell, depth + 1)
+
+
+# The login file of mysql_config_editor: four unused bytes, a key, and lines, each behind its length.
+
+_LOGIN_KEY_BYTES, _AES_KEY_BYTES = 20, 16
+_LOGIN_HEADER_BYTES = 4 + _LOGIN_KEY_BYTES
+_LENGTH = struct.Struct("<i")
+
+
+def login_file() -> Path:
+    """The login file of MySQL's client."""
+    return files.expand_path(os.environ.get(LOGIN_FILE_VARIABLE) or LOGIN_FILE)
+
+
+def read_login_file(data: bytes) -> str:
+    """The text of a login file, which is an option file. Raises ValueError for another kind of file."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    if len(data) < _LOGIN_HEADER_BYTES:
+        raise ValueError("it is too short")
+    key = bytearray(_AES_KEY_BYTES)
+    for place, byte in enumerate(data[_LOGIN_HEADER_BYTES - _LOGIN_KEY_BYTES : _LOGIN_HEADER_BYTES]):
+        key[place % _AES_KEY_BYTES] ^= byte
+    cipher = Cipher(algorithms.AES(bytes(key)), modes.ECB())  # noqa: S305
+    lines, start = [], _LOGIN_HEADER_BYTES
+    while start + _LENGTH.size <= len(data):
+        (length,) = _LENGTH.unpack_from(data, start)
+        start += _LENGTH.size
+        if length <= 0 or length % _AES_KEY_BYTES or start + length > len(data):
+            raise ValueError("a line has no length")
+        decryptor = cipher.decryptor()
+        plain = decryptor.update(data[start : start + length]) + decryptor.finalize()
+        start += length
+        lines.append(plain[: -plain[-1]] if 0 < plain[-1] <= _AES_KEY_BYTES else plain)
+    return b"".join(lines).decode(errors="replace")
+
+
+def _login_entries(login_path: str, tell: Tell) -> Iterator[OptionEntry]:
+    """The entries of the login file. Raises UsageError if it lacks what `login_path` names."""
+    path = login_file()
+    try:
+        data = files.read_bytes(path)
+        is_private = not path.stat().st_mode & 0o077
+        found = list(parse_option_file(read_login_file(data), str(path))) if is_private else []
+        if not is_private:
+            tell(f"{path} is not read: other users may read it (chmod 600)")
+    except (OSError, ValueError) as error:
+        if not isinstance(error, FileNotFoundError):
+            tell(f"{path} is not read: {getattr(error, 'strerror', None) or error}")
+        found = []
+    entries = [entry._replace(is_login=True) for entry in found if isinstance(entry, OptionEntry)]
+    if login_path and not any(entry.group == login_path.lower() for entry in entries):
+        raise UsageError(
+            f"--login-path: {path} has no login path '{login_path}'",
+            "mysql_config_editor print --all lists them",
+        )
+    yield from entries

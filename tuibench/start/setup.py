@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tuibench import files, paths
+from tuibench import paths
 from tuibench.cli.click_command import PlanValues, parse_plan_words
 from tuibench.cli.options import make_plan, parse_profile_options
 from tuibench.cli.runner import new_session_spec, spec_on_private_server, start_session
-from tuibench.cli.server_options import DEFAULT_SOCKETS, ServerOptions
+from tuibench.cli.server_address import local_sockets, parse_place
+from tuibench.cli.server_options import ServerOptions
 from tuibench.clock import SystemClock
 from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
@@ -34,7 +35,7 @@ from tuibench.model.plan import GRACE_SECONDS, PLAN_COMMANDS, OptionValue, RunPl
 from tuibench.model.schedule import parse_duration
 from tuibench.model.server import Target
 from tuibench.mysql.info import connect_with_defaults
-from tuibench.mysql.option_files import DEFAULT_FILES, group_suffixes
+from tuibench.mysql.option_files import group_suffixes, server_sockets
 from tuibench.session.preflight import diagnose
 from tuibench.start.screen import (
     FormValues,
@@ -139,27 +140,21 @@ def place_text(target: Target) -> str:
     """Address of a target, in the form's notation."""
     if target.socket:
         return target.socket
-    return target.host if target.port == Target().port else f"{target.host}:{target.port}"
+    return target.host if target.port == Target().port else target.at(target).where
 
 
 def _discovered_choices() -> Iterator[ServerChoice]:
     """Servers in option files, by group suffix, and the one that listens on this host."""
-    names = [name for name in DEFAULT_FILES if os.access(files.expand_path(name), os.R_OK)]
-    for suffix in group_suffixes(names):
+    for suffix in group_suffixes():
         try:
             target = ServerOptions(defaults_group_suffix=suffix).target(tell=lambda warning: None)
         except UsageError as error:
             yield ServerChoice(f"{FILES_PREFIX}{suffix}", f"[client{suffix}]", f"cannot be read: {error}")
             continue
         yield _server_choice(f"{FILES_PREFIX}{suffix}", target, f"option file, [client{suffix}]")
-    for path in DEFAULT_SOCKETS:
-        if os.path.exists(path):
-            yield _server_choice(
-                f"{FILES_PREFIX}",
-                ServerOptions(socket=path).target(tell=lambda warning: None),
-                "listens on this host",
-            )
-            return
+    for path in local_sockets(server_sockets)[:1]:
+        target = ServerOptions(socket=path).target(tell=lambda warning: None)
+        yield _server_choice(FILES_PREFIX, target, "listens on this host")
 
 
 def _server_choice(id: str, target: Target, detail: str) -> ServerChoice:
@@ -272,10 +267,10 @@ def _parse_place(text: str) -> dict[str, str]:
     text = text.strip()
     if text.startswith("/") or not text:
         return {"socket": text} if text else {}
-    host, colon, port = text.rpartition(":")
-    if not colon or (":" in host and not host.startswith("[")):
-        return {"host": text.strip("[]")}
-    return {"host": host.strip("[]"), "port": port}
+    if "," in text:
+        return {"host": text}
+    place = parse_place(text, "the server")
+    return {"host": place.host, **({"port": str(place.port)} if place.port else {})}
 
 
 def _parse_threads(text: str) -> int:

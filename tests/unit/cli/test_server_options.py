@@ -4,7 +4,6 @@ import io
 import os
 import socket
 import sys
-from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from tests.tables import for_each
 from tests.unit.cli.plans import planned
 from tuibench import config
-from tuibench.cli import server_options
+from tuibench.cli import server_address, server_options
 from tuibench.cli.options import (
     FPS_VARIABLE,
     BackgroundOptions,
@@ -33,6 +32,7 @@ from tuibench.errors import RunError, UsageError
 from tuibench.model.message import Address
 from tuibench.model.schedule import parse_max_lag, parse_size
 from tuibench.model.server import Flavour, ServerLimits, Target, server_words
+from tuibench.mysql.option_files import OptionFiles, server_sockets
 
 # Where the server is: options, then the environment, then option files.
 
@@ -49,7 +49,7 @@ def option_file(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ())
+    monkeypatch.setattr(server_address, "DEFAULT_SOCKETS", ())
 
 
 def target(file: Path | None = None, **given: Any) -> Target:
@@ -60,13 +60,13 @@ def target(file: Path | None = None, **given: Any) -> Target:
 def test_without_anything_it_is_ours_on_localhost() -> None:
     made = target()
     assert (made.host, made.port, made.socket, made.database) == ("localhost", 3306, "", "sbtest")
-    assert (made.user, made.password) == (getuser(), "")
+    assert (made.user, made.password) == (server_options.system_user(), "")
 
 
 def test_an_option_file_says_the_rest(option_file: Path) -> None:
     made = target(option_file)
     assert (made.host, made.port, made.user, made.database) == ("filehost", 3310, "fileuser", "filedb")
-    assert (made.password, made.socket) == ("filesecret", "/file.sock")
+    assert (made.password, made.socket) == ("filesecret", "")
     assert target(option_file, defaults_group_suffix="-test").user == "testuser"
 
 
@@ -90,7 +90,7 @@ def test_localhost_means_the_packagers_socket_unless_a_port_is_given(
 ) -> None:
     there = tmp_path / "mysqld.sock"
     there.touch()
-    monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ("/not/there.sock", str(there)))
+    monkeypatch.setattr(server_address, "DEFAULT_SOCKETS", ("/not/there.sock", str(there)))
     assert target().socket == target(host="localhost").socket == str(there)
     assert target(port=3306).socket == target(host="127.0.0.1").socket == ""
 
@@ -100,6 +100,155 @@ def test_a_place_of_the_environment_hides_a_files_socket(
 ) -> None:
     monkeypatch.setenv("TUIBENCH_HOST", "envhost")
     assert target(option_file).where == "envhost:3310"
+
+
+@for_each(
+    ("file", "given", "environment", "where"),
+    [
+        ("host=db1\nsocket=/s", {}, {}, "db1:3306"),
+        ("socket=/s\nport=3307", {}, {}, "socket /s"),
+        ("protocol=tcp\nsocket=/s", {}, {}, "localhost:3306"),
+        ("protocol=tcp\nport=0", {}, {"MYSQL_TCP_PORT": "3333"}, "localhost:3333"),
+        ("protocol=tcp", {"socket": "/x"}, {}, "socket /x"),
+        ("socket=/s", {"protocol": "tcp"}, {}, "localhost:3306"),
+        ("socket=/s", {"protocol": "socket", "port": "3307"}, {}, "socket /s"),
+        ("host=db1\nport=3307", {"port": "0"}, {}, "db1:3306"),
+        ("", {"protocol": "tcp"}, {"MYSQL_UNIX_PORT": "/e"}, "localhost:3306"),
+        ("", {}, {"MYSQL_UNIX_PORT": "/e", "MYSQL_HOST": ""}, "socket /e"),
+        ("", {}, {"MYSQL_UNIX_PORT": "/e", "MYSQL_HOST": "db2"}, "db2:3306"),
+        ("host=db1", {}, {"MYSQL_HOST": "db2", "MYSQL_TCP_PORT": "3333"}, "db1:3333"),
+        ("host=db1", {}, {"MYSQL_HOST": "db2", "TUIBENCH_HOST": "db3"}, "db3:3306"),
+        ("host=", {}, {"MYSQL_HOST": "db2", "MYSQL_UNIX_PORT": "/e"}, "socket /e"),
+        ("host=::1\nport=7", {}, {}, "[::1]:7"),
+        ("host=[::1]", {"port": "7"}, {}, "[::1]:7"),
+        ("host=db1:3307\nport=3308", {}, {}, "db1:3307"),
+    ],
+)
+def test_the_server_of_the_clients(
+    file: str,
+    given: dict[str, str],
+    environment: dict[str, str],
+    where: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "my.cnf").write_text(f"[client]\n{file}\n")
+    with monkeypatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        assert target(tmp_path / "my.cnf", **given).where == where
+
+
+def test_hosts_of_an_option_file_are_other_addresses_of_one_server(tmp_path: Path) -> None:
+    """As for MariaDB's client; tuibench's own list distributes the load."""
+    (tmp_path / "my.cnf").write_text("[client]\nhost=db1,db2:3307\nport=3306\n")
+    made = target(tmp_path / "my.cnf")
+    assert [each.where for each in made.addresses] == ["db1:3306", "db2:3307"]
+    assert not made.further
+
+
+@for_each(
+    ("file", "given", "words"),
+    [
+        ("host=db1", {"socket": "/x"}, "db1 of the option files is not used"),
+        ("", {"host": "db1", "socket": "/x"}, "--host=db1 is not used"),
+        ("", {"protocol": "tcp", "socket": "/x"}, "--socket=/x is not used"),
+        ("host=db1", {"host": "db2"}, ""),
+        ("host=localhost", {"socket": "/x", "port": "3307"}, ""),
+    ],
+)
+def test_an_address_that_is_not_used_is_told(
+    file: str, given: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "my.cnf").write_text(f"[client]\n{file}\n")
+    told: list[str] = []
+    ServerOptions(defaults_file=str(tmp_path / "my.cnf"), **given).target(told.append)  # type: ignore[arg-type]
+    assert [words in each for each in told] == [True] * bool(words)
+
+
+def test_a_port_of_a_file_beside_the_default_socket_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_address, "local_sockets", lambda more: ["/run/one.sock", "/run/two.sock"])
+    (tmp_path / "my.cnf").write_text("[client]\nport=3307\n")
+    told: list[str] = []
+    made = ServerOptions(defaults_file=str(tmp_path / "my.cnf")).target(told.append)
+    assert made.socket == "/run/one.sock"
+    assert [each.partition(";")[0].partition(":")[0] for each in told] == [
+        "several servers listen on this host",
+        "port 3307 is not used",
+    ]
+
+
+def test_sockets_of_servers_in_the_option_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packagers' come first, a second name of the same socket is none, and a dead one none either."""
+    alive, dead, also = (tmp_path / name for name in ("alive.sock", "dead.sock", "also.sock"))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(alive))
+    dead.touch()
+    also.symlink_to(alive)
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[mysqld]\nsocket={alive}\n[mariadb]\nsocket={also}\n[client]\nsocket=/no\n")
+    found = server_sockets(OptionFiles(str(file)))
+    assert found == [str(alive), str(also)]
+    monkeypatch.setattr(server_address, "DEFAULT_SOCKETS", (str(dead),))
+    listing = tmp_path / "unix"
+    monkeypatch.setattr(server_address, "LISTENING_SOCKETS", listing)
+    assert server_address.local_sockets(lambda: found) == [str(dead), str(alive)]
+    listing.write_text(f"Num RefCount\n0: 2 0 10000 1 1 1 {alive}\n1: 2 0 0 1 3 4\n")
+    assert server_address.local_sockets(lambda: found) == [str(alive)]
+    listener.close()
+
+
+@for_each(
+    ("text", "words", "hint"),
+    [
+        (
+            "mysql://app:s3cret@127.0.0.1:1/shop",
+            "not a URL",
+            "as options: --host=127.0.0.1 --port=1 --user=app --database=shop -p",
+        ),
+        ("mysql://app:s3/c@ret@[::1]/", "not a URL", "--host=::1 --user=app -p"),
+        ("mysql://db1", "not a URL", "as options: --host=db1"),
+        ("app:s3cret@db1:3307", "not '…@db1:3307'", "--host=db1 --port=3307 --user=app -p"),
+        ("db1:port", "not 'db1:port'", "db1:3307"),
+        ("[db1]:1", "not '[db1]:1'", "db1:3307"),
+        ("db1:0", "not 'db1:0'", "db1:3307"),
+        ("a b", "not 'a b'", "db1:3307"),
+    ],
+)
+def test_a_host_that_is_none_shows_no_password(text: str, words: str, hint: str) -> None:
+    for option in ("host", "failover"):
+        with pytest.raises(UsageError, match=f"--{option} takes") as refused:
+            target(**{option: text})
+        assert words in refused.value.message
+        assert hint in refused.value.hint
+        assert "s3" not in str(refused.value)
+        assert "ret" not in str(refused.value)
+
+
+def test_a_host_has_one_port_and_no_user() -> None:
+    with pytest.raises(UsageError, match="there is --port, and a port in --host=db1:3307"):
+        target(host="db0,db1:3307", port="3308")
+    with pytest.raises(UsageError, match="--host takes no user"):
+        target(host="app@db1")
+
+
+def test_a_user_without_a_name_gives_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*of: object) -> None:
+        raise KeyError(of)
+
+    monkeypatch.setattr("os.geteuid", lambda: 54321)
+    monkeypatch.setattr("pwd.getpwuid", nothing)
+    monkeypatch.setattr("os.getlogin", lambda: os.open("/none", os.O_RDONLY))
+    for variable in ("USER", "LOGNAME", "LOGIN"):
+        monkeypatch.delenv(variable, raising=False)
+    assert target(user="app").user == "app"
+    with pytest.raises(UsageError, match="the user id 54321 of this process has no name") as refused:
+        target()
+    assert "--user" in refused.value.hint
+    monkeypatch.setenv("USER", "me")
+    assert target().user == "me"
 
 
 def test_localhost_given_keeps_a_files_socket_unless_a_port_is_given(option_file: Path) -> None:
@@ -118,7 +267,7 @@ def places(**given: Any) -> list[str]:
 def test_every_host_goes_with_every_port() -> None:
     assert places(host="a,b") == ["a:3306", "b:3306"]
     assert places(host="a, b", port="1,2") == ["a:1", "a:2", "b:1", "b:2"]
-    assert places(host="::1") == ["::1:3306"]
+    assert places(host="::1") == ["[::1]:3306"]
 
 
 def test_sockets_win_over_hosts() -> None:
@@ -204,14 +353,18 @@ TIMEOUT = "--net-timeout must be between 0.1 and 86,400 seconds"
         ({"host": ","}, "--host is empty"),
         ({"host": "a", "port": ","}, "--port"),
         ({"host": "a", "port": "1,0"}, "--port"),
-        *(({"host": "db", "port": port}, PORT) for port in (0, -1, 65_536, 99_999_999)),
+        *(({"host": "db", "port": port}, PORT) for port in (-1, 65_536, 99_999_999)),
         ({"failover": "b:0"}, "--failover"),
         ({"failover": "u@b"}, "--failover"),
         ({"host": "a,b", "failover": "c"}, "--failover"),
         *(({"net_timeout": seconds}, TIMEOUT) for seconds in (0.0, -1.0, float("nan"), 1e6)),
         ({"ssl_mode": "sometimes"}, "ssl_mode"),
         ({"mysql_compression": "some"}, "on or off"),
-        ({"compression_algorithms": "zstd,zlib"}, "zlib or uncompressed, not 'zstd,zlib'"),
+        ({"compression_algorithms": "zstd"}, "zlib or uncompressed, not 'zstd'"),
+        ({"protocol": "pipe"}, "the protocol pipe"),
+        ({"protocol": "udp"}, "tcp or socket, not 'udp'"),
+        ({"protocol": "socket", "host": "db1"}, "the protocol is socket, and the host db1"),
+        ({"protocol": "socket"}, "the protocol is socket, and none was found"),
     ],
 )
 def test_options_that_name_no_server_are_refused(given: dict[str, Any], told: str) -> None:
@@ -378,7 +531,7 @@ def test_replicas_have_the_servers_login() -> None:
     choice = replica_choice(["db2", "bob@[::1]:3307", "/run/two.sock", "auto"], TARGET)
     assert [(each.user, each.where) for each in choice.targets] == [
         ("ann", "db2:3306"),
-        ("bob", "::1:3307"),
+        ("bob", "[::1]:3307"),
         ("ann", "socket /run/two.sock"),
     ]
     assert {each.password for each in choice.targets} == {"secret"}

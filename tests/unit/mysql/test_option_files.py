@@ -1,28 +1,40 @@
 """Option files are read as the server's own clients read them."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.login_files import login_file_bytes
 from tests.tables import for_each
 from tuibench.errors import ExitCode, UsageError
 from tuibench.mysql import option_files
 from tuibench.mysql.option_files import (
     IncludeDirective,
     OptionEntry,
+    OptionFiles,
     OptionValues,
     merge_entries,
     parse_option_file,
+    read_login_file,
     read_options,
 )
 
 
-def read(text: str, suffix: str = "") -> OptionValues:
-    return merge_entries(
-        (item for item in parse_option_file(text, "my.cnf") if isinstance(item, OptionEntry)), suffix
-    )
+@pytest.fixture(autouse=True)
+def _no_login_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MYSQL_TEST_LOGIN_FILE", str(tmp_path / "no-login.cnf"))
+
+
+def read(text: str, suffix: str = "", told: list[str] | None = None) -> OptionValues:
+    items = (item for item in parse_option_file(text, "my.cnf") if isinstance(item, OptionEntry))
+    return merge_entries(items, suffix, tell=[].append if told is None else told.append)
+
+
+def read_file(path: Path, told: list[str] | None = None) -> OptionValues:
+    return read_options(OptionFiles(str(path)), [].append if told is None else told.append)
 
 
 def refusal(text: str) -> str:
@@ -57,9 +69,26 @@ def refusal(text: str) -> str:
         ("[client]\nskip-ssl\n", {"ssl_mode": "disabled"}),
         ("[client]\nssl-verify-server-cert\n", {"ssl_mode": "verify-identity"}),
         (
-            "[client]\nssl-mode=required\nskip-ssl=0\nssl-verify-server-cert=0\n",
+            "[client]\nssl-mode=required\nssl-verify-server-cert=0\n",
             {"ssl_mode": "required"},
         ),
+        ("[client]\nskip-ssl=0\n", {"ssl_mode": "required"}),
+        ("[client]\ndisable-ssl\nenable-compress=1\n", {"ssl_mode": "disabled", "compress": True}),
+        ("[client]\nskip-host=a\nmaximum-port=9\nskip-column-names\n", {"port": 9}),
+        ("[CLIENT ]\nHOST=a\n[ client]\nhost=b\n", {"host": "a"}),
+        ("[mysql]\nuser=m\n[mariadb-client]\nhost=c\n", {"user": "m", "host": "c"}),
+        ("[client-server]\nsocket=/s\n[client-mariadb]\nport=4\n", {"socket": "/s", "port": 4}),
+        ("[mariadb]\nuser=a\n[mysqldump]\nuser=b\n[server]\nsocket=/s\n[]\nuser=c\n", {}),
+        (
+            "[client]\npass=x\npor=7\nho=a\nloose-us=b\n",
+            {"password": "x", "port": 7, "host": "a", "user": "b"},
+        ),
+        ("[client]\nport=3307\nport=0\n", {"port": 0}),
+        ("[client]\nprotocol=TCP\n", {"protocol": "tcp"}),
+        ("[client]\nprotocol=s\n", {"protocol": "socket"}),
+        ("[client]\ncompression-algorithms=zstd,zlib\n", {"compress": True}),
+        ("[client]\nssl-mode=req\npassword1=p\n", {"ssl_mode": "required", "password": "p"}),
+        ("[client]\r\nuser=ann\r\n\v\n", {"user": "ann"}),
         ("[client]\npassword\nuser=ann\n", {"user": "ann"}),
         (
             "[client]\nconnect_timeout=5\n[tuibench]\nquery-timeout=2.5\nnet-timeout=60\n",
@@ -117,7 +146,16 @@ def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
         ("user=ann", "my.cnf, line 1: an option before the first [group]"),
         ("[client\nuser=ann", "my.cnf, line 1: a group without its closing ]"),
         ("\n!import x", "my.cnf, line 2: '!import x' is neither"),
-        ("[client]\nport=many", "my.cnf, line 2: 'many' is no value for 'port' (a number from 1 to 65535)"),
+        (
+            "[client]\nport=many",
+            "my.cnf, line 2: 'many' is no value for 'port' (a number from 1 to 65535, or 0 for the default)",
+        ),
+        ("[client]\nprotocol=udp", "my.cnf, line 2: 'udp' is no value for 'protocol' (one of tcp, socket, "),
+        ("[client]\nssl-mode=verify", "my.cnf, line 2: 'verify' is no value for 'ssl-mode'"),
+        ("[client]\ncompression-algorithms=zstd", "my.cnf, line 2: 'zstd' is no value for"),
+        ("[client]\nuser=\ufffd", "my.cnf, line 2: the value of 'user' is not valid UTF-8"),
+        ("[client]\ndns-srv-name=db", "my.cnf, line 2: servers are not found by DNS service records"),
+        ("[tuibench]\nprompt=db", "my.cnf, line 2: 'prompt' of the clients has no effect in [tuibench]"),
         ("[client]\nport=70000", "my.cnf, line 2: '70000' is no value for 'port'"),
         ("[client]\nssl-mode=maybe", "my.cnf, line 2: 'maybe' is no value for 'ssl-mode' (one of disabled, "),
         ("[client]\nssl=maybe", "my.cnf, line 2: 'maybe' is no value for 'ssl' (0 or 1)"),
@@ -158,7 +196,7 @@ def test_an_included_file_is_read_at_the_place_of_its_directive(tmp_path: Path) 
     main = tmp_path / "main.cnf"
     main.write_text(f"[client]\nuser=first\nport=1\n!include {tmp_path}/other.cnf\nport=3\n")
     (tmp_path / "other.cnf").write_text("[client]\nuser=second\nport=2\n")
-    assert read_options(str(main)) == {"user": "second", "port": 3}
+    assert read_file(main) == {"user": "second", "port": 3}
 
 
 def test_an_included_folder_gives_its_cnf_files_by_name(tmp_path: Path) -> None:
@@ -168,54 +206,148 @@ def test_an_included_folder_gives_its_cnf_files_by_name(tmp_path: Path) -> None:
     (folder / "2.cnf").write_text("[client]\nuser=two\n")
     (folder / "1.cnf").write_text("[client]\nuser=one\nhost=h\n")
     (folder / "3.txt").write_text("[client]\nuser=three\n")
-    assert read_options(str(main)) == {"user": "two", "host": "h"}
+    assert read_file(main) == {"user": "two", "host": "h"}
 
 
-def test_includes_are_relative_to_the_file_that_has_them(tmp_path: Path) -> None:
-    main, folder = tmp_path / "main.cnf", tmp_path / "more"
+def test_includes_are_relative_to_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    main, folder = tmp_path / "more" / "main.cnf", tmp_path / "more"
     folder.mkdir()
-    main.write_text("!include more/1.cnf\n!include more/2.cnf\n")
-    (folder / "1.cnf").write_text("[client]\nuser=one\n!include 3.cnf\n")
-    (folder / "2.cnf").write_text("[client]\nhost=two\n")
-    (folder / "3.cnf").write_text("[client]\nport=3\n")
-    assert read_options(str(main)) == {"user": "one", "host": "two", "port": 3}
+    main.write_text("[client]\n! include  more/1.cnf\n!include 2.cnf\n")
+    (folder / "1.cnf").write_text("[client]\nuser=one\n")
+    (folder / "2.cnf").write_text("[client]\nuser=two\n")
+    monkeypatch.chdir(tmp_path)
+    told: list[str] = []
+    assert read_file(main, told) == {"user": "one"}
+    assert told == ["2.cnf is not read: No such file or directory"]
+
+
+def test_a_file_that_everybody_may_write_is_not_read(tmp_path: Path) -> None:
+    main = tmp_path / "main.cnf"
+    main.write_text("[client]\nhost=evil\n")
+    main.chmod(0o666)
+    told: list[str] = []
+    assert read_file(main, told) == {}
+    assert told == [f"{main} is not read: every user may write it (chmod o-w)"]
+
+
+@for_each(
+    ("text", "words"),
+    [
+        (
+            "hots=db1",
+            "my.cnf, line 2: 'hots' is not taken: it is no option of the clients (did you mean 'host'?)",
+        ),
+        ("zzz", "my.cnf, line 2: 'zzz' is not taken: it is no option of the clients"),
+        ("ssl-crl=x", "my.cnf, line 2: 'ssl-crl' is not taken: a revoked"),
+        ("init-command=SET @a=1", "my.cnf, line 2: 'init-command' is not taken: no statement"),
+        ("p=x", "my.cnf, line 2: 'p' is not taken"),
+        (
+            "host=a\n[client-mariadb]\nhost=b",
+            "MySQL's client reads host=a, MariaDB's host=b; here they mean host=b",
+        ),
+        ("loose-hots=db1", ""),
+        ("prompt=x\nno-auto-rehash\ndefault-character-set=utf8mb4", ""),
+        ("user=a\n[client-mariadb]\nhost=b", ""),
+    ],
+)
+def test_what_is_not_taken_is_told(text: str, words: str) -> None:
+    told: list[str] = []
+    read(f"[client]\n{text}\n", told=told)
+    assert [words in each for each in told] == [True] * bool(words)
 
 
 def test_files_that_include_each_other_come_to_an_end(tmp_path: Path) -> None:
     main = tmp_path / "main.cnf"
     main.write_text(f"[client]\nuser=ann\n!include {main}\n!include /does/not/exist.cnf\n")
-    assert read_options(str(main)) == {"user": "ann"}
+    assert read_file(main) == {"user": "ann"}
 
 
 def test_a_named_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot read the option file .*none\.cnf: No such file"):
-        read_options(str(tmp_path / "none.cnf"))
+        read_file(tmp_path / "none.cnf")
     with pytest.raises(UsageError, match="Is a directory"):
-        read_options(str(tmp_path))
+        read_file(tmp_path)
     with pytest.raises(UsageError, match="/dev/full: not a regular file"):
-        read_options("/dev/full")
+        read_file(Path("/dev/full"))
 
 
 def test_what_includes_a_device_goes_on_without_it(tmp_path: Path) -> None:
     main = tmp_path / "main.cnf"
     main.write_text("[client]\nuser=ann\n!include /dev/zero\n!include a\0b\n!include ~nobody-we-know/x\n")
-    assert read_options(str(main)) == {"user": "ann"}
+    assert read_file(main) == {"user": "ann"}
 
 
 def test_default_files_may_be_missing_and_the_last_one_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = tmp_path / "a.cnf", tmp_path / "b.cnf"
+    first, second, extra = tmp_path / "a.cnf", tmp_path / "b.cnf", tmp_path / "extra.cnf"
     first.write_text("[client]\nuser=system\nport=1\n")
     second.write_text("\ufeff[client]\nuser=mine\n", "utf-8")
-    files = (str(first), str(tmp_path / "none.cnf"), str(second))
-    monkeypatch.setattr(option_files, "DEFAULT_FILES", files)
+    extra.write_text("[client]\nuser=extra\nport=2\n")
+    paths = (str(first), str(tmp_path / "none.cnf"), str(second))
+    monkeypatch.setattr(option_files, "default_files", lambda: paths)
     assert read_options() == {"user": "mine", "port": 1}
+    assert read_options(OptionFiles(extra_file=str(extra))) == {"user": "mine", "port": 2}
+    assert read_options(OptionFiles(no_defaults=True)) == {}
+    with pytest.raises(UsageError, match="cannot read the option file"):
+        read_options(OptionFiles(extra_file="/none.cnf"))
+
+
+def test_default_files_are_those_of_the_clients() -> None:
+    assert option_files.default_files({}) == ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
+    assert option_files.default_files({"MYSQL_HOME": "/srv"})[2:] == ("/srv/my.cnf", "~/.my.cnf")
 
 
 def test_a_named_file_is_the_only_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     default, named = tmp_path / "a.cnf", tmp_path / "b.cnf"
     default.write_text("[client]\nuser=system\n")
-    named.write_text("[client]\nport=2\n")
-    monkeypatch.setattr(option_files, "DEFAULT_FILES", (str(default),))
-    assert read_options(str(named)) == {"port": 2}
+    named.write_text("[client]\nport=2\n[client_eu]\nport=3\n")
+    monkeypatch.setattr(option_files, "default_files", lambda: (str(default),))
+    assert read_file(named) == {"port": 2}
+    monkeypatch.setenv("MYSQL_GROUP_SUFFIX", "_eu")
+    assert read_file(named) == {"port": 3}
+
+
+# The login file of mysql_config_editor.
+
+LOGIN = '[client]\nuser = "ann"\n[prod]\nhost = "db9"\npassword = "a\\"b#c"\n'
+WRITTEN_BY_MYSQL = bytes.fromhex(
+    "0000000008181610111d01101610071b090715161f18050410000000943422880bf2fdf6eeb7d0b4983c64a210000000"
+    "491e0a5ce6f94b1381f7e1f595ce25e2100000001d0e7da9f3495f085b656011375090cb10000000749dfaef0c9487d2"
+    "72269780c05e271a"
+)
+
+
+def write_login(text: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    path = folder / "login.cnf"
+    path.write_bytes(login_file_bytes(text))
+    path.chmod(0o600)
+    monkeypatch.setenv("MYSQL_TEST_LOGIN_FILE", str(path))
+    return path
+
+
+def test_a_login_file_that_mysql_has_written() -> None:
+    assert read_login_file(WRITTEN_BY_MYSQL) == '[prod]\nuser = "lee"\nhost = "dbp"\nport = 3311\n'
+
+
+def test_a_login_path_is_a_group_of_the_login_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_login(LOGIN, monkeypatch, tmp_path)
+    none = OptionFiles(no_defaults=True)
+    assert read_options(none) == {"user": "ann"}
+    named = none._replace(login_path="prod")
+    assert read_options(named) == {"user": "ann", "host": "db9", "password": 'a"b#c'}
+    assert read_options(none._replace(no_login_file=True)) == {}
+    with pytest.raises(UsageError, match="has no login path 'test'"):
+        read_options(none._replace(login_path="test"))
+    path.chmod(0o644)
+    told: list[str] = []
+    assert read_options(none, told.append) == {}
+    assert told == [f"{path} is not read: other users may read it (chmod 600)"]
+
+
+@given(st.binary(max_size=200), st.integers(0, 300))
+def test_any_bytes_are_a_login_file_or_refused(noise: bytes, place: int) -> None:
+    data = login_file_bytes(LOGIN)
+    for damaged in (noise, data[:place] + noise + data[place:], data[:place] + noise):
+        with contextlib.suppress(ValueError):
+            read_login_file(damaged)
