@@ -52,18 +52,15 @@ def inherited_password() -> str | None:
 def without_password(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The password in the arguments, if any, and the arguments without it.
 
-    An option without a value asks for the password, as in the MySQL clients.
+    A password follows `=` or `-p`; an option without it asks for the password, as in the MySQL clients: the
+    next word is not the password.
     """
     password, rest = None, []
-    waiting = arguments[:]
-    while waiting:
-        argument = waiting.pop(0)
+    for argument in arguments:
         name, equals, value = argument.partition("=")
         if name.startswith("--") and name.replace("_", "-") in PASSWORD_OPTIONS:
             if equals:
                 password = value
-            elif waiting and not waiting[0].startswith("-"):
-                password = waiting.pop(0)
             else:
                 rest.append("-p")
         elif argument.startswith("-p") and len(argument) > len("-p"):

@@ -173,9 +173,11 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
     import difflib
 
     names = sorted(set(valid))
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    # The hyphens of options would make any two similar.
+    bare = {name.lstrip("-"): name for name in names}
+    close = difflib.get_close_matches(word.lstrip("-"), bare, n=1, cutoff=0.5)
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{bare[close[0]]}'?"
     return f"valid: {', '.join(names)}" if 0 < len(names) <= FEW else ""
 
 

@@ -48,7 +48,7 @@ SECRET = "open-sesame-4711"
     [
         (["run", "-psecret", "x"], "secret", ["run", "x"]),
         (["--password=s=t", "x"], "s=t", ["x"]),
-        (["--mysql-password", "secret", "x"], "secret", ["x"]),
+        (["--mysql-password", "oltp_read_write"], None, ["-p", "oltp_read_write"]),
         (["--mysql_password=secret"], "secret", []),
         (["--password="], "", []),
         (["--password"], None, ["-p"]),
@@ -74,7 +74,7 @@ class RestartedError(Exception):
     [
         ["run", "--mysql_password=sé cret", "x"],
         ["run", "-psé cret", "x"],
-        ["run", "--password", "sé cret", "x"],
+        ["run", "--password=sé cret", "x"],
     ],
 )
 def test_a_password_leaves_the_command_line_through_a_pipe(

@@ -24,7 +24,6 @@ SLAP_IGNORED = frozenset({"-T", "--debug-check", "--debug-info"})
 """Switches for the client's own statistics; `slap` always prints its own load on stderr."""
 SLAP_SQL_MODE = "--sql-mode"
 SLAP_REFUSED = {
-    "--login-path": ("files of mysql_config_editor are not read", "use --defaults-file"),
     "--plugin-dir": ("the driver has no plugins", "leave it out"),
     "--default-auth": ("the server chooses the authentication method", "leave it out"),
 }

@@ -20,6 +20,8 @@ import click
 from tuibench.cli.arguments import SectionedCommand
 from tuibench.errors import UsageError
 from tuibench.model.option import (
+    ELSEWHERE,
+    SECONDS,
     BoundOption,
     NotANumberError,
     bare_type,
@@ -106,12 +108,12 @@ class DeclaredOption(click.Option):
 
 
 def _converter(bound: BoundOption, low: float | None) -> Callable[[str], Any]:
-    """Converts a text as declared. click refuses what is not a number."""
+    """Converts a text as declared."""
 
     def convert(text: str) -> Any:
         if not bound.is_number:
             return bound.parse(text)
-        return bound.checked(click.types.convert_type(bound.kind)(text), low)
+        return bound.checked(bound.number(text), low)
 
     return convert
 
@@ -294,7 +296,8 @@ def _option(bound: BoundOption, section: str = "") -> click.Option:
     taken: dict[str, Any] = {"is_flag": True} if bound.kind is bool else {"count": option.count}
     if not is_switch:
         taken |= {"multiple": bound.is_repeatable}
-        taken["type"] = get_args(bound.kind)[0] if bound.is_repeatable else bound.kind
+        number = bound.number if option.metavar == SECONDS else bound.kind
+        taken["type"] = get_args(bound.kind)[0] if bound.is_repeatable else number
     is_shown = option.show_default and default is not None and default is not False
     text = f"{default:g}" if isinstance(default, float) else str(default)
     return DeclaredOption(
@@ -319,6 +322,7 @@ WITHOUT_HOSTS = "is an option of run, live, probe, sweep, tune, versions and dem
 OPTION_EXAMPLE = "options look like --table-size=1000"
 MESSAGES = (
     (rf"no such option '({HOSTS_OPTION})'.*", rf"\1 {WITHOUT_HOSTS}"),
+    *((rf"no such option '({name})'.*", rf"unknown option \1 ({hint})") for name, hint in ELSEWHERE.items()),
     (r"invalid value for '(-[^']*)'.* is not a valid integer( range)?", r"\1 takes a whole number"),
     (r"invalid value for '(-[^']*)'.* is not a valid float( range)?", r"\1 takes a number"),
     (

@@ -177,12 +177,15 @@ class ServerOptions:
     enable_cleartext_plugin: Annotated[
         bool, Option(help="Allow plugins (PAM, LDAP) that send the password itself.")
     ] = False
-    connect_timeout: Annotated[float | None, Option(help="Time limit of a login in seconds [10].")] = None
+    connect_timeout: Annotated[
+        float | None, Option(metavar="SECONDS", help="Time limit of a login in seconds [10].")
+    ] = None
     query_timeout: Annotated[
-        float | None, Option(help="Time limit of tuibench's own queries in seconds [15].")
+        float | None, Option(metavar="SECONDS", help="Time limit of tuibench's own queries in seconds [15].")
     ] = None
     net_timeout: Annotated[
-        float | None, Option(help="Seconds until connections to an unreachable host are replaced [30].")
+        float | None,
+        Option(metavar="SECONDS", help="Seconds until connections to an unreachable host are replaced [30]."),
     ] = None
     mysql_compression: Annotated[str | None, Option(help="on is --compress.", hidden=True)] = None
     compression_algorithms: Annotated[

@@ -7,7 +7,8 @@ from it, the help its text, section and default, completion its choices, the sta
 its axis, the report its row of the setup table, and the commands that repeat a run its word. The type of the
 field selects the notation of a value, unless the option has its own (`parse` and `format`):
 
-int, float        a number between `low` and `high`; 0 is None if the field may be None
+int, float        a number between `low` and `high`; 0 is None if the field may be None; with the placeholder
+                  `SECONDS`, also a duration with its unit
 StrEnum           one of its words
 bool              a switch without a value, or with `words` a word for each value
 tuple[str, ...]   an option that can be given several times
@@ -18,6 +19,7 @@ str               any text
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -31,6 +33,16 @@ DEFAULT_MAXIMUM = 10**9
 
 SWITCH = {"on": True, "off": False, "1": True, "0": False, "true": True, "false": False}
 """Words of an option that is on or off."""
+
+SECONDS = "SECONDS"
+"""The placeholder of a number of seconds."""
+
+ELSEWHERE = dict.fromkeys(
+    ("--set", "--setting"),
+    "settings: tuibench ctl set NAME=VALUE in a running session, --ab NAME=V1,V2, or tuibench sweep "
+    "--setting NAME=V1,V2",
+)
+"""Options of other commands, by name, and what is meant by them."""
 
 FIELDS = "__dataclass_fields__"
 """Attribute of a dataclass with its fields; `dataclasses` is slow to import."""
@@ -174,11 +186,21 @@ class BoundOption(NamedTuple):
             return self.kind(check_choice(self.name, text, self.choices))
         if not self.is_number:
             return text
-        try:
-            return self.checked(self.kind(text))
-        except ValueError:
-            kind = "a whole number" if self.kind is int else "a number"
-            raise NotANumberError(f"{self.name} takes {kind}, not '{text}'") from None
+        return self.checked(self.number(text))
+
+    def number(self, text: str) -> float:
+        """The number of a text, not checked. Raises NotANumberError."""
+        from tuibench.model.schedule import parse_duration
+
+        is_seconds = self.option.metavar == SECONDS
+        with suppress(ValueError):
+            return self.kind(text)  # type: ignore[no-any-return]
+        with suppress(UsageError):
+            if is_seconds and (seconds := parse_duration(text)) == self.kind(seconds):
+                return self.kind(seconds)  # type: ignore[no-any-return]
+        kind = "a whole number" if self.kind is int else "a number"
+        units = " of seconds, or a duration such as 1m30s" if is_seconds else ""
+        raise NotANumberError(f"{self.name} takes {kind}{units}, not '{text}'")
 
     def checked(self, number: float, low: float | None = None) -> float | None:
         """A number as the value. Raises UsageError if it is out of range; `low` replaces its lower limit."""

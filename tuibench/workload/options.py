@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from tuibench.errors import UsageError, did_you_mean
+from tuibench.model.option import ELSEWHERE
 from tuibench.model.plan import PLAN_COMMANDS, OptionValue
 
 THREADS = "threads"
@@ -63,7 +64,7 @@ def resolve_options(
         if name not in known:
             option = command_line_name(name)
             valid = map(command_line_name, (*known, *PLAN_COMMANDS["run"].options))
-            raise UsageError(f"unknown option {option}", did_you_mean(option, valid))
+            raise UsageError(f"unknown option {option}", ELSEWHERE.get(option) or did_you_mean(option, valid))
         values[name] = parse_option_value(name, known[name], value)
     return values
 

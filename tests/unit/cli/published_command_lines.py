@@ -119,7 +119,7 @@ REFUSED = {
     "sysbench ./my_own_test.lua --threads=4 run": "there is no script",
     "sysbench --test=oltp --num-threads=4": "add one of prepare, prewarm, run, cleanup",
     "sysbench --config-file=/none oltp_read_write run": "cannot read '/none'",
-    "mysqlslap --login-path=local -a": "files of mysql_config_editor are not read",
+    "mysqlslap --login-path=local -a": "has no login path 'local'",
     "mysqlslap -a –engine=innodb": "'–engine=innodb' begins with a dash, not with hyphens: type --engine",
     "mysqlslap -a --no-create": "unknown option --no-create",
     "mysqlslap -a --number=10": "unknown option --number",
