@@ -103,20 +103,22 @@ def draw_case(draw: random.Random) -> dict[str, Any]:
         user, host = draw.choice(["lee", "kim"]), draw.choice(["db7", "localhost"])
         text = f'[{draw.choice(["client", "prod"])}]\nuser = "{user}"\nhost = "{host}"\n'
         case["login"] = base64.b64encode(login_file_bytes(text)).decode()
-    for name, values in (
-        ("MYSQL_HOST", ("db8", "localhost")),
-        ("MYSQL_TCP_PORT", ("3333",)),
-        ("MYSQL_UNIX_PORT", ("/srv/env.sock",)),
-    ):
+    variables: dict[str, tuple[str, ...]] = {
+        "MYSQL_HOST": ("db8", "localhost"),
+        "MYSQL_TCP_PORT": ("3333",),
+        "MYSQL_UNIX_PORT": ("/srv/env.sock",),
+    }
+    for name, values in variables.items():
         if draw.random() < 0.12:
             case["env"][name] = draw.choice(values)
-    for option, values in (
-        ("--host", ("db5", "localhost", "127.0.0.1")),
-        ("--port", ("3309", "3306")),
-        ("--socket", ("/srv/x.sock",)),
-        ("--user", ("zoe",)),
-        ("--protocol", ("tcp", "socket", "TCP")),
-    ):
+    options: dict[str, tuple[str, ...]] = {
+        "--host": ("db5", "localhost", "127.0.0.1"),
+        "--port": ("3309", "3306"),
+        "--socket": ("/srv/x.sock",),
+        "--user": ("zoe",),
+        "--protocol": ("tcp", "socket", "TCP"),
+    }
+    for option, values in options.items():
         if draw.random() < 0.15:
             case["args"].append(f"{option}={draw.choice(values)}")
     return case

@@ -26,14 +26,15 @@ import socket
 import struct
 import sys
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import psutil
 
-from tuibench import numerals
+from tuibench import numerals, sanitize
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.series import growth, ratio
 from tuibench.model.server import ServerInfo
@@ -347,12 +348,12 @@ def host_tick(
     own_pids: Set[int] = frozenset(),
     origin: str = "",
 ) -> Tick | None:
-    """The host between two readings, with keys without prefix; None if they are too close for any processor
-    time to have passed. `origin` is the source of another host.
+    """The host between two readings, with keys without prefix; None if the total processor time did not grow:
+    they are too close, it went back, or it cannot be read. `origin` is the source of another host.
     """
     seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
     grown = {name: growth(before.sums.get(name), value) for name, value in after.sums.items()}
-    if not grown["total"] or seconds <= 0:
+    if not grown.get("total") or seconds <= 0:
         return None
     if any(name in grown and grown[name] is None for name in STORED):
         # The totals of another process.
@@ -389,6 +390,23 @@ def core_seconds(before: tuple[CpuTime, ...], after: tuple[CpuTime, ...], second
     return {f"core.{core}": min(1.0, share) * seconds for core, share in enumerate(shares)}
 
 
+READING_ERRORS = (psutil.Error, OSError, NotImplementedError, RuntimeError, ValueError, LookupError)
+"""What psutil raises for files of /proc that a container or a sandbox does not have, or fills otherwise."""
+
+Found = TypeVar("Found")
+
+
+def read_system(read: Callable[[], Found]) -> tuple[Found | None, str]:
+    """What psutil reads of this system, or why it cannot; without its warnings of single figures."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return read(), ""
+    except READING_ERRORS as error:
+        words = sanitize.excerpt(" ".join(str(error).split())) or type(error).__name__
+        return None, f"this system does not tell: {words}"
+
+
 AGE_TOLERANCE_SECONDS = 30.0
 """Tolerated difference between a process's age and the server's uptime: slow starts, clock corrections."""
 
@@ -416,8 +434,20 @@ def find_server_process(info: ServerInfo) -> ServerProcess:
         for pid in candidates(info):
             if is_server_process(pid, info):
                 return ServerProcess(pid=pid)
-            doubts.append(f"the process of its {road} ({pid}) is another one")
+            what = "cannot be seen: /proc hides it (hidepid)" if _is_hidden(pid) else "is another one"
+            doubts.append(f"the process of its {road} ({pid}) {what}")
     return ServerProcess(pid=None, note=doubts[0] if doubts else "the server's process was not found")
+
+
+def _is_hidden(pid: int, proc: Path = PROC) -> bool:
+    """True for a process of another user whose files in /proc cannot be read."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return not os.access(proc / str(pid) / "stat", os.R_OK)
+    except (OSError, OverflowError):
+        pass
+    return False
 
 
 def is_server_process(pid: int, info: ServerInfo) -> bool:
@@ -499,6 +529,28 @@ _SEARCHES: dict[str, Callable[[ServerInfo], Iterator[int]]] = {
 }
 
 
+def _memory() -> dict[str, float]:
+    memory = psutil.virtual_memory()
+    return {"memory_used": memory.total - memory.available, "memory_total": memory.total}
+
+
+def _swap() -> dict[str, float]:
+    swap = psutil.swap_memory()
+    return {"swap_used": swap.used, "swap_total": swap.total}
+
+
+_LEVELS = ("memory_used", "memory_total", "swap_used", "swap_total")
+
+_SYSTEM_FIGURES: dict[tuple[str, ...], Callable[[], dict[str, float]]] = {
+    ("busy", "total", "steal"): lambda: cpu_time()._asdict(),
+    ("read_bytes", "written_bytes", "reads", "writes", "read_ms", "write_ms"): lambda: disk_totals(),
+    ("received_bytes", "sent_bytes"): lambda: net_bytes(),
+    _LEVELS[:2]: _memory,
+    _LEVELS[2:]: _swap,
+}
+"""What is read of this system, by the names of the figures."""
+
+
 class HostSampler:
     """Reads the host's figures. Synchronous: a sample takes about a millisecond.
 
@@ -517,17 +569,22 @@ class HostSampler:
         self._cores = psutil.cpu_count() or 1
         self._limits = own_limits()
         self._last = self._totals(set(own_pids()))
+        self.note = ""
+        """Why the last sample is missing, if it is not too close to the one before."""
 
     def follow(self, server: ServerProcess) -> None:
         """Replace the server's process, as after a restart."""
         self._server = server
 
     def sample(self) -> Tick | None:
-        """The host since the last call; None if no processor time has passed since then."""
+        """The host since the last call; None if no processor time has passed since then or it is unknown."""
         own = set(self._own_pids())
-        after = self._totals(own)
-        found = host_tick(self._last, after, cores=self._cores, own_pids=own)
-        if found is not None:
+        before, after = self._last, self._totals(own)
+        found = host_tick(before, after, cores=self._cores, own_pids=own)
+        self.note = after.missing.get("total", "")
+        if "total" in before.sums and after.sums.get("total", 0.0) < before.sums["total"]:
+            self.note = self.note or "the system's processor time went back"
+        if found is not None or self.note or "total" not in before.sums:
             self._last = after
         return found
 
@@ -539,30 +596,34 @@ class HostSampler:
     def _totals(self, own: set[int]) -> HostTotals:
         pid = self.server_pid
         watched = own if pid is None else own | {pid}
-        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-        of_server = {} if pid is None else storage_bytes(pid)
-        machine, processes = cpu_time()._asdict(), self._times.read(watched)
+        figures: dict[str, float] = {}
+        missing: dict[str, str] = {}
+        for names, read in _SYSTEM_FIGURES.items():
+            found, why = read_system(read)
+            figures |= found or {}
+            missing |= dict.fromkeys(names, why) if why else {}
+        cores, _ = read_system(core_cpu_times)
+        processes = self._times.read(watched)
+        levels = {name: figures.pop(name, None) for name in _LEVELS}
         return HostTotals(
             switches=None if pid is None else thread_switches(pid),
             at_ns=self._clock.now_ns(),
             sums=known(
-                {**of_server, **machine, **disk_totals(), **net_bytes(), "throttled": throttled_seconds()}
+                {**({} if pid is None else storage_bytes(pid)), **figures, "throttled": throttled_seconds()}
             ),
             levels=known(
                 {
-                    "memory_used": memory.total - memory.available,
-                    "memory_total": memory.total,
+                    **levels,
                     "memory_server": None if pid is None else self._times.resident_bytes(pid),
-                    "swap_used": swap.used,
-                    "swap_total": swap.total,
                     "cpu_limit": self._limits.cpu_cores,
                     "memory_limit": self._limits.memory_bytes,
                 }
             ),
-            cores=core_cpu_times(),
+            cores=cores or (),
             processes=processes,
             server_pid=pid,
             note=self._note(processes),
+            missing=missing,
         )
 
     def _note(self, processes: Collection[int]) -> str:

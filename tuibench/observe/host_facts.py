@@ -51,7 +51,7 @@ from tuibench.model.server import (
 from tuibench.model.settings import ServerVariable
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import connect_with_defaults, query_if_allowed
-from tuibench.observe.host import cpu_time, own_limits
+from tuibench.observe.host import cpu_time, own_limits, read_system
 from tuibench.observe.status import is_volatile, matches_any
 
 GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
@@ -65,9 +65,8 @@ def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostC
         None if limit == resource.RLIM_INFINITY else limit
         for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
     )
-    swap = disk = load_average = None
-    with contextlib.suppress(psutil.Error, OSError, RuntimeError):
-        swap = psutil.swap_memory()
+    disk = load_average = None
+    swap, _ = read_system(psutil.swap_memory)
     # The data directory's file system, unless there is no permission.
     with contextlib.suppress(OSError):
         disk = shutil.disk_usage(datadir) if datadir else None
@@ -126,9 +125,10 @@ HYPERVISORS = {
 def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
     """The constant properties of this host. `datadir` is the server's, if the server is on this host."""
     system = platform.uname()
-    memory_bytes = psutil.virtual_memory().total
+    memory_bytes = _memory_bytes("total")
     limits = own_limits(root / "proc/self/cgroup", root / "sys/fs/cgroup")
-    memory_limit = limits.memory_bytes if (limits.memory_bytes or memory_bytes) < memory_bytes else None
+    is_limited = limits.memory_bytes and not (memory_bytes and limits.memory_bytes >= memory_bytes)
+    memory_limit = limits.memory_bytes if is_limited else None
     return HostFacts(
         name=system.node,
         os=_os(root) or f"{system.system} {system.release}",
@@ -136,7 +136,7 @@ def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
         architecture=system.machine,
         cpu_model=_cpu_model(root),
         cores=os.cpu_count() or 0,
-        physical_cores=psutil.cpu_count(logical=False),
+        physical_cores=read_system(lambda: psutil.cpu_count(logical=False))[0],
         cpu_limit=limits.cpu_cores,
         memory_bytes=memory_bytes,
         memory_limit_bytes=memory_limit,
@@ -278,20 +278,27 @@ def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
     return place.name, kind
 
 
-def free_memory_bytes() -> int:
-    """Memory that is available to programs without swapping."""
-    return int(psutil.virtual_memory().available)
+def _memory_bytes(what: str) -> int | None:
+    memory, _ = read_system(psutil.virtual_memory)
+    return None if memory is None else int(getattr(memory, what))
+
+
+def free_memory_bytes() -> int | None:
+    """Memory that is available to programs without swapping; None if unknown."""
+    return _memory_bytes("available")
 
 
 class CpuWatch:
     """Processor usage since the creation of this object."""
 
     def __init__(self) -> None:
-        self._before = cpu_time()
+        self._before, _ = read_system(cpu_time)
 
     def shares(self) -> tuple[float, float] | None:
-        """The shares in use and stolen, 0 to 1; None if no time has passed."""
-        before, now = self._before, cpu_time()
+        """The shares in use and stolen, 0 to 1; None if no time has passed, or it is unknown."""
+        before, (now, _) = self._before, read_system(cpu_time)
+        if before is None or now is None:
+            return None
         total, steal = now.total - before.total, max(0.0, now.steal - before.steal)
         return (max(0.0, now.busy - before.busy - steal) / total, steal / total) if total > 0 else None
 

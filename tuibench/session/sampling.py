@@ -108,7 +108,9 @@ class Hosts:
         """
         local = (self._local.sample() if self._local is not None else None) or Tick()
         if self._is_local:
-            return local.moved("", HOST)
+            why = self._local.note if self._local is not None else ""
+            host = local.moved("", HOST)
+            return msgspec.structs.replace(host, missing={**host.missing, "host": why}) if why else host
         client = local.moved("", CLIENT)
         if self._remote is None:
             return client

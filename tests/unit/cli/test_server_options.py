@@ -126,7 +126,7 @@ def test_a_place_of_the_environment_hides_a_files_socket(
 )
 def test_the_server_of_the_clients(
     file: str,
-    given: dict[str, str],
+    given: dict[str, Any],
     environment: dict[str, str],
     where: str,
     tmp_path: Path,
@@ -220,7 +220,7 @@ def test_sockets_of_servers_in_the_option_files(tmp_path: Path, monkeypatch: pyt
 def test_a_host_that_is_none_shows_no_password(text: str, words: str, hint: str) -> None:
     for option in ("host", "failover"):
         with pytest.raises(UsageError, match=f"--{option} takes") as refused:
-            target(**{option: text})
+            ServerOptions(defaults_file=os.devnull, **{option: text}).target()  # type: ignore[arg-type]
         assert words in refused.value.message
         assert hint in refused.value.hint
         assert "s3" not in str(refused.value)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.hostile.mutations import broken, odd_line_of, with_odd_values
 from tuibench.errors import TuibenchError, UsageError
-from tuibench.mysql.option_files import read_options
+from tuibench.mysql.option_files import OptionFiles, read_options
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import describe_run
 from tuibench.report.run_report import html_report, run_markdown
@@ -79,7 +79,7 @@ def refusal(work: Callable[[], object], kind: type[TuibenchError] = TuibenchErro
 def test_option_files(folder: Path, data: bytes) -> None:
     file = folder / "my.cnf"
     file.write_bytes(data)
-    told = refusal(lambda: read_options(str(file), "_x"), UsageError)
+    told = refusal(lambda: read_options(OptionFiles(str(file), suffix="_x")), UsageError)
     assert told is None or str(folder) in told
 
 

@@ -27,7 +27,7 @@ from tuibench.compare.comparison import compare_runs
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.model.schedule import parse_schedule
 from tuibench.model.tick import Histogram, bucket_index
-from tuibench.mysql.option_files import read_options
+from tuibench.mysql.option_files import OptionFiles, read_options
 from tuibench.record import hdr_log, reader, store
 from tuibench.record.hdr_log import decode_histogram, encode_histogram
 from tuibench.record.reader import Run, load_run
@@ -421,7 +421,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "sweep": sweep,
     "plan": lambda path: parse_schedule(path.read_text(encoding="utf-8", errors="replace")),
     "profile": lambda path: library.load_profile(str(path)),
-    "option file": lambda path: read_options(str(path)),
+    "option file": lambda path: read_options(OptionFiles(str(path))),
 }
 
 ODD = {

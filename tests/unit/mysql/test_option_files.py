@@ -30,11 +30,11 @@ def _no_login_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def read(text: str, suffix: str = "", told: list[str] | None = None) -> OptionValues:
     items = (item for item in parse_option_file(text, "my.cnf") if isinstance(item, OptionEntry))
-    return merge_entries(items, suffix, tell=[].append if told is None else told.append)
+    return merge_entries(items, suffix, tell=([] if told is None else told).append)
 
 
 def read_file(path: Path, told: list[str] | None = None) -> OptionValues:
-    return read_options(OptionFiles(str(path)), [].append if told is None else told.append)
+    return read_options(OptionFiles(str(path)), ([] if told is None else told).append)
 
 
 def refusal(text: str) -> str:

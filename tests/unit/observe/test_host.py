@@ -4,10 +4,12 @@ import os
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Never
 
 import msgspec
 import psutil
@@ -798,3 +800,96 @@ async def test_a_disk_that_cannot_be_found_leaves_a_gap(monkeypatch: pytest.Monk
     found = await read_environment(nobody, examples.SERVER, SystemClock().now_ns)
     assert examples.SERVER.datadir
     assert (found.disk, examples.SERVER.datadir in found.gaps[-1]) == (None, True)
+
+
+# Systems of containers and sandboxes, which lack files of /proc or fill them otherwise.
+
+
+def not_told(*of: object) -> Never:
+    raise NotImplementedError("couldn't find /proc/diskstats on this system")
+
+
+def test_processor_time_that_goes_back_is_a_gap_with_a_reason(machine: FakeMachine) -> None:
+    """lxcfs, after a change of the container's processors."""
+    machine.pass_time(900.0, busy=100.0)
+    sampling = sampler(machine)
+    machine.pass_time(1.0, busy=1.0)
+    assert read("cpu_total", sampled(sampling)) == 25.0
+    machine.machine = CpuTime(1.0, 5.0)
+    machine.clock.advance(1.0)
+    assert sampling.sample() is None
+    assert sampling.note == "the system's processor time went back"
+    machine.pass_time(1.0, busy=2.0)
+    assert read("cpu_total", sampled(sampling)) == 50.0
+    assert sampling.note == ""
+
+
+def test_a_system_that_tells_no_processor_time_tells_it_later(
+    machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(host_module, "cpu_time", not_told)
+        sampling = sampler(machine)
+        assert sampling.sample() is None
+        assert "couldn't find /proc/diskstats" in sampling.note
+    machine.pass_time(1.0, busy=2.0)
+    assert sampling.sample() is None
+    machine.pass_time(1.0, busy=2.0)
+    assert read("cpu_total", sampled(sampling)) == 50.0
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "of_tick"),
+    [
+        ("disk_io_counters", "disk_read", "read_bytes"),
+        ("net_io_counters", "net_sent", "sent_bytes"),
+        ("swap_memory", "swap_used", "swap_used"),
+        ("virtual_memory", "memory_used", "memory_used"),
+    ],
+)
+def test_one_figure_that_is_missing_leaves_the_others(
+    name: str, figure: str, of_tick: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def odd(**how: object) -> Never:
+        raise ValueError("not sure how to interpret line '   8       0 sda 0 0 0 0 46 0 977 34 0 2 0 0 0 0'")
+
+    clock, machine = FakeClock(), [CpuTime(1.0, 2.0), CpuTime(2.0, 4.0), CpuTime(3.0, 6.0), CpuTime(4.0, 8.0)]
+    monkeypatch.setattr(host_module, "cpu_time", lambda: machine.pop(0))
+    with monkeypatch.context() as patch:
+        patch.setattr(psutil, name, odd)
+        sampling = HostSampler(None, list, clock)
+        clock.advance(1.0)
+        part = sampled(sampling)
+    assert read("cpu_total", part) == 50.0
+    assert read(figure, part) is None
+    assert part.missing[HOST + of_tick].startswith(
+        "this system does not tell: not sure how to interpret line"
+    )
+    for _ in range(2):
+        clock.advance(1.0)
+        part = sampled(sampling)
+    assert read(figure, part) is not None
+    assert HOST + of_tick not in part.missing
+
+
+def test_warnings_of_psutil_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def warned() -> int:
+        warnings.warn(
+            "'sin' and 'sout' swap memory stats couldn't be determined", RuntimeWarning, stacklevel=1
+        )
+        return 1
+
+    assert host_module.read_system(warned) == (1, "")
+
+
+def test_a_process_that_proc_hides_is_named(
+    info: ServerInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(pid: int, signal: int) -> None:
+        raise PermissionError
+
+    Path(info.pid_file).write_text(str(NOBODY))
+    monkeypatch.setattr(os, "kill", refused)
+    found = find_server_process(info)
+    assert found.pid is None
+    assert found.note == f"the process of its pid file ({NOBODY}) cannot be seen: /proc hides it (hidepid)"
