@@ -12,7 +12,8 @@ from tuibench.errors import UsageError
 from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.event import EventKind
 from tuibench.model.message import StartAbTest
-from tuibench.model.schedule import format_duration, parse_ab, parse_duration, parse_tolerance
+from tuibench.model.option import parse_duration
+from tuibench.model.schedule import format_duration, parse_ab, parse_tolerance
 from tuibench.model.settings import ab_order
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens.dialogs import CHOOSE, OfferDialog, Parser, ParseValidator, offer_label

@@ -28,9 +28,9 @@ from tuibench.model.option import (
     bind_option,
     bind_options,
     help_with_default,
+    parse_duration,
 )
 from tuibench.model.plan import PLAN_COMMANDS, PlanCommand
-from tuibench.model.schedule import parse_duration
 
 DEFAULT_METAVAR = "N"
 

@@ -25,9 +25,8 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import message as commands
 from tuibench.model.message import Command, CommandReply, Hello, SessionEnded, Status, Stop, Watch
-from tuibench.model.option import Option
+from tuibench.model.option import SECONDS_PER_UNIT, Option, parse_duration
 from tuibench.model.schedule import (
-    SECONDS_PER_UNIT,
     PlanPhase,
     PlanProgress,
     format_delay,
@@ -35,7 +34,6 @@ from tuibench.model.schedule import (
     format_weights,
     parse_ab,
     parse_delay_ms,
-    parse_duration,
     parse_schedule,
     parse_tolerance,
 )

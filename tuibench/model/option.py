@@ -18,6 +18,7 @@ str               any text
 `bind_options` reads the declarations of a struct or a dataclass.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -49,6 +50,20 @@ FIELDS = "__dataclass_fields__"
 
 Number = TypeVar("Number", int, float)
 Choice = TypeVar("Choice", bound=str)
+
+
+SECONDS_PER_UNIT = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+NUMBER = r"\d+(?:\.\d+)?"
+_PART = re.compile(rf"({NUMBER})(us|µs|ms|s|m|h)")
+_WHOLE = re.compile(rf"{NUMBER}(?:us|µs|ms|s|m|h)(?:{NUMBER}(?:us|µs|ms|s|m|h))*|0")
+
+
+def parse_duration(text: str) -> float:
+    """Parse a duration to seconds. Raises UsageError without a unit and for anything else."""
+    text = text.strip()
+    if not _WHOLE.fullmatch(text):
+        raise UsageError(f"'{text}' is not a duration", "a number with its unit: 20ms, 30s, 1m30s")
+    return sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in _PART.findall(text))
 
 
 class At(NamedTuple):
@@ -190,8 +205,6 @@ class BoundOption(NamedTuple):
 
     def number(self, text: str) -> float:
         """The number of a text, not checked. Raises NotANumberError."""
-        from tuibench.model.schedule import parse_duration
-
         is_seconds = self.option.metavar == SECONDS
         with suppress(ValueError):
             return self.kind(text)  # type: ignore[no-any-return]

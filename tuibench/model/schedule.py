@@ -32,20 +32,7 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.model.option import check_range, plain_number
-
-SECONDS_PER_UNIT = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_NUMBER = r"\d+(?:\.\d+)?"
-_PART = re.compile(rf"({_NUMBER})(us|µs|ms|s|m|h)")
-_WHOLE = re.compile(rf"{_NUMBER}(?:us|µs|ms|s|m|h)(?:{_NUMBER}(?:us|µs|ms|s|m|h))*|0")
-
-
-def parse_duration(text: str) -> float:
-    """Parse a duration to seconds. Raises UsageError without a unit and for anything else."""
-    text = text.strip()
-    if not _WHOLE.fullmatch(text):
-        raise UsageError(f"'{text}' is not a duration", "a number with its unit: 20ms, 30s, 1m30s")
-    return sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in _PART.findall(text))
+from tuibench.model.option import NUMBER, check_range, parse_duration, plain_number
 
 
 def format_duration(seconds: float) -> str:
@@ -81,7 +68,7 @@ def parse_size(text: str) -> int:
 
 
 MAX_TOLERANCE_PERCENT = 50.0
-_TOLERANCE = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*({_NUMBER})\s*%?\s*")
+_TOLERANCE = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*({NUMBER})\s*%?\s*")
 
 
 def parse_tolerance(text: str) -> float:
@@ -342,7 +329,7 @@ def most_threads(stages: Sequence[Stage]) -> int:
 
 
 _STAGE = re.compile(
-    rf"(?:(?P<quantity>threads|rate)\s+)?(?:(?P<level>{_NUMBER}):|(?P<first>{_NUMBER})\.\.(?P<last>{_NUMBER})/)"
+    rf"(?:(?P<quantity>threads|rate)\s+)?(?:(?P<level>{NUMBER}):|(?P<first>{NUMBER})\.\.(?P<last>{NUMBER})/)"
     r"(?P<time>[^\s]+)(?P<doubling>\s+doubling)?"
 )
 

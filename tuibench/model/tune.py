@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from tuibench.errors import UsageError
 from tuibench.model.effect import AbTestPair, Comparison, comparison_of
-from tuibench.model.option import Option, check_range
-from tuibench.model.schedule import format_duration, parse_duration, parse_tolerance
+from tuibench.model.option import Option, check_range, parse_duration
+from tuibench.model.schedule import format_duration, parse_tolerance
 
 _screening = partial(Option, section="Screening")
 """An option in its section of the help."""

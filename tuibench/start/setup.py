@@ -31,8 +31,8 @@ from tuibench.errors import RunError, ServerUnavailableError, TuibenchError, Usa
 from tuibench.files import DECODE_ERRORS
 from tuibench.load.tables import LoadOptions, LoadProgress, check_tables_absent, prepare_tables
 from tuibench.model.findings import Finding, Severity
+from tuibench.model.option import parse_duration
 from tuibench.model.plan import GRACE_SECONDS, PLAN_COMMANDS, OptionValue, RunPlan
-from tuibench.model.schedule import parse_duration
 from tuibench.model.server import Target
 from tuibench.mysql.info import connect_with_defaults
 from tuibench.mysql.option_files import group_suffixes, server_sockets

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.model.cluster import expanded, parse_places
+from tuibench.model.option import parse_duration
 from tuibench.model.schedule import (
     MAX_RATE,
     MAX_STAGES,
@@ -26,7 +27,6 @@ from tuibench.model.schedule import (
     format_weights,
     most_threads,
     parse_delay_ms,
-    parse_duration,
     parse_schedule,
     parse_weights,
     total_seconds,
