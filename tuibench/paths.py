@@ -8,9 +8,12 @@ import atexit
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
+
+from tuibench.errors import RunError, UsageError
 
 APP = "tuibench"
 OWNER_ONLY = 0o700
@@ -24,24 +27,35 @@ def home_override() -> Path | None:
     return Path(os.path.expanduser(value)) if value else None
 
 
+def _of_user(folder: Callable[[str], Path]) -> Path:
+    """A default folder. Raises UsageError if there is neither HOME nor a home folder of the user id."""
+    try:
+        return folder(APP)
+    except RuntimeError as error:
+        raise UsageError(
+            f"the user id {os.geteuid()} has no home folder",
+            "set TUIBENCH_HOME to a folder for tuibench's files",
+        ) from error
+
+
 def data_dir() -> Path:
     """The folder of recorded runs."""
     if records := os.environ.get(RECORDS):
         return Path(records)
     base = home_override()
-    return base / "data" if base else platformdirs.user_data_path(APP)
+    return base / "data" if base else _of_user(platformdirs.user_data_path)
 
 
 def state_dir() -> Path:
     """The folder of the settings journal."""
     base = home_override()
-    return base / "state" if base else platformdirs.user_state_path(APP)
+    return base / "state" if base else _of_user(platformdirs.user_state_path)
 
 
 def config_dir() -> Path:
     """The folder of the user's profiles and configuration."""
     base = home_override()
-    return base / "config" if base else platformdirs.user_config_path(APP)
+    return base / "config" if base else _of_user(platformdirs.user_config_path)
 
 
 def runtime_dir() -> Path:
@@ -96,9 +110,15 @@ def claim(parent: Path, stem: str) -> Path:
     """Create a folder of this name, or the first of stem-2, stem-3, … that does not exist.
 
     A folder that is still empty at the end of the process is removed. With `--run-dir`, names contain the
-    process id, because the journals and sockets of all sessions share one folder.
+    process id, because the journals and sockets of all sessions share one folder. Raises RunError.
     """
-    ensure_private(parent)
+    try:
+        ensure_private(parent)
+    except OSError as error:
+        raise RunError(
+            f"cannot create {parent}: {error.strerror or error}",
+            "set TUIBENCH_HOME to a folder that can be written",
+        ) from error
     if os.environ.get(RECORDS):
         stem = f"{stem}-{os.getpid()}"
     number = 1
@@ -119,7 +139,7 @@ def _remove_empty(directory: Path) -> None:
 
 
 def ensure_private(directory: Path) -> Path:
-    """Create the directory, and its parents, if necessary; readable by its owner only."""
+    """Create the directory, and its parents, if necessary; readable by its owner only. Raises OSError."""
     missing = [each for each in (directory, *directory.parents) if not os.path.lexists(each)]
     for each in reversed(missing):
         each.mkdir(mode=OWNER_ONLY, exist_ok=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tuibench import files, paths
+from tuibench.errors import RunError, UsageError
+from tuibench.session.lifecycle import internal_error_text
 
 # Reading a user's small files: what never ends, is too large or no text is refused, in time.
 
@@ -192,3 +194,26 @@ def test_names_in_two_run_directories_differ(tmp_path: Path, monkeypatch: pytest
     usual = paths.claim(tmp_path / "a", "run").name
     monkeypatch.setenv(paths.RECORDS, str(tmp_path / "b"))
     assert paths.claim(tmp_path / "b", "run").name == f"run-{os.getpid()}" != usual
+
+
+def test_a_user_without_a_home_folder_gives_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A user id of a container, without a name and without HOME."""
+
+    def nothing(app: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("TUIBENCH_HOME", raising=False)
+    monkeypatch.setattr("platformdirs.user_state_path", nothing)
+    with pytest.raises(UsageError, match="has no home folder") as refused:
+        paths.state_dir()
+    assert "TUIBENCH_HOME" in refused.value.hint
+    assert internal_error_text(KeyError("x")) == "this is a bug in tuibench: KeyError: 'x'"
+    monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path))
+    assert paths.state_dir() == tmp_path / "state"
+
+
+def test_a_folder_for_records_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match=r"cannot create .*/file/runs: Not a directory") as refused:
+        paths.claim(tmp_path / "file" / "runs", "run")
+    assert "TUIBENCH_HOME" in refused.value.hint

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuibench import paths
+from tuibench import files, paths
 from tuibench.cli.arguments import COMPLETE_VARIABLE
 from tuibench.errors import RunError, TuibenchError, UsageError
 
@@ -377,12 +377,12 @@ def install_completion(named: str) -> str:
     """Write the script, and the line if missing; returns a report. Raises UsageError and RunError."""
     name = _resolve_shell(named)
     shell = SHELLS[name]
-    place = Path.home() / shell.home
+    place = files.expand_path("~") / shell.home
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(completion_script(name))
         if shell.rc:
-            rc = Path.home() / shell.rc
+            rc = files.expand_path("~") / shell.rc
             text = rc.read_text() if rc.exists() else ""
             if shell.line not in text.splitlines():
                 rc.write_text(f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{shell.line}\n")

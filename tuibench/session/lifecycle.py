@@ -57,7 +57,7 @@ def internal_error_text(error: Exception) -> str:
         file = paths.ensure_private(paths.state_dir()) / "crash.log"
         with files.private(file, "wb") as stream:
             stream.write("".join(traceback.format_exception(error)).encode(errors="replace"))
-    except OSError:
+    except (OSError, UsageError):
         frames = traceback.extract_tb(error.__traceback__)
         return (
             f"{message} (in {frames[-1].name}, {frames[-1].filename}:{frames[-1].lineno})"

@@ -7,6 +7,7 @@ if it excludes zero, otherwise *cannot tell*.
 
 import getpass
 import math
+import os
 import socket
 import tempfile
 from collections import Counter
@@ -99,7 +100,7 @@ def bundle(
 
 def _of_this_host() -> dict[str, str]:
     """Names of this host and its user, by what they are."""
-    found = {socket.gethostname(): "host", str(Path.home()): "path"}
+    found = {socket.gethostname(): "host", os.path.expanduser("~"): "path"}
     with suppress(OSError, KeyError):
         found[getpass.getuser()] = "user"
     return found
