@@ -104,6 +104,8 @@ class ServerVariable(StrEnum):
     SLOW_QUERY_LOG = "slow_query_log"
     MAX_CONNECTIONS = "max_connections"
     TABLE_OPEN_CACHE = "table_open_cache"
+    MAX_PURGE_LAG = "innodb_max_purge_lag"
+    THREAD_CONCURRENCY = "innodb_thread_concurrency"
 
     BINLOG_EXPIRE_SECONDS = "binlog_expire_logs_seconds"
     BINLOG_EXPIRE_DAYS = "expire_logs_days"

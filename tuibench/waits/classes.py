@@ -7,11 +7,12 @@ and not a wait, and the kernel does not know why a thread waits on a futex.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from tuibench.model.server import Flavour
+from tuibench.model.settings import ServerVariable
 
 TIME = "time."
 """Prefix of the account in the sums, levels and gaps of a tick."""
@@ -26,10 +27,12 @@ class WaitClass(StrEnum):
     METADATA_LOCK = "metadata_lock"
     COMMIT = "commit"
     BINARY_LOG = "binary_log"
+    SEMI_SYNC = "semi_sync"
     PAGE_READ = "page_read"
     PAGE_WRITE = "page_write"
     MUTEX = "mutex"
     ADMISSION = "admission"
+    PURGE_LAG = "purge_lag"
     NETWORK = "network"
     SLEEP = "sleep"
     OTHER = "other"
@@ -60,6 +63,7 @@ TITLES = {
         "the redo log is written and flushed, or its turn in a group commit awaited",
     ),
     WaitClass.BINARY_LOG: ("binary log", "the binary log is written and flushed"),
+    WaitClass.SEMI_SYNC: ("semi-sync", "a replica's acknowledgement of a commit is awaited"),
     WaitClass.PAGE_READ: ("page read", "a page is read from disk"),
     WaitClass.PAGE_WRITE: (
         "page write",
@@ -67,6 +71,10 @@ TITLES = {
     ),
     WaitClass.MUTEX: ("mutex", "a mutex or latch inside the server is awaited"),
     WaitClass.ADMISSION: ("admission", "the limit of concurrent statements lets no more in"),
+    WaitClass.PURGE_LAG: (
+        "purge lag",
+        "innodb_max_purge_lag delays a change, because purge is behind",
+    ),
     WaitClass.NETWORK: ("network", "the client has not yet taken the result"),
     WaitClass.SLEEP: ("sleep", "SLEEP() of a statement waits"),
     WaitClass.OTHER: ("other", "a wait has no name, or the connection was not seen"),
@@ -115,6 +123,7 @@ STATES = (
     State("waiting for preceding transaction to commit", WaitClass.COMMIT, MYSQL),
     State("waiting for binlog group commit ticket", WaitClass.BINARY_LOG, MYSQL, "8.0"),
     State("writing to binlog", WaitClass.BINARY_LOG, MARIADB),
+    State("waiting for semi-sync ack", WaitClass.SEMI_SYNC),
     State("user sleep", WaitClass.SLEEP),
 )
 """Other states name a phase of a statement, in which a thread may wait for anything. `Writing to net` is one,
@@ -154,13 +163,16 @@ FILES = (
 )
 """Names of the server's files, and the wait event of a thread that the kernel shows in a call on one."""
 
+SLEEPS = ("hrtimer_nanosleep", "do_nanosleep", "clock_nanosleep")
+"""Functions of the kernel in which a thread sleeps for a time that it has chosen."""
+
 KERNEL = {
     **dict.fromkeys(("do_poll", "poll_", "do_sys_poll", "do_epoll", "ep_poll", "do_select"), None),
     **dict.fromkeys(("sk_wait_data", "wait_woken", "unix_stream_read", "unix_stream_data_wait"), None),
     "tcp_recvmsg": None,
     **dict.fromkeys(("sk_stream_wait_memory", "sock_alloc_send", "unix_wait_for_peer"), WaitClass.NETWORK),
     **dict.fromkeys(("futex_", "do_futex"), WaitClass.MUTEX),
-    **dict.fromkeys(("hrtimer_nanosleep", "do_nanosleep", "clock_nanosleep"), WaitClass.ADMISSION),
+    **dict.fromkeys(SLEEPS, WaitClass.MUTEX),
     **dict.fromkeys(("io_schedule", "folio_wait", "wait_on_page", "submit_bio_wait"), WaitClass.PAGE_READ),
     **dict.fromkeys(("iomap_dio", "blkdev_", "do_blockdev", "read_events", "io_cqring"), WaitClass.PAGE_READ),
     **dict.fromkeys(
@@ -168,9 +180,24 @@ KERNEL = {
     ),
 }
 """Functions of the kernel in which a thread is blocked, by their beginnings without underscores; None is the
-read of the next statement. They explain a thread whose state names no wait. MySQL's threads sleep until
-innodb_thread_concurrency lets them in; MariaDB has no such limit, and its threads sleep for a latch.
+read of the next statement. They explain a thread whose state names no wait.
 """
+
+SLEEPERS = {
+    ServerVariable.MAX_PURGE_LAG: WaitClass.PURGE_LAG,
+    ServerVariable.THREAD_CONCURRENCY: WaitClass.ADMISSION,
+}
+"""Limits of InnoDB for which its threads sleep; without them, they sleep for a latch. Of both limits, the
+second one's sleepers are known by their transactions (`QUEUED`).
+"""
+
+
+def slept_for(limits: Mapping[str, int]) -> WaitClass:
+    """What a thread sleeps for if neither its state nor its transaction says so, by the values of the limits;
+    0 is no limit.
+    """
+    return next((wait for name, wait in SLEEPERS.items() if limits.get(name)), WaitClass.MUTEX)
+
 
 LOCK_WAIT = "lock wait"
 """InnoDB's state of a transaction that waits for a row lock."""
@@ -187,6 +214,11 @@ def may_be_file(kernel: str) -> bool:
     """True for a function of the kernel that may wait for a file, so that it is worth asking for which."""
     at_kernel, wait = _first(kernel.lstrip("_"), KERNEL.items())
     return not at_kernel or wait in (WaitClass.PAGE_READ, WaitClass.PAGE_WRITE)
+
+
+def is_asleep(kernel: str) -> bool:
+    """True for a function of the kernel in which a thread sleeps."""
+    return kernel.lstrip("_").startswith(SLEEPS)
 
 
 def _first(name: str, table: Iterable[tuple[str, WaitClass | None]]) -> tuple[bool, WaitClass | None]:
@@ -217,8 +249,9 @@ class Observed(NamedTuple):
     is_blocked: bool | None = None
 
 
-def wait_of(seen: Observed, flavour: Flavour) -> WaitClass | None:
-    """What a connection waits for; None if it waits for its next statement.
+def wait_of(seen: Observed, flavour: Flavour, sleeps_for: WaitClass = WaitClass.MUTEX) -> WaitClass | None:
+    """What a connection waits for; None if it waits for its next statement. What a thread `sleeps_for` is a
+    matter of the server's limits (`slept_for`).
 
     CPU for a thread that is not blocked: the kernel's counts divide its time into CPU and run queue.
     """
@@ -229,8 +262,8 @@ def wait_of(seen: Observed, flavour: Flavour) -> WaitClass | None:
     at_kernel, kernel = _first(seen.kernel.lstrip("_"), KERNEL.items()) if seen.kernel else (False, None)
     if at_kernel and kernel is None:
         return None
-    if kernel is WaitClass.ADMISSION and flavour is Flavour.MARIADB:
-        kernel = WaitClass.MUTEX
+    if is_asleep(seen.kernel):
+        kernel = sleeps_for
     is_named, wait = _first(seen.state, _NAMES[flavour])
     if seen.innodb and not is_named:  # InnoDB's list is read later
         return WaitClass.ROW_LOCK if seen.innodb == LOCK_WAIT else WaitClass.ADMISSION

@@ -7,11 +7,14 @@ kernel's cumulative counts of each thread (/proc/PID/task/TID/schedstat), which 
 connection's time is blocked, and is divided as the samples were. A connection that is blocked and waits for
 its next statement is the client's or on the way.
 
-What several connections wait for together is told by the one that does it. Those in a commit are divided as
-the writes and flushes of the two logs are: by the time of the files, which MySQL counts, or by the files on
-which commits are seen to be blocked. Those that wait for a latch while a thread writes pages wait for that
-one if hardly any runs that could hold the latch, or if the buffer pool has no free pages; so do commits while
-nobody is seen in a log.
+A thread that sleeps does so for one of InnoDB's limits, if that is set, else for a latch.
+
+What several connections wait for together is told by the one that does it. While one waits for the
+acknowledgement of a replica, the others in a commit wait for it, or for the log that another one is seen in.
+Otherwise those in a commit are divided as the writes and flushes of the two logs are: by the time of the
+files, which MySQL counts, or by the files on which commits are seen to be blocked. Those that wait for a
+latch while a thread writes pages wait for that one if hardly any runs that could hold the latch, or if the
+buffer pool has no free pages; so do commits while nobody is seen in a log.
 
 Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
 statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
@@ -58,12 +61,15 @@ from tuibench.waits.classes import (
     LOCK_WAIT,
     QUEUED,
     REDO_EVENT,
+    SLEEPERS,
     TIME,
     WRITES,
     Observed,
     WaitClass,
     file_event,
+    is_asleep,
     may_be_file,
+    slept_for,
     wait_of,
 )
 from tuibench.waits.detail import DETAIL_CHARACTERS, Detail
@@ -112,6 +118,11 @@ SELECT trx_mysql_thread_id, LOWER(trx_state), LOWER(trx_operation_state) FROM in
 WHERE trx_state = '{LOCK_WAIT}' OR trx_operation_state IN {QUEUED}
 """  # noqa: S608 (names of our own)
 
+UNNAMED = frozenset(
+    (WaitClass.CPU, WaitClass.OTHER, WaitClass.MUTEX, WaitClass.ADMISSION, WaitClass.PURGE_LAG)
+)
+"""Classes of a connection that may wait for a row, or for its turn, as InnoDB's list of transactions says."""
+LIMITS_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {tuple(map(str, SLEEPERS))}"
 METRIC_SQL = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = '{name}'"
 READS, FREE_WAITS = "os_pending_reads", "buffer_pool_wait_free"
 """Reads under way, and how often a thread found no free page."""
@@ -288,6 +299,9 @@ class TimeSampler:
         self._files: dict[str, tuple[float, float]] = {}
         self._files_ns: int | None = None
         self._reading = self._reading_share = 0.0
+        self._limits: dict[str, int] = {}
+        self._limits_ns: int | None = None
+        self._leaders: Counter[WaitClass | None] = Counter()
         self._is_written = self._is_page_awaited = False
         self._free_waits: float | None = None
         self._free_waits_ns = -NS_PER_SECOND * 10
@@ -376,10 +390,9 @@ class TimeSampler:
             everyone.append((id, Observed(command, state, "", name, operation, kernel, is_blocked)))
             if command != "Sleep":
                 flight_ms += elapsed_ms
+        await self._read_limits(everyone, now_ns)
         waiting = await self._innodb(everyone)
-        named = [
-            (seen, wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)) for id, seen in everyone
-        ]
+        named = [(seen, self._wait_of(seen._replace(innodb=waiting.get(id, "")))) for id, seen in everyone]
         await self._read_shared(named, now_ns)
         if self.detail.is_read:
             self.detail.count_sample()
@@ -489,11 +502,25 @@ class TimeSampler:
             self._known[id] = Baseline(tid, now_ns, *times)
         return self._threads.blocked(tid)
 
+    def _wait_of(self, seen: Observed) -> WaitClass | None:
+        return wait_of(seen, self._flavour, slept_for(self._limits))
+
+    async def _read_limits(self, everyone: Sequence[tuple[int, Observed]], now_ns: int) -> None:
+        """The limits for which threads sleep, if some do."""
+        is_old = self._limits_ns is None or now_ns - self._limits_ns > IDS_EVERY_SECONDS * NS_PER_SECOND
+        if is_old and any(is_asleep(seen.kernel) for _, seen in everyone):
+            self._limits_ns = now_ns
+            self._limits = await self._connection.run(self._ask_limits) or self._limits
+
+    async def _ask_limits(self, connection: Connection) -> dict[str, int]:
+        return numerals.readable(
+            (str(name), value) for name, value in await timed(connection, self._timer).query(LIMITS_SQL)
+        ).found
+
     async def _innodb(self, everyone: Sequence[tuple[int, Observed]]) -> dict[int, str]:
         """Those that wait in InnoDB, if the states of some do not name their wait."""
-        may_wait = (WaitClass.CPU, WaitClass.OTHER, WaitClass.MUTEX, WaitClass.ADMISSION)
         if self._innodb_gap or not any(
-            seen.is_blocked is not False and wait_of(seen, self._flavour) in may_wait for _, seen in everyone
+            seen.is_blocked is not False and self._wait_of(seen) in UNNAMED for _, seen in everyone
         ):
             return {}
         return await self._connection.run(self._read_innodb) or {}
@@ -501,6 +528,8 @@ class TimeSampler:
     async def _read_shared(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> None:
         """What tells of the waits that several connections share: the time of the logs, reads under way."""
         guessed = sum(seen.is_blocked is None and wait is WaitClass.CPU for seen, wait in named)
+        leaders = Counter(wait for seen, wait in named if wait is WaitClass.SEMI_SYNC or seen.event in LOGS)
+        self._leaders = leaders if leaders[WaitClass.SEMI_SYNC] else Counter()
         if self._has_file_times:
             is_wanted = guessed or any(wait is WaitClass.COMMIT for _, wait in named)
             since_ns = now_ns - (self._files_ns or 0)
@@ -547,6 +576,8 @@ class TimeSampler:
     def _parts(self, wait: WaitClass, seen: Observed) -> Sequence[tuple[WaitClass, float]]:
         """A wait that others share is divided as theirs; the parts add up to 1."""
         is_commit = wait is WaitClass.COMMIT and not seen.event
+        if is_commit and (leaders := self._leaders.total()):
+            return [(each, count / leaders) for each, count in self._leaders.items() if each is not None]
         if self._is_written and (wait is WaitClass.MUTEX or (is_commit and not self._is_log_seen)):
             return [(WaitClass.PAGE_WRITE, 1.0)]
         if is_commit and (whole := sum(self._logs.values())):

@@ -61,6 +61,7 @@ MORE_TICKS = {
     WaitClass.CPU: 12,
     WaitClass.ADMISSION: 12,
     WaitClass.PAGE_WRITE: 12,
+    WaitClass.SEMI_SYNC: 24,
 }
 """Causes of which single ticks differ much: a table is locked for over two ticks, a queue is uneven."""
 LONGEST_SECONDS = 30.0
@@ -145,6 +146,45 @@ class Truths:
         yield
         over.set()
         await holding
+
+    @asynccontextmanager
+    async def unacknowledged(self) -> AsyncIterator[None]:
+        """Semi-synchronous replication without a replica: each commit waits until the timeout, which switches
+        it off; then it is switched on again.
+        """
+        is_mysql = self.flavour is Flavour.MYSQL
+        side = "source" if is_mysql else "master"
+        over = asyncio.Event()
+        async with sbtest.connected(self.server.target) as other:
+            if is_mysql:
+                await other.execute("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
+
+            async def switch_on() -> None:
+                while not over.is_set():
+                    rows = await other.query(f"SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_{side}_status'")
+                    if rows[0][1] == "OFF":
+                        for value in ("OFF", "ON"):
+                            await other.execute(f"SET GLOBAL rpl_semi_sync_{side}_enabled = {value}")
+                    await asyncio.sleep(0.01)
+
+            async with sbtest.set_global(other, f"rpl_semi_sync_{side}_timeout", "200"):
+                switching = asyncio.create_task(switch_on())
+                yield
+                over.set()
+                await switching
+                await other.execute(f"SET GLOBAL rpl_semi_sync_{side}_enabled = OFF")
+            if is_mysql:
+                await other.execute("UNINSTALL PLUGIN rpl_semi_sync_source")
+
+    @asynccontextmanager
+    async def purge_behind(self) -> AsyncIterator[None]:
+        """A read view holds the purge back, and each change is delayed by 50 ms."""
+        limits = {"innodb_max_purge_lag_delay": "50000", "innodb_max_purge_lag": "1"}
+        async with sbtest.connected(self.server.target) as other:
+            await other.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            await other.query("SELECT COUNT(*) FROM sbtest1")
+            async with self.settings(**limits):
+                yield
 
     @asynccontextmanager
     async def one_core(self) -> AsyncIterator[None]:
@@ -314,6 +354,8 @@ CAUSES: dict[WaitClass, Cause] = {
         _large(truths, "oltp_update_non_index"),
         truths.slow_files("binlog", sync_binlog="1", innodb_flush_log_at_trx_commit="0"),
     ),
+    WaitClass.SEMI_SYNC: lambda truths: (truths.spec("oltp_update_non_index"), truths.unacknowledged()),
+    WaitClass.PURGE_LAG: lambda truths: (truths.spec("oltp_update_non_index"), truths.purge_behind()),
     WaitClass.PAGE_READ: lambda truths: (_large(truths, "oltp_point_select"), truths.slow_files("reads")),
     WaitClass.PAGE_WRITE: lambda truths: (
         _large(truths, "oltp_write_only", 16, non_index_updates=8, index_updates=0, delete_inserts=0),
@@ -333,7 +375,7 @@ CAUSES: dict[WaitClass, Cause] = {
 
 NAMED_BY_THREADS = {
     Flavour.MARIADB: {WaitClass.BINARY_LOG, WaitClass.PAGE_WRITE},
-    Flavour.MYSQL: {WaitClass.ADMISSION, WaitClass.PAGE_WRITE},
+    Flavour.MYSQL: {WaitClass.ADMISSION, WaitClass.PAGE_WRITE, WaitClass.PURGE_LAG},
 }
 """Causes that only the threads of the server tell."""
 
@@ -341,7 +383,10 @@ LOOKS_LIKE = {WaitClass.CPU: (WaitClass.ON_THE_WAY,)}
 """Without the threads, what waits for a processor before it reads its request is on the way."""
 
 
-CERTAIN = {WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK, WaitClass.COMMIT, WaitClass.SLEEP, WaitClass.CLIENT}
+CERTAIN = {
+    WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK, WaitClass.COMMIT, WaitClass.SEMI_SYNC, WaitClass.PURGE_LAG,
+    WaitClass.SLEEP, WaitClass.CLIENT,
+}  # fmt: skip
 """Causes that are most of the time by construction, however busy the machine."""
 WITHOUT_STATES = {WaitClass.CPU, WaitClass.SLEEP, WaitClass.CLIENT, WaitClass.ON_THE_WAY}
 """They are told without the states of a flavour."""
@@ -357,6 +402,8 @@ TRIALS, CHANCE = 5, 0.95
     ],
 )
 async def test_a_certain_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
+    if cause is WaitClass.PURGE_LAG and truths.flavour is Flavour.MARIADB:
+        pytest.skip("MariaDB does not delay changes while a read view holds the purge back")
     await assert_named_first(truths, cause)
 
 

@@ -28,6 +28,7 @@ from tuibench.waits.classes import (
     Observed,
     WaitClass,
     file_event,
+    slept_for,
     wait_of,
 )
 from tuibench.waits.panel import SLOW_PACE
@@ -70,7 +71,10 @@ FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
         (MARIADB, Observed("Execute", "Writing to net", kernel="sk_stream_wait_memory", is_blocked=True),
          WaitClass.NETWORK),
         (MARIADB, Observed("Execute", "Statistics", is_blocked=True), WaitClass.OTHER),
-        (MYSQL, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.ADMISSION),
+        (MYSQL, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
+        (MARIADB, Observed("Execute", "Waiting for semi-sync ACK from slave", kernel=FUTEX, is_blocked=True),
+         WaitClass.SEMI_SYNC),
+        (MYSQL, Observed("Query", "Waiting for semi-sync ACK from replica"), WaitClass.SEMI_SYNC),
         (MARIADB, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
         (MARIADB, Observed("Query", "Statistics", kernel=READING, is_blocked=True), WaitClass.PAGE_READ),
         (MARIADB, Observed("Execute", "Statistics"), WaitClass.CPU),
@@ -90,6 +94,26 @@ FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
 )  # fmt: skip
 def test_what_a_connection_waits_for(flavour: Flavour, seen: Observed, wait: WaitClass | None) -> None:
     assert wait_of(seen, flavour) is wait
+
+
+@for_each(
+    ("limits", "wait"),
+    [
+        ({}, WaitClass.MUTEX),
+        ({"innodb_max_purge_lag": 0, "innodb_thread_concurrency": 0}, WaitClass.MUTEX),
+        ({"innodb_max_purge_lag": 1000, "innodb_thread_concurrency": 0}, WaitClass.PURGE_LAG),
+        ({"innodb_thread_concurrency": 4}, WaitClass.ADMISSION),
+        ({"innodb_max_purge_lag": 1000, "innodb_thread_concurrency": 4}, WaitClass.PURGE_LAG),
+    ],
+)
+def test_what_a_thread_sleeps_for_depends_on_the_limits_of_innodb(
+    limits: dict[str, int], wait: WaitClass
+) -> None:
+    sleeping = Observed("Query", "updating", kernel=NANOSLEEP, is_blocked=True)
+    assert wait_of(sleeping, MYSQL, slept_for(limits)) is wait
+    queued = sleeping._replace(innodb="sleeping before entering innodb")
+    assert wait_of(queued, MYSQL, slept_for(limits)) is WaitClass.ADMISSION
+    assert wait_of(sleeping._replace(innodb="lock wait"), MYSQL, slept_for(limits)) is WaitClass.ROW_LOCK
 
 
 def test_no_name_hides_a_later_one() -> None:
@@ -115,6 +139,7 @@ class Machine:
         self.innodb: list[Row] | SQLError = []
         self.readers = self.free_waits = 0
         self.files: list[Row] = []
+        self.limits: dict[str, str] = {}
         self.sent: list[str] = []
         self.query_seconds = 0.002
         self.has_events = False
@@ -186,6 +211,8 @@ class Listed(Connection):
         machine.sent.append(sql)
         self.statements += 1
         machine.clock.advance(machine.query_seconds)
+        if "Variable_name" in sql:
+            return list(machine.limits.items())
         if "INNODB_METRICS" in sql:
             return [(machine.free_waits if FREE_WAITS in sql else machine.readers,)]
         if "file_summary" in sql:
@@ -309,6 +336,49 @@ async def test_a_commit_is_divided_by_the_logs_that_others_flush(machine: Machin
     assert found.sums["time.binary_log_us"] == pytest.approx(0.75 * whole_us, rel=0.1)
     assert found.sums["time.commit_us"] == pytest.approx(0.25 * whole_us, rel=0.3)
     assert found.sums["time.seen_us"] == pytest.approx(whole_us)
+
+
+async def test_commits_wait_for_the_acknowledgement_that_one_of_them_waits_for(machine: Machine) -> None:
+    """Its leader says what a group commit waits for; another group may be in a log meanwhile."""
+    leader = (11, "Query", "Waiting for semi-sync ACK from replica", 3.0, 101)
+    followers = [(id, "Query", "waiting for handler commit", 3.0, id + 90) for id in (12, 13, 14)]
+    machine.rows = [leader, *followers]
+    machine.files = [(REDO_EVENT, 0, 10**12), (BINARY_LOG_EVENT, 0, 10**12), (DATA_EVENT, 0, 0)]
+    for tid in (101, 102, 103, 104):
+        machine.thread(tid, 1000, 50, "S", FUTEX)
+    found = await sampled(machine, machine.sampler(MYSQL), 0.5)
+    assert found.sums["time.semi_sync_us"] == pytest.approx(2_000_000, rel=0.01)
+    assert "time.commit_us" not in found.sums
+    machine.rows = [leader, followers[0], followers[1], (14, "Query", "waiting for handler commit", 3.0, 104)]
+    machine.thread(104, 1000, 50, "D", "jbd2_log_wait_commit", SYNC, "binlog.000001")
+    found = await sampled(machine, machine.sampler(MYSQL), 0.5)
+    assert found.sums["time.semi_sync_us"] == pytest.approx(1_000_000, rel=0.01)
+    assert found.sums["time.binary_log_us"] == pytest.approx(1_000_000, rel=0.01)
+
+
+def blocked(found: Tick) -> set[WaitClass]:
+    """The waits of a tick."""
+    return {wait for wait in WaitClass if found.sums.get(wait.key)} - {WaitClass.CPU, WaitClass.RUN_QUEUE}
+
+
+@pytest.mark.parametrize("flavour", Flavour)
+async def test_the_delay_of_a_purge_that_is_behind_is_no_admission(
+    machine: Machine, flavour: Flavour
+) -> None:
+    machine.rows = [(11, "Query", "updating", 3.0, 101)]
+    machine.thread(101, 1000, 50, "S", NANOSLEEP)
+    machine.limits = {"innodb_max_purge_lag": "0", "innodb_thread_concurrency": "0"}
+    found = await sampled(machine, sampler := machine.sampler(flavour), 0.5)
+    assert blocked(found) == {WaitClass.MUTEX}
+    machine.limits = {"innodb_max_purge_lag": "1000"}
+    machine.clock.advance(1.2)
+    await sampler.sample()
+    sampler.collect()
+    machine.clock.advance(0.5)
+    await sampler.sample()
+    found = sampler.collect()
+    assert blocked(found) == {WaitClass.PURGE_LAG}, "the limit is read again"
+    assert sum("innodb_max_purge_lag" in sql for sql in machine.sent) == 2
 
 
 async def test_mysql_counts_the_time_of_its_logs_itself(machine: Machine) -> None:
