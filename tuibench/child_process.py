@@ -1,13 +1,11 @@
 """What is known of a child process that ended: exit code or signal in words, and the end of its stderr."""
 
 import asyncio
-import contextlib
 import signal
 from collections import deque
 from typing import cast
 
 from tuibench import sanitize
-from tuibench.clock import wait_with_timeout
 
 STDERR_LINES = 20
 """Lines of its stderr that are kept for a message."""
@@ -36,9 +34,12 @@ class StderrTail:
         return sanitize.excerpt(self._lines[-1]) if self._lines else ""
 
     async def close(self, seconds: float) -> None:
-        """Reads on until the end, for so long at most; a grandchild may hold the stream open."""
-        with contextlib.suppress(TimeoutError):
-            await wait_with_timeout(asyncio.shield(self._reading), seconds)
+        """Reads on until the end, for so long at most; a grandchild may hold the stream open.
+
+        May be repeated: waiting does not raise the cancellation of the task, which its caller would take for
+        its own.
+        """
+        await asyncio.wait({self._reading}, timeout=seconds)
         self._reading.cancel()
 
     async def _read(self, stderr: asyncio.StreamReader) -> None:

@@ -185,7 +185,10 @@ class ServerOptions:
     ] = None
     net_timeout: Annotated[
         float | None,
-        Option(metavar="SECONDS", help="Seconds until connections to an unreachable host are replaced [30]."),
+        Option(
+            metavar="SECONDS",
+            help="Seconds until an unreachable host, or half a response, ends a connection [30].",
+        ),
     ] = None
     mysql_compression: Annotated[str | None, Option(help="on is --compress.", hidden=True)] = None
     compression_algorithms: Annotated[

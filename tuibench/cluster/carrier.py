@@ -18,6 +18,7 @@ import contextlib
 import importlib
 import os
 import shlex
+import signal
 import socket
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from tuibench.child_process import StderrTail, end_words
-from tuibench.clock import wait_with_timeout
+from tuibench.clock import listener, wait_with_timeout
 from tuibench.cluster.messages import MAGIC
 from tuibench.errors import RunError, UsageError
 from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan
@@ -91,8 +92,10 @@ class Carrier(ABC):
 class CommandWire(Wire):
     """A command whose stdin and stdout are the agent's. The last lines of its stderr describe a failure."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, place: str) -> None:
         self.process = process
+        self._place = place
+        self._is_closed = False
         self.writer = cast(asyncio.StreamWriter, process.stdin)
         self.reader = cast(asyncio.StreamReader, process.stdout)
         self._stderr = StderrTail(process)
@@ -102,16 +105,24 @@ class CommandWire(Wire):
         return words or ("" if code is None else f"its command {end_words(code)}")
 
     async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
         with contextlib.suppress(TimeoutError, ConnectionError):
             self.writer.close()
             await wait_with_timeout(self.writer.wait_closed(), CLOSE_SECONDS)
         with contextlib.suppress(TimeoutError):
             await wait_with_timeout(self.process.wait(), END_SECONDS)
-        if self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self.process.kill()
-            await self.process.wait()
+        if self.process.returncode is None and (report := listener.get()) is not None:
+            report(f"{self._place} has not ended within {END_SECONDS:g} s of its load, and is killed")
+        # The command has a session of its own: what it started, and left running, is ended with it. It would
+        # keep the pipes open, and asyncio waits for their end, too.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):
+            await wait_with_timeout(self.process.wait(), END_SECONDS)
         await self._stderr.close(CLOSE_SECONDS)
+        cast(Any, self.process)._transport.close()
 
 
 class CommandCarrier(Carrier):
@@ -138,7 +149,7 @@ class CommandCarrier(Carrier):
         except OSError as error:
             problem = error.strerror or str(error)
             raise RunError(f"{self._words[0]} cannot be started: {problem}", self._hint) from error
-        return CommandWire(process)
+        return CommandWire(process, self.place)
 
     def remedy(self, problem: str) -> str:
         return self._hint

@@ -518,7 +518,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
 def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
     execution = begin.execution
     ignored = execution.ignored_errors
-    return native_module().Engine(
+    made = native_module().Engine(
         compiled(begin.program, layout, is_prepared=execution.prepared),
         str(begin.seed),
         ignored=None if ignored is None else set(ignored),
@@ -531,6 +531,14 @@ def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
         most_threads=MOST_THREADS,
         reconnect=execution.reconnect,
     )
+    set_net_timeout(made, begin.target)
+    return made
+
+
+def set_net_timeout(engine: Any, target: Target) -> None:
+    """Set how long the engine waits for the rest of a response; its default is that of a target."""
+    if target.net_timeout != Target().net_timeout:
+        engine.set_net_timeout(round(target.net_timeout * NS_PER_SECOND))
 
 
 def _fairness(events: tuple[int, float, float], seconds: tuple[int, float, float]) -> FairnessStats:

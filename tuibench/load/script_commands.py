@@ -12,7 +12,15 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
 from tuibench.installation import native_module
-from tuibench.load.native_engine import MOST_THREADS, TEXT, Returned, choose, compiled, stream_key
+from tuibench.load.native_engine import (
+    MOST_THREADS,
+    TEXT,
+    Returned,
+    choose,
+    compiled,
+    set_net_timeout,
+    stream_key,
+)
 from tuibench.model.plan import EngineChoice
 from tuibench.model.server import Target
 from tuibench.mysql import connection
@@ -72,6 +80,7 @@ class _Command:
             most_threads=MOST_THREADS,
             reconnect=0,
         )
+        set_net_timeout(self._native, target)
 
     async def run(self, connections: list[Connection]) -> None:
         loop = asyncio.get_running_loop()

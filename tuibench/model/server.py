@@ -125,7 +125,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     `compress` has the packets compressed (zlib).
 
     `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
-    `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
+    `net_timeout` is how long a peer may be unreachable, or the rest of a response may take, before a
+    connection is considered lost.
     """
 
     host: str = "localhost"

@@ -291,7 +291,7 @@ class Connection:
         if self._protocol is None:
             if self.raw.transport is None:
                 raise ConnectionLostError(CR_SERVER_GONE_ERROR, SERVER_GONE_MESSAGE)
-            self._protocol = StatementProtocol(self.raw, self.target.where)
+            self._protocol = StatementProtocol(self.raw, self.target.where, self.target.net_timeout)
         return self._protocol
 
     async def ask(self, request: bytes | CaptureResponse) -> Any:

@@ -196,9 +196,13 @@ SERVER_GONE_MESSAGE = "connection lost: the server has gone away"
 
 
 class StatementProtocol(asyncio.Protocol):
-    """Plays scripts over the transport of a connection of the driver that is logged in."""
+    """Plays scripts over the transport of a connection of the driver that is logged in.
 
-    def __init__(self, raw: Any, where: str = "") -> None:
+    A response that has begun must go on within `net_timeout_seconds` (0: for ever): if a bit of a length was
+    flipped, the server has said all. One that has not begun may take as long as its statement.
+    """
+
+    def __init__(self, raw: Any, where: str = "", net_timeout_seconds: float = 0.0) -> None:
         self._raw = raw
         self._where = where
         self._transport = raw.transport
@@ -211,6 +215,10 @@ class StatementProtocol(asyncio.Protocol):
         self._ended: asyncio.Future[AsyncCall | None] | None = None
         self._is_waiting = False
         self._is_parked = False
+        self._is_half = False
+        self._heard_at = 0.0
+        self._net_timeout_seconds = net_timeout_seconds
+        self._timer: asyncio.TimerHandle | None = None
         self._transport.set_protocol(self)
 
     async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
@@ -268,12 +276,39 @@ class StatementProtocol(asyncio.Protocol):
         None, too, for an error, which the script has received.
         """
         try:
-            return self._answer.feed(data)
+            result = self._answer.feed(data)
+            self._is_half = result is None
+            if self._is_half:
+                self.expect_rest()
+            return result
         except SQLError as error:
+            self._is_half = False
             if isinstance(error, ConnectionLostError):
                 self._drop()
             self._go_on(self._script.throw, error.at(self._where))
             return None
+
+    def expect_rest(self) -> None:
+        """Part of a response has come, or of what it is packed in."""
+        loop = asyncio.get_running_loop()
+        self._heard_at = loop.time()
+        if self._timer is None and self._net_timeout_seconds:
+            self._timer = loop.call_later(self._net_timeout_seconds, self._look_for_rest)
+
+    def _look_for_rest(self) -> None:
+        """Drops the connection if the rest of a response has not come in time."""
+        self._timer = None
+        has_partial = isinstance(self._transport, CompressedTransport) and self._transport.has_partial
+        if not (self._is_waiting and (self._is_half or has_partial)):
+            return
+        loop = asyncio.get_running_loop()
+        left_seconds = self._heard_at + self._net_timeout_seconds - loop.time()
+        if left_seconds > 0:
+            self._timer = loop.call_later(left_seconds, self._look_for_rest)
+            return
+        self._drop()
+        words = f"the rest of a response has not come for {self._net_timeout_seconds:g} s"
+        self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_LOST, f"connection lost: {words}"))
 
     def _go_on(self, resume: Callable[[Any], Request], answer: Any) -> None:
         """Gives the script what it waits for, and sends at once what it yields."""
@@ -346,6 +381,8 @@ class StatementProtocol(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._driver.connection_lost(error)
+        if self._timer is not None:
+            self._timer.cancel()
         if self._is_waiting:
             words = f"connection lost: {error or 'the server hung up'}"
             self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_LOST, words))

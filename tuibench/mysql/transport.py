@@ -161,6 +161,13 @@ class CompressedTransport(Layer):
             return
         if unpacked:
             feed(self._protocol, bytes(unpacked))
+        if self.has_partial and hasattr(self._protocol, "expect_rest"):
+            self._protocol.expect_rest()
+
+    @property
+    def has_partial(self) -> bool:
+        """True if part of a frame has been received."""
+        return bool(self._received)
 
     def _take_frame(self) -> bytes | None:
         """The payload of the first frame received; None if it is not complete."""

@@ -64,6 +64,8 @@ pub struct Shared {
     pub is_paused: AtomicBool,
     pub is_failed: AtomicBool,
     pub delay_ns: AtomicU64,
+    /// How long a connection waits for the rest of a response; 0 for ever.
+    pub net_timeout_ns: AtomicU64,
     pub gaps: CompletionGaps,
     pub weights: Mutex<Arc<[f64]>>,
     pub weights_version: AtomicU64,

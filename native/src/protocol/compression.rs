@@ -77,6 +77,11 @@ impl Compression {
         matches!(status, Ok(Status::StreamEnd)) && to.len() - before < payload.len()
     }
 
+    /// Whether part of a frame has been received.
+    pub fn has_partial(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
     /// What the complete frames in received bytes contain; None if they are not frames.
     pub fn unpack(&mut self, received: &[u8]) -> Option<&[u8]> {
         self.unpacked.clear();

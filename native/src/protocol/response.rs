@@ -125,6 +125,11 @@ impl Response {
         &mut self.kept
     }
 
+    /// Whether bytes of the response were received.
+    pub fn has_begun(&self) -> bool {
+        self.received > 0
+    }
+
     /// Whether bytes were received that belong to no response.
     pub fn has_more(&self) -> bool {
         !self.left.is_empty()

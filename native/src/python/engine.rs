@@ -23,6 +23,9 @@ use crate::python::tls::{taken, TlsRecords};
 use crate::sys;
 use crate::values::mt19937::Mt19937;
 
+/// The default of `--net-timeout`.
+const NET_TIMEOUT_NS: u64 = 30 * sys::NS_PER_SECOND as u64;
+
 /// Runs the transactions of one worker.
 #[pyclass(frozen, module = "tuibench_native")]
 pub struct Engine {
@@ -66,6 +69,7 @@ impl Engine {
             is_paused: AtomicBool::new(false),
             is_failed: AtomicBool::new(false),
             delay_ns: AtomicU64::new(0),
+            net_timeout_ns: AtomicU64::new(NET_TIMEOUT_NS),
             gaps: CompletionGaps::default(),
             weights: Mutex::new(weights.into()),
             weights_version: AtomicU64::new(0),
@@ -189,6 +193,11 @@ impl Engine {
 
     fn set_delay(&self, delay_ns: u64) {
         self.engine.shared.delay_ns.store(delay_ns, Ordering::Relaxed);
+    }
+
+    /// Sets how long a connection waits for the rest of a response that has begun; 0 for ever.
+    fn set_net_timeout(&self, net_timeout_ns: u64) {
+        self.engine.shared.net_timeout_ns.store(net_timeout_ns, Ordering::Relaxed);
     }
 
     /// Drops the backlog and all connections' figures, and sets the limit; returns how much was dropped.

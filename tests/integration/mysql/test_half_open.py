@@ -11,12 +11,16 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
 
-from tests.scripted_server import ScriptedServer
+from tests.integration.load.conformance.driving import ENGINES, driving, program
+from tests.scripted_server import Answer, ScriptedServer, obliging
+from tests.unit.mysql.server_packets import result, text_row
 from tuibench.errors import ConnectionLostError
+from tuibench.model.plan import OnError
 from tuibench.mysql.connection import connect, tcp_options
 
 CAN_UNSHARE = (
@@ -36,6 +40,77 @@ def test_a_peer_that_is_gone_after_it_acknowledged_is_noticed() -> None:
         check=False,
     )
     assert done.stdout.startswith("2013 "), done
+
+
+SELECT = program("""
+[[transactions]]
+name = "one"
+autocommit = true
+[[transactions.steps]]
+statements = [{ name = "one", sql = "SELECT 1" }]
+""")
+END_BYTES = 11
+"""Of the packet that ends a result."""
+FLIPPED: dict[str, Callable[[bytes], bytes]] = {
+    "length of the first packet": lambda whole: flipped(whole, 1, 0x40),
+    "length of the last packet": lambda whole: flipped(whole, -END_BYTES, 0x20),
+    "mark of the last packet": lambda whole: flipped(whole, -END_BYTES + 4, 0x10),
+}
+"""What is changed of a result: after each, the client waits for bytes that the server does not owe."""
+
+
+def flipped(whole: bytes, place: int, bit: int) -> bytes:
+    changed = bytearray(whole)
+    changed[place] ^= bit
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("what", FLIPPED)
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_response_that_is_half_received_is_not_waited_for(engine: str, what: str) -> None:
+    asked = 0
+
+    def respond(command: int, payload: bytes) -> Answer:
+        nonlocal asked
+        if payload != b"SELECT 1":
+            return obliging(command, payload)
+        asked += 1
+        whole = result([text_row(1)])
+        return FLIPPED[what](whole) if asked == 3 else whole
+
+    async with ScriptedServer(respond).listening() as server:
+        target = msgspec.structs.replace(server.target, net_timeout=0.2)
+        load = driving(ENGINES[engine], target, SELECT, rate=50, prepared=False, on_error=OnError.CONTINUE)
+        async with load as drive:
+            await drive.reconnects(1)
+            await drive.completes(3)
+            counters = await drive.ends()
+    assert counters.errors == {2013: 1}
+    assert server.logins == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_a_response_that_has_not_begun_is_waited_for(engine: str) -> None:
+    """A statement may take longer."""
+    begun = asyncio.Event()
+
+    def respond(command: int, payload: bytes) -> Answer:
+        if payload != b"SELECT 1" or begun.is_set():
+            return obliging(command, payload)
+        begun.set()
+        return late()
+
+    def late() -> Iterator[bytes]:
+        yield b""
+        yield b""
+        yield result([text_row(1)])
+
+    async with ScriptedServer(respond).listening() as server:
+        server.pause_seconds = 0.3
+        target = msgspec.structs.replace(server.target, net_timeout=0.2)
+        async with driving(ENGINES[engine], target, SELECT, rate=50, prepared=False) as drive:
+            await drive.completes(2)
+    assert server.logins == 1
 
 
 @pytest.mark.parametrize("seconds", [0.1, 2.0, 30.0, 86_400.0])

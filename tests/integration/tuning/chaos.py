@@ -3,10 +3,11 @@
     python -m tests.integration.tuning.chaos --sequences 50 --seed 1 [--engine NAME] [--server PATH]
     make chaos ARGS=…
 
-Sessions change settings, to values that the server rounds, too, and die with `kill -9`, alone or with their
-guardian, at any point of a change; replies are lost; the server restarts or crashes; strangers set values.
-What must be in the end: what was configured, or what the last stranger set; and each session's load, on the
-engine of that name, goes on.
+Sessions of two homes, and of another host whose locks are not seen, change settings, to values that the
+server rounds, too, and die with `kill -9`, alone or with their guardian, at any point of a change; replies
+are lost; the server restarts, also with another configuration, or crashes; strangers set values; homes are
+deleted or moved, their disk is full or read-only. What must be in the end: what was configured, or what the
+last stranger set; and each session's load, on the engine of that name, goes on.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tests.integration.support.processes import gone, until
 from tests.integration.support.shared import Starter, Templates
-from tests.integration.tuning.chaos_session import LOSSES, POINTS
+from tests.integration.tuning.chaos_session import DISKS, LOSSES, POINTS
 from tests.paths import ROOT
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
@@ -40,6 +41,7 @@ from tuibench.mysql.info import server_info
 from tuibench.tuning import catalogue
 from tuibench.tuning.catalogue import SETTINGS
 from tuibench.tuning.connection import AdminConnection, admin_connector
+from tuibench.tuning.guardian import GUARDIAN_RETRY_SECONDS
 from tuibench.tuning.restore import leftovers
 
 OURS = {
@@ -61,22 +63,33 @@ OFF_GRID = {
     "query_cache_size": ("30000", "3261073"),
 }
 """Of other settings that the server rounds: a share of the configured value, and a byte."""
-MOST_SESSIONS = 2
+MOST_SESSIONS = 3
 STEPS = 9
 ANSWER_SECONDS = 60.0
+PATIENCE_SECONDS = GUARDIAN_RETRY_SECONDS + 20
+"""A guardian waits for the lock that a session of the other home has on the server."""
+CONFIGURATIONS = (
+    ("--sync-binlog=0", {"sync_binlog": "0"}),
+    ("--long-query-time=2", {"long_query_time": "2.000000"}),
+)
+"""Other configurations of the server, with values that sessions set, too."""
 
 
 class Session:
     """A process that changes settings, and its guardian."""
 
-    def __init__(self, name: str, target: Target, engine: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, target: Target, engine: str, env: Mapping[str, str], home: Path, *, is_far: bool
+    ) -> None:
         self.name = name
+        self.home = home
         self.guardian_pid = 0
+        far = ["far"] if is_far else []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.tuning.chaos_session", name, engine],
+            [sys.executable, "-m", "tests.integration.tuning.chaos_session", name, engine, *far],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=env,
+            env={**env, "TUIBENCH_HOME": str(home)},
             cwd=ROOT,
         )
         assert self.ask(msgspec.json.encode(target).decode()) is not None
@@ -129,9 +142,11 @@ class Chaos:
         self._target = sbtest.over_tcp(server.target, ssl_mode="required") if encrypts else server.target
         self._engine = engine
         self._draw = random.Random(seed)
-        self._home = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
-        self._env = {**os.environ, "TUIBENCH_HOME": str(self._home), "PYTHONPATH": str(ROOT)}
+        self._folder = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
+        self._homes = [self._folder / name for name in ("a", "b")]
+        self._env = {**os.environ, "PYTHONPATH": str(ROOT)}
         self._sessions: list[Session] = []
+        self._waiting: list[Session] = []
         self._admin = AdminConnection(admin_connector(server.target))
         self._started = 0
         self._configured: dict[str, str] = {}
@@ -177,6 +192,9 @@ class Chaos:
             self._stranger: 2,
             self._restart: 1,
             self._die_while_the_server_is_away: 1,
+            self._restart_otherwise: 1,
+            self._lose_home: 2,
+            self._disk: 2,
         }
         (mishap,) = self._draw.choices(list(mishaps), list(mishaps.values()))
         await mishap()
@@ -185,8 +203,11 @@ class Chaos:
         if len(self._sessions) < MOST_SESSIONS:
             self._started += 1
             name = f"s{self._started}"
-            self._sessions.append(Session(name, self._target, self._engine, self._env))
-            self.told.append(f"{name} starts")
+            (home,) = self._draw.choices(self._homes, (3, 1))
+            is_far = self._draw.random() < 0.2
+            made = Session(name, self._target, self._engine, self._env, home, is_far=is_far)
+            self._sessions.append(made)
+            self.told.append(f"{name} starts in home {home.name}{' on another host' if is_far else ''}")
 
     async def _change(self) -> None:
         await self._change_with("set")
@@ -202,7 +223,7 @@ class Chaos:
         session = await self._change_with(f"die {point}", is_guarded=is_guarded)
         if session not in self._sessions:
             if is_guarded:
-                assert until(lambda: gone(session.guardian_pid), ANSWER_SECONDS)
+                self._wait_for_guardian(session)
             else:
                 self._restore()
 
@@ -222,8 +243,15 @@ class Chaos:
         """Its guardian puts back what it can."""
         if session := self._pick():
             session.kill()
-            assert until(lambda: gone(session.guardian_pid), ANSWER_SECONDS)
-            self.told.append(f"{session.name} killed, its guardian is done")
+            self.told.append(f"{session.name} killed")
+            self._wait_for_guardian(session)
+
+    def _wait_for_guardian(self, session: Session) -> None:
+        """Until it is done, unless a session of the other home may have the server's lock, which it needs."""
+        if all(other.home == session.home for other in self._sessions):
+            assert until(lambda: gone(session.guardian_pid), PATIENCE_SECONDS)
+        else:
+            self._waiting.append(session)
 
     async def _kill_guardian(self) -> None:
         if self._sessions:
@@ -267,11 +295,47 @@ class Chaos:
         await self._server.start_again()
         self._is_new("killed and started again")
         if session:
-            assert until(lambda: gone(session.guardian_pid), ANSWER_SECONDS)
+            self._wait_for_guardian(session)
 
-    def _is_new(self, how: str) -> None:
+    async def _restart_otherwise(self) -> None:
+        """With a configuration of the value that a session may have set: it is the server's own now."""
+        option, values = self._draw.choice(CONFIGURATIONS)
+        await self._server.restart([option])
+        self._is_new(f"restarted with {option}", values)
+
+    def _is_new(self, how: str, values: Mapping[str, str] = {}) -> None:
         self.told.append(f"the server is {how}")
-        self._baseline = dict(self._configured)
+        self._baseline = {**self._configured, **values}
+
+    async def _lose_home(self) -> None:
+        """Deleted or moved; one of its sessions may be killed before it has noticed."""
+        home = self._draw.choice(self._homes)
+        mine = [session for session in self._sessions if session.home == home]
+        if not mine or any(
+            session.home == home and not gone(session.guardian_pid) for session in self._waiting
+        ):
+            return
+        if self._draw.random() < 0.5:
+            shutil.rmtree(home, ignore_errors=True)
+            self.told.append(f"home {home.name} deleted")
+        elif home.exists():
+            home.rename(self._folder / f"moved{self._started}{len(self.told)}")
+            self.told.append(f"home {home.name} moved")
+        victim = self._draw.choice(mine)
+        if self._draw.random() < 0.5 and not gone(victim.guardian_pid):
+            self._sessions.remove(victim)
+            victim.kill()
+            self.told.append(f"{victim.name} killed")
+        for session in mine:
+            if session in self._sessions:
+                self._order(session, "sample")
+        if victim not in self._sessions:
+            self._wait_for_guardian(victim)
+
+    async def _disk(self) -> None:
+        """Of a session's home: full, read-only, or well again."""
+        if self._sessions:
+            self._order(self._draw.choice(self._sessions), f"disk {self._draw.choice(list(DISKS))}")
 
     def _order(self, session: Session, order: str) -> None:
         """One that dies of an order has been told to."""
@@ -292,38 +356,49 @@ class Chaos:
         return self._sessions.pop(self._draw.randrange(len(self._sessions)))
 
     def _restore(self) -> None:
-        done = tuibench("restore", target=self._server.target, env=self._env)
-        self.told.append(f"tuibench restore ({done.code}): {done.out.strip()} {done.err.strip()}")
-        assert "Traceback" not in done.err
+        """In both homes. What is not restored is said, and in the exit code."""
+        for home in self._homes:
+            env = {**self._env, "TUIBENCH_HOME": str(home)}
+            done = tuibench("restore", "--wait=1", target=self._server.target, env=env)
+            self.told.append(
+                f"tuibench restore in {home.name} ({done.code}): {done.out.strip()} {done.err.strip()}"
+            )
+            assert "Traceback" not in done.err
+            assert done.code in (0, 5)
+            assert done.code == 5 or not leftovers(home / "state" / "journal")
 
     async def _end(self) -> None:
         while self._sessions:
             await self._end_one()
+        for session in self._waiting:
+            assert until(lambda pid=session.guardian_pid: gone(pid), PATIENCE_SECONDS)  # type: ignore[misc]
+        # Twice: what one home restores first may be what the other one waits for.
+        self._restore()
         self._restore()
         found = await self._admin.values(self._ours)
         assert found == self._baseline, f"{found} instead of {self._baseline}"
         await self._settle_unclear()
-        assert list((self._home / "state" / "journal").glob("*")) == []
+        assert not list(self._folder.rglob("*.jsonl"))
 
     async def _settle_unclear(self) -> None:
         """What a stranger set over a change without an answer stays in the journal, and is told."""
-        for leftover in leftovers(self._home / "state" / "journal"):
-            for setting in leftover.settings:
-                assert setting.name in FOREIGN, setting
-                assert (
-                    f"{setting.name} stays {self._baseline[setting.name]} and in the journal" in self.told[-1]
-                )
-                await self._admin.set_global(setting.name, setting.original)
+        said = "\n".join(self.told[-len(self._homes) :])
+        for home in self._homes:
+            for leftover in leftovers(home / "state" / "journal"):
+                for setting in leftover.settings:
+                    assert setting.name in FOREIGN, setting
+                    assert f"{setting.name} stays {self._baseline[setting.name]} and in the journal" in said
+                    await self._admin.set_global(setting.name, setting.original)
         self._restore()
 
     async def _clean_up(self) -> None:
-        for session in self._sessions:
+        for session in (*self._sessions, *self._waiting):
             session.kill()
             until(lambda pid=session.guardian_pid: gone(pid), ANSWER_SECONDS)  # type: ignore[misc]
         for name, value in self._configured.items():
             await self._admin.set_global(name, value)
         await self._admin.close()
-        shutil.rmtree(self._home)
+        shutil.rmtree(self._folder)
 
 
 async def play(sequences: int, seed: int, engine: str, program: str | None, *, encrypts: bool) -> int:

@@ -1,14 +1,19 @@
-"""A small session for the chaos to kill, with a load beside it: python -m … SESSION ENGINE < orders.
+"""A small session for the chaos to kill, with a load beside it: python -m … SESSION ENGINE [far] < orders.
 
-The first line of standard input is the target. Each other one is an order: `set NAME VALUE`, `die POINT NAME
-VALUE` (killed at this point of the change), `lose HOW[+HOW] NAME VALUE` (replies are lost), `noticed` (a
-restart of the server), `end`. Each is answered with a line: the guardian's pid and what came of it.
+One that is `far` is on another host, as far as it and its guardian know, and locks no file. The first line of
+standard input is the target. Each other one is an order: `set NAME VALUE`, `die POINT NAME VALUE` (killed at
+this point of the change), `lose HOW[+HOW] NAME VALUE` (replies are lost), `noticed` (a restart of the
+server), `sample` (the home is looked after, as with every sample), `disk HOW` (of the journal), `end`. Each
+is answered with a line: the guardian's pid and what came of it.
 """
 
 import asyncio
+import errno
+import fcntl
 import os
 import random
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 
@@ -21,6 +26,7 @@ from tuibench.errors import ConnectionLostError, TuibenchError
 from tuibench.model.plan import OnError
 from tuibench.model.server import Target
 from tuibench.mysql.rows import Row
+from tuibench.tuning import guardian, journal
 from tuibench.tuning.changer import SettingsManager
 from tuibench.tuning.connection import change_sql, is_change
 from tuibench.tuning.guardian import Guardian
@@ -36,23 +42,37 @@ statements = [{ name = "one", sql = "SELECT 1" }]
 CONNECTIONS, RATE = 2, 50
 MORE = 5
 POINTS = ("journalled", "sent", "replied", "read", "confirmed")
+DISKS = {"full": errno.ENOSPC, "frozen": errno.EROFS, "well": 0}
 LOSSES = ("before", "sent", "after")
 """Before the server gets the statement, while it executes it, after that."""
 LONGEST_SECONDS = 0.004
 
 
 async def main() -> None:
-    session, engine = sys.argv[1:]
+    session, engine, *far = sys.argv[1:]
+    if far:
+        be_far()
+        guardian._COMMAND = [sys.executable, "-m", "tests.integration.tuning.chaos_session", FAR_GUARDIAN]
     target = msgspec.json.decode(sys.stdin.readline(), type=Target)
     load = driving(ENGINES[engine], target, SELECT, CONNECTIONS, rate=RATE, on_error=OnError.CONTINUE)
     async with load as drive:
         await serve(session, target, drive)
 
 
+def be_far() -> None:
+    """On a host of another name, which sees no locks of files."""
+    socket.gethostname = lambda: "far"
+    fcntl.flock = lambda fd, how: None
+
+
+FAR_GUARDIAN = "guardian"
+
+
 async def serve(session: str, target: Target, drive: Drive) -> None:
     """Carries out the orders. The load must go on until the end, whatever the server has gone through."""
     watching = await guardians.started(target, journal_path(session))
     tuner = await opened(target, session, guard=watching.ensure_alive)
+    tuner.journal.on_file = watching.hold
     answer(watching, "ready")
     while order := (await asyncio.to_thread(sys.stdin.readline)).split():
         try:
@@ -138,10 +158,28 @@ async def execute(order: list[str], tuner: SettingsManager) -> str:
             return f"{name} is {(await tuner.change(name, value)).value}"
         case ["noticed"]:
             return "; ".join(await tuner.after_restart()) or "nothing to settle"
+        case ["sample"]:
+            return await tuner.keep() or "nothing happened"
+        case ["disk", how]:
+            break_disk(DISKS[how])
+            return "so it is"
         case ["end"]:
             return "; ".join(one.text for one in await tuner.restore()) or "nothing to restore"
         case _:
             return f"not understood: {order}"
+
+
+WRITERS = {name: getattr(journal, name) for name in ("append", "create_locked", "remove")}
+
+
+def break_disk(number: int) -> None:
+    """Nothing more can be written to the journal, for the reason with this number; with 0 it can again."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    for name, works in WRITERS.items():
+        setattr(journal, name, refuse if number else works)
 
 
 def answer(watching: Guardian, text: str) -> None:
@@ -149,4 +187,7 @@ def answer(watching: Guardian, text: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == [FAR_GUARDIAN]:
+        be_far()
+        sys.exit(guardian.main())
     asyncio.run(main())

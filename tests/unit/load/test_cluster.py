@@ -1,6 +1,8 @@
 """Several hosts: connecting, carriers, packing, merging, clocks."""
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
+from tests.integration.support.processes import gone, until
 from tests.unit.load.played import HELLO, PlayedHost, playing
 from tests.unit.load.test_messages import REPORT
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import NS_PER_SECOND, SystemClock
+from tuibench.clock import NS_PER_SECOND, SystemClock, listener
 from tuibench.cluster.agent import agent_hello, is_same_machine
 from tuibench.cluster.carrier import (
     CommandCarrier,
@@ -128,6 +131,38 @@ async def test_an_agent_ends_with_its_stdin_and_leaves_no_process() -> None:
     process = host._wire.process  # type: ignore[attr-defined]
     await host.end()
     assert process.returncode == 0
+
+
+HANGS = "import time; time.sleep(600)"
+
+
+@pytest.mark.parametrize("leaves", ["", "os.setsid(); "])
+async def test_a_command_that_hangs_at_its_end_is_killed_with_what_it_started(leaves: str) -> None:
+    """A process that has left its group stays, and is not waited for."""
+    child = f"import os; {leaves}print(os.getpid(), flush=True); {HANGS}"
+    command = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); {HANGS}"
+    wire = await CommandCarrier("east", (sys.executable, "-c", command), "").open()
+    pid = int(await wire.reader.readline())
+    told: list[str] = []
+    token = listener.set(told.append)
+    try:
+        async with asyncio.timeout(60):
+            await wire.close()
+            await wire.close()
+    finally:
+        listener.reset(token)
+    assert told == ["east has not ended within 2 s of its load, and is killed"]
+    if leaves:
+        os.kill(pid, signal.SIGKILL)
+    assert until(lambda: gone(pid))
+
+
+async def test_a_failed_command_whose_child_goes_on_is_an_error(tmp_path: Path) -> None:
+    """No cancellation, which would end the program without a word."""
+    pid_file = tmp_path / "pid"
+    with pytest.raises(RunError, match="its command ended with exit code 1"):
+        await connect(f"sh -c 'setsid sleep 600 & echo $! > {pid_file}; exit 1'")
+    os.kill(int(pid_file.read_text()), signal.SIGKILL)
 
 
 async def test_an_agent_by_hand_says_what_it_is_for() -> None:

@@ -122,6 +122,12 @@ impl Layers {
         self.encryption.as_ref().map_or(0, |encryption| encryption.records.partial_bytes())
     }
 
+    /// Whether part of a record or frame has been received.
+    pub fn has_partial(&self) -> bool {
+        self.partial_bytes() > 0
+            || self.compression.as_ref().map_or(false, |compression| compression.has_partial())
+    }
+
     /// Passes on what received bytes contain. True if the server sends nothing more.
     pub fn open(
         &mut self,

@@ -31,6 +31,7 @@ mod work;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::io::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::engine::connection::calls::{Calls, Forms};
@@ -128,6 +129,8 @@ pub struct Connection {
     is_park_requested: bool,
     is_kill_expected: bool,
     jitter: u64,
+    /// When the last bytes of an incomplete response came.
+    heard_ns: i64,
 }
 
 /// What a connection uses of its thread.
@@ -186,6 +189,7 @@ impl Connection {
             is_park_requested: false,
             is_kill_expected: false,
             jitter: (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            heard_ns: 0,
         }
     }
 
@@ -256,8 +260,12 @@ impl Connection {
             let is_all = waiting + count < context.scratch.len();
             match self.feed(&mut context.scratch[..waiting + count]) {
                 Ok(Some(outcome)) => return self.response_complete(outcome, context),
-                Ok(None) if is_all => return self.advance(context),
-                Ok(None) => {}
+                Ok(None) => {
+                    self.heard_ns = sys::now_ns();
+                    if is_all {
+                        return self.advance(context);
+                    }
+                }
                 Err(Unusable) => return self.lost(SERVER_LOST, context),
             }
         }
@@ -287,10 +295,26 @@ impl Connection {
         Ok(outcome)
     }
 
+    /// Waits for the rest of a response that has begun, for the net timeout: the server may have said all.
+    /// A response that has not begun may take as long as its statement.
+    fn await_rest(&mut self, context: &mut ThreadContext<'_>) -> Next {
+        let most_ns = context.shared.net_timeout_ns.load(Ordering::Relaxed);
+        let is_cut = self.layers.as_ref().map_or(false, |layers| layers.has_partial());
+        if most_ns == 0 || !(is_cut || self.response.has_begun()) {
+            return Next::Bytes;
+        }
+        let sent_ns = self.running.as_ref().map_or(0, |running| running.sent_ns);
+        let until = self.heard_ns.max(sent_ns).saturating_add(most_ns as i64);
+        if sys::now_ns() < until {
+            return Next::Time(until);
+        }
+        self.lost(SERVER_LOST, context)
+    }
+
     /// Does what can be done now.
     pub fn advance(&mut self, context: &mut ThreadContext<'_>) -> Next {
         match &mut self.state {
-            State::AwaitingResponse | State::RollingBack(..) => Next::Bytes,
+            State::AwaitingResponse | State::RollingBack(..) => self.await_rest(context),
             State::BackingOff(until) | State::Sleeping(until) | State::Delayed(until, ..)
                 if sys::now_ns() < *until =>
             {
