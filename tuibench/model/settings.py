@@ -119,6 +119,7 @@ class ServerVariable(StrEnum):
     PERFORMANCE_SCHEMA = "performance_schema"
     READ_ONLY = "read_only"
     SUPER_READ_ONLY = "super_read_only"
+    TABLE_DEFINITION_CACHE = "table_definition_cache"
     WAIT_TIMEOUT = "wait_timeout"
     BUFFER_POOL_SIZE = "innodb_buffer_pool_size"
     LOG_BUFFER_SIZE = "innodb_log_buffer_size"
@@ -147,6 +148,7 @@ PREFLIGHT_VARIABLES = (
     ServerVariable.READ_ONLY,
     ServerVariable.SLOW_QUERY_LOG,
     ServerVariable.SUPER_READ_ONLY,
+    ServerVariable.TABLE_DEFINITION_CACHE,
     ServerVariable.TABLE_OPEN_CACHE,
     ServerVariable.WAIT_TIMEOUT,
 )

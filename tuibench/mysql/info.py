@@ -24,10 +24,10 @@ import asyncio
 import contextlib
 import re
 import socket
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -43,7 +43,7 @@ from tuibench.errors import (
     SQLError,
     TuibenchError,
 )
-from tuibench.model.server import Flavour, ServerInfo, Target
+from tuibench.model.server import Flavour, ServerInfo, ServerSession, Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.errors import EXPIRED_CODES, is_unsupported, password_expired_error
 from tuibench.mysql.rows import Row
@@ -204,42 +204,100 @@ LIMIT {most}
 """
 
 
+PROCESS_COLUMNS = {
+    "id": ("id", "conn_id"),
+    "user": ("user",),
+    "host": ("client_host", "host"),
+    "database": ("db", "database"),
+    "command": ("command",),
+    "state": ("state",),
+    "seconds": ("time",),
+    "statement": ("info",),
+}
+"""The columns of SHOW PROCESSLIST by the fields that are read from them, in small letters.
+
+Other makes have further ones in between (Doris, StarRocks), or other names (MatrixOne)."""
+
+
+class NamedQueries(Protocol):
+    """What answers queries with rows by column name: a connection."""
+
+    async def query_named(self, sql: str) -> list[dict[str, Any]]: ...
+
+
+async def list_processes(connection: NamedQueries) -> list[ServerSession] | None:
+    """The sessions that this login may see; None where the server refuses the statement."""
+    try:
+        rows = await connection.query_named(PROCESSES_SQL)
+    except MOMENTARY_ERRORS:
+        raise
+    except SQLError:
+        return None
+    return processes_of(rows)
+
+
+def processes_of(rows: Iterable[Mapping[str, object]]) -> list[ServerSession]:
+    """The rows of SHOW PROCESSLIST, without those that have no number."""
+    found = []
+    for row in rows:
+        columns = {name.lower(): value for name, value in row.items()}
+        fields = {
+            field: next((columns[name] for name in names if name in columns), None)
+            for field, names in PROCESS_COLUMNS.items()
+        }
+        if (number := numerals.count(fields.pop("id"))) is not None:
+            seconds = numerals.count(fields.pop("seconds")) or 0
+            texts = {field: str(value or "") for field, value in fields.items()}
+            found.append(ServerSession(id=number, seconds=seconds, **texts))
+    return found
+
+
 async def lock_wait(connection: Connection, waiting: int) -> str:
     """The lock that the session `waiting` waits for and its holder, queried over another `connection`.
 
     Empty if it waits for no lock, or the server does not report it. Raises ConnectionLostError.
     """
-    processes = await query_if_allowed(connection, PROCESSES_SQL) or ()
-    own = next((row for row in processes if numerals.count(row[0]) == waiting), None)
-    if own is None or not str(own[6] or "").startswith(WAITING):
+    processes = await list_processes(connection) or ()
+    own = next((each for each in processes if each.id == waiting), None)
+    if own is None or not own.state.startswith(WAITING):
         return ""
-    lock = str(own[6]).removeprefix(WAITING)
+    lock = own.state.removeprefix(WAITING)
     holders = await query_if_allowed(connection, HOLDERS_SQL.format(waiting=waiting, most=MOST_NAMED))
     if holders:
-        return f"it waits for a {lock}, which is held by {_sessions(holders)}"
+        held = (
+            ServerSession(
+                id=numerals.count(id) or 0,
+                user=str(user),
+                host=str(host),
+                database="",
+                command=str(command),
+                seconds=numerals.count(seconds) or 0,
+                statement="",
+            )
+            for id, user, host, command, seconds in holders
+        )
+        return f"it waits for a {lock}, which is held by {_sessions(held)}"
     others = candidates(processes, own, {waiting, connection.thread_id})
     text = f"it waits for a {lock}; the server does not say which session holds it"
     return f"{text} (others in this database: {_sessions(others)})" if others else text
 
 
-def candidates(processes: Sequence[Row], own: Row, ours: set[int]) -> list[Row]:
+def candidates(processes: Iterable[ServerSession], own: ServerSession, ours: set[int]) -> list[ServerSession]:
     """Sessions in the same database that do not wait themselves, the longest idle first."""
     found = [
-        (row[0], row[1], row[2], row[4], row[5])
-        for row in processes
-        if numerals.count(row[0]) not in ours
-        and row[3] == own[3]
-        and not str(row[6] or "").startswith(WAITING)
+        each
+        for each in processes
+        if each.id not in ours and each.database == own.database and not each.state.startswith(WAITING)
     ]
-    found.sort(key=lambda row: (row[3] != IDLE, -(numerals.whole(row[4]) or 0)))
+    found.sort(key=lambda each: (each.command != IDLE, -each.seconds))
     return found[:MOST_NAMED]
 
 
-def _sessions(rows: Sequence[Row]) -> str:
+def _sessions(sessions: Iterable[ServerSession]) -> str:
     return ", ".join(
-        f"session {number} ({user}@{host}, {'idle' if command == IDLE else f'in {command}'} "
-        f"for {numerals.whole(seconds) or 0} s)"
-        for number, user, host, command, seconds in rows
+        f"session {each.id} ({each.user}@{each.host}, "
+        f"{'idle' if each.command == IDLE else f'in {each.command}'} for {each.seconds} s)"
+        for each in sessions
     )
 
 

@@ -43,7 +43,6 @@ from tuibench.mysql.info import (
     Manner,
     Queries,
     connect_with_defaults,
-    instance_identity,
     query_if_allowed,
     server_info,
 )
@@ -68,9 +67,9 @@ RESTART_SLACK_SECONDS = 2.0
 class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
     """Result of SHOW GLOBAL STATUS at `at_ns` of the monotonic clock.
 
-    `connection` is the number of the connection used, `identity` names the server instance. `own` is what
-    the session had sent at that moment beside its load, `transactions` those of the load. `times` are the
-    server's statement times for a session without load, None with one. `unavailable` says by name why a
+    `connection` is the number of the connection used, `identity` names the server that answered. `own` is
+    what the session had sent at that moment beside its load, `transactions` those of the load. `times` are
+    the server's statement times for a session without load, None with one. `unavailable` says by name why a
     figure is missing; a limit that the server does not report is 0.
     """
 
@@ -91,7 +90,8 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
 
     `tick` is the server's part of a tick, None for a gap; then `last_error` is the reason. `counters` are the
     cumulative counters, `uptime_seconds` is None if the server does not report it. `restarted` and
-    `counters_reset` are True once, in the first sample after it. `own_statements` is the session's total that
+    `counters_reset` are True once, in the first sample after it; `restarted` also if another server answers,
+    whose identity is `replaced_by` then. `own_statements` is the session's total that
     the counters include, for the reconciliation. `traffic` is that of the server's clients since the previous
     sample, None if a load is measured instead, if there are no rates, and if the server does not count its
     statements.
@@ -102,6 +102,7 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
     uptime_seconds: int | None = None
     last_error: str = ""
     restarted: bool = False
+    replaced_by: str = ""
     counters_reset: bool = False
     own_statements: int = 0
     traffic: Tick | None = None
@@ -110,7 +111,9 @@ class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
 def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
     """The sample of `after`, with the growth of the counters since `before`."""
     restarted = before is not None and has_restarted(before, after)
-    interval = None if before is None or restarted else _interval(before, after)
+    interval = None
+    if before is not None and not restarted and not _is_ahead(before, after):
+        interval = _interval(before, after)
     # After FLUSH STATUS, the time since the flush is shorter than the uptime, or a counter decreased.
     reset = (
         before is not None
@@ -128,6 +131,7 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
         counters=_cumulative(after),
         uptime_seconds=after.status.get(Counter.UPTIME),
         restarted=restarted,
+        replaced_by=after.identity if before is not None and before.identity != after.identity else "",
         counters_reset=reset,
         own_statements=after.own.statements,
         traffic=traffic,
@@ -154,6 +158,16 @@ def has_restarted(before: StatusReading, after: StatusReading) -> bool:
         after.connection != before.connection,
     )
     return sum(signs) >= 2
+
+
+def _is_ahead(before: StatusReading, after: StatusReading) -> bool:
+    """True if the uptime grew by more than the time between: the counters may be those of an older server.
+
+    The clock of a server may have been set forward, so this is a gap and no restart.
+    """
+    aged = _grown(Counter.UPTIME, before, after)
+    elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
+    return aged is not None and aged > elapsed + RESTART_SLACK_SECONDS
 
 
 def _grown(counter: Counter, before: StatusReading, after: StatusReading) -> int | None:
@@ -426,6 +440,9 @@ GIVE_UP_SECONDS = 15.0
 """Seconds without a response after which the connection is replaced."""
 
 
+IDENTITY_VARIABLES = ("hostname", "port", "server_id", "server_uuid")
+
+
 class StatusSampler:
     """Reads status and variables. Its methods never raise for server errors, and never wait for long.
 
@@ -458,7 +475,6 @@ class StatusSampler:
         )
         self._variables: dict[str, str] = {}
         self._variables_of = 0
-        self._identity = ""
         self._binlog = OptionalFigures(
             BINLOG_SQL, Counter.PERFORMANCE_BINLOG_SYNCS, Counter.PERFORMANCE_BINLOG_BYTES
         )
@@ -509,6 +525,7 @@ class StatusSampler:
         )
         group = await self._group.read(queries) if self._variables.get(ServerVariable.GROUP_NAME) else NOTHING
         times = await self._times.read(queries, self._variables) if self._times is not None else None
+        identity = await self._read_identity(queries)
         sent_ns = self._clock.now_ns()
         status = kept_status(await queries.query(STATUS_SQL))
         received_ns = self._clock.now_ns()
@@ -521,7 +538,7 @@ class StatusSampler:
         return StatusReading(
             at_ns=(sent_ns + received_ns) // 2,
             connection=self._connection.logins,
-            identity=self._identity,
+            identity=identity,
             status=status.found | binlog.found | innodb.found | group.found,
             unavailable={name: why for part in parts for name, why in part.missing.items()},
             max_connections=limits.found.get(ServerVariable.MAX_CONNECTIONS, 0),
@@ -541,8 +558,20 @@ class StatusSampler:
             rows = ()
         variables = {str(name): "" if value is None else str(value) for name, value in rows}
         self._variables, self._variables_of = variables, self._connection.logins
-        self._identity = instance_identity(variables)
         return dict(variables)
+
+    async def _read_identity(self, connection: Queries) -> str:
+        """Which server answers now: a proxy may give each statement to another one.
+
+        Empty where the server reports none of `IDENTITY_VARIABLES`.
+        """
+        names = [name for name in IDENTITY_VARIABLES if name in self._variables]
+        values: Sequence[object] = [self._variables[name] for name in names]
+        if "server_id" in names:
+            sql = f"SELECT {', '.join(f'@@GLOBAL.{name}' for name in names)}"
+            values = next(iter(await query_if_allowed(connection, sql) or ()), values)
+        named = zip(names, values, strict=True)
+        return ", ".join(f"{name} {sanitize.excerpt(str(value))}" for name, value in named)
 
 
 VOLATILE_VARIABLES = (

@@ -242,6 +242,8 @@ class Sampler:
         self._ticks_to_warn = max(1, math.ceil(SILENCE_SECONDS / interval_seconds))
         self._silent_ticks = 0
         self._is_status_checked = False
+        self._servers: set[str] = set()
+        self._take_turns = False
         self._counters_restarted = False
         self.last_observations: list[ServerObservation] = []
         """What `end` has read: the traffic after the last tick that had an answer."""
@@ -412,6 +414,7 @@ class Sampler:
         return msgspec.structs.replace(
             observation,
             restarted=observation.restarted or pending.restarted,
+            replaced_by=observation.replaced_by or pending.replaced_by,
             counters_reset=observation.counters_reset or pending.counters_reset,
         )
 
@@ -423,11 +426,24 @@ class Sampler:
         if observation.tick is not None and not self._is_status_checked:
             self._is_status_checked = True
             events += [(EventKind.WARNING, text) for text in status_gaps(observation.tick)]
-        if observation.restarted:
+        if observation.replaced_by:
+            events += self._other_server(observation.replaced_by)
+        elif observation.restarted:
             events.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
         elif observation.counters_reset:
             events.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
         return events
+
+    def _other_server(self, identity: str) -> list[tuple[EventKind, str]]:
+        """Tells of each server once, and once that they take turns."""
+        if identity not in self._servers:
+            self._servers.add(identity)
+            return [(EventKind.RESTART, f"another server answers at this address: {identity}")]
+        if self._take_turns:
+            return []
+        self._take_turns = True
+        text = "several servers answer at this address in turn, so that figures of the server are missing"
+        return [(EventKind.WARNING, f"{text}: connect to one of them")]
 
     async def _foreign_changes(self) -> list[tuple[EventKind, str]]:
         """Changes by others. What is read while we change a setting is compared the next time."""

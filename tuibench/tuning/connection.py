@@ -189,8 +189,12 @@ class AdminConnection:
             return ()
 
     async def being_changed(self, names: Iterable[str]) -> set[str]:
-        """Those of the settings that the server is changing now, for a client that may be gone."""
-        running = [str(row[7]) for row in await self._query("SHOW FULL PROCESSLIST") if row[7]]
+        """Those of the settings that the server is changing now, for a client that may be gone.
+
+        The statement is in one of the columns, which depends on the make of the server.
+        """
+        rows = await self._query("SHOW FULL PROCESSLIST")
+        running = [text for row in rows for text in row if isinstance(text, str)]
         return {name for name in names if any(is_change(sql, name) for sql in running)}
 
     async def try_session(self, name: str, value: str, back: str) -> None:

@@ -665,7 +665,7 @@ MEMORY = (
 
 CACHES = (
     _cache(
-        name="table_definition_cache",
+        name=ServerVariable.TABLE_DEFINITION_CACHE,
         supported=(mariadb(400, 2**21), mysql(400, 2**19)),
         otherwise="up to {value} table definitions kept in memory",
         offered=("400", "2000", "10000"),

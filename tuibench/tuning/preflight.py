@@ -7,7 +7,7 @@ its settings needs a confirmation.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -19,8 +19,12 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.server import DiskFacts, DiskSpeed, Flavour, HostConditions, ServerInfo, ServerSession
 from tuibench.model.settings import PREFLIGHT_VARIABLES, ServerVariable
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, query_if_allowed, read_only_bypass_privileges
-from tuibench.mysql.rows import Row
+from tuibench.mysql.info import (
+    READ_ONLY_BYPASS_WARNING,
+    list_processes,
+    query_if_allowed,
+    read_only_bypass_privileges,
+)
 from tuibench.tuning import catalogue
 from tuibench.tuning.catalogue import Grants
 from tuibench.units import binary_size, duration, percent, pluralize
@@ -442,11 +446,24 @@ def check_open_tables(facts: Facts) -> Finding:
     product = f"{pluralize(threads, 'thread')} × {pluralize(tables, 'table')} are {threads * tables:,}"
     fact = f"{product} open tables, the server keeps {cache:,}"
     remedy = f"SET GLOBAL table_open_cache = {threads * tables}"
-    if threads > cache:
+    if max(threads, tables) > cache:
         return warning(name, f"{fact}: tables are closed and reopened all the time", remedy)
     if threads * tables > cache:
         return note(name, f"{fact}: some will be reopened", remedy)
     return ok(name, fact)
+
+
+def check_table_definitions(facts: Facts) -> Finding:
+    """A definition that is not cached is read from the dictionary whenever its table is opened."""
+    name = ServerVariable.TABLE_DEFINITION_CACHE
+    cache, tables = facts.server.number(name), facts.requirements.tables
+    if cache is None:
+        return not_visible(name, name)
+    fact = f"the run uses {pluralize(tables, 'table')}, the server keeps {cache:,} definitions"
+    if tables <= cache:
+        return ok(name, fact)
+    remedy = f"SET GLOBAL table_definition_cache = {2 * tables}"
+    return warning(name, f"{fact}: they are read again and again", remedy)
 
 
 def check_open_files(facts: Facts) -> Finding:
@@ -729,6 +746,7 @@ CHECKS = (
     Check(check_connections, before_run=True),
     Check(check_prepared_statements, before_run=True),
     Check(check_open_tables, before_run=True),
+    Check(check_table_definitions, before_run=True),
     Check(check_open_files, before_run=True),
     Check(check_idle_connections, before_run=True),
     Check(check_read_only, before_run=True),
@@ -876,7 +894,7 @@ async def read_server(
     begun = monotonic_seconds()
     status = await _status(connection, _STATUS_SQL)
     granted = await query_if_allowed(connection, "SHOW GRANTS")
-    listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
+    listed = await list_processes(connection)
     database = connection.target.database
     rows = await query_if_allowed(connection, "SELECT @@SESSION.max_user_connections")
     # MySQL 8.0.22 has the new words; MariaDB keeps the old ones in all versions.
@@ -891,7 +909,9 @@ async def read_server(
         grants=None
         if granted is None
         else catalogue.parse_grants((str(row[0]) for row in granted), database),
-        clients=None if listed is None else _clients(listed, connection.thread_id),
+        clients=None
+        if listed is None
+        else tuple(client for client in listed if client.id != connection.thread_id),
         registered_replicas=len(
             await query_if_allowed(connection, "SHOW REPLICAS" if new else "SHOW SLAVE HOSTS") or ()
         ),
@@ -911,8 +931,8 @@ async def read_writes_again(
 ) -> ServerFacts:
     """The same facts, with what was written since they were read, and by whom. Once only."""
     later = await _status(connection, _WRITES_SQL)
-    listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
-    known = {client.id: client for client in _clients(listed or (), connection.thread_id)}
+    listed = await list_processes(connection)
+    known = {client.id: client for client in listed or () if client.id != connection.thread_id}
     busy_before = {client.id: client for client in facts.busy}
     return msgspec.structs.replace(
         facts,
@@ -925,22 +945,6 @@ async def read_writes_again(
 async def _status(connection: Connection, sql: str) -> dict[str, int]:
     rows = await query_if_allowed(connection, sql) or ()
     return numerals.readable((str(name), value) for name, value in rows).found
-
-
-def _clients(rows: Sequence[Row], own_id: int) -> tuple[ServerSession, ...]:
-    return tuple(
-        ServerSession(
-            id=id,
-            user=str(row[1] or ""),
-            host=str(row[2] or ""),
-            database=str(row[3] or ""),
-            command=str(row[4] or ""),
-            seconds=numerals.count(row[5]) or 0,
-            statement=str(row[7] or ""),
-        )
-        for row in rows
-        if (id := numerals.count(row[0])) is not None and id != own_id
-    )
 
 
 async def _clock_ahead(connection: Connection, wall_seconds: Callable[[], float]) -> float | None:

@@ -21,7 +21,7 @@ from tuibench.errors import LockedError, NoAnswerError, ProtocolError, ServerUnr
 from tuibench.model.server import Target
 from tuibench.mysql import rows, statements
 from tuibench.mysql.connection import connect
-from tuibench.mysql.info import Manner, connect_with_defaults
+from tuibench.mysql.info import Manner, connect_with_defaults, processes_of
 from tuibench.mysql.packets import (
     CachingParser,
     ResponseCache,
@@ -118,10 +118,19 @@ async def test_a_long_wait_is_reported_with_its_reason(
 def locked(processes: list[tuple[object, ...]]) -> Callable[[int, bytes], Answer]:
     def respond(command: int, payload: bytes) -> Answer:
         if payload == b"SHOW PROCESSLIST":
-            return result([text_row(row) for row in processes], columns=8)
+            columns = [named(name) for name in PROCESS_COLUMNS]
+            return result([text_row(row) for row in processes], columns=columns)
         return None if payload == QUESTION.encode() else obliging(command, payload)
 
     return respond
+
+
+PROCESS_COLUMNS = ("Id", "User", "Host", "db", "Command", "Time", "State", "Info")
+
+
+def named(name: str) -> bytes:
+    """The definition of a text column with this name."""
+    return definition().replace(b"\x01c\x01c", bytes((len(name),)) + name.encode() + b"\x01c")
 
 
 def text_row(values: tuple[object, ...]) -> bytes:
@@ -343,3 +352,30 @@ def test_the_rows_of_any_answer(form: RowReaderFactory, data: bytes, without_eof
         column_names(reader.definitions, "utf8")
     if status_of(data) is not None:
         assert affected_rows(data) >= 0
+
+
+# SHOW PROCESSLIST of other makes, whose columns are found by name.
+
+DORIS = {
+    "CurrentConnected": "Yes", "Id": "12", "User": "app", "Host": "web:1", "LoginTime": "2026-11-28 08:00:00",
+    "Catalog": "internal", "Db": "sbtest", "Command": "Query", "Time": "3", "State": "OK",
+    "QueryId": "a1-b2", "Info": "SELECT 1", "FE": "fe1",
+}  # fmt: skip
+STARROCKS = {
+    "ServerName": "fe1", "Id": 12, "User": "app", "Host": "web:1", "Db": "sbtest", "Command": "Query",
+    "ConnectionStartTime": "2026-11-28 08:00:00", "Time": 3, "State": "OK", "Info": "SELECT 1",
+    "IsPending": "false", "Warehouse": "default",
+}  # fmt: skip
+MATRIXONE = {
+    "node_id": "7c4d", "conn_id": 12, "session_id": "018f", "account": "sys", "user": "app", "host": "cn1",
+    "db": "sbtest", "session_start": "2026-11-28 08:00:00", "command": "Query", "info": "SELECT 1",
+    "txn_id": "", "client_host": "web:1", "role": "moadmin",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [DORIS, STARROCKS, MATRIXONE])
+def test_processes_are_read_by_the_names_of_their_columns(row: dict[str, object]) -> None:
+    (found,) = processes_of([row, {"Host": "a row without a number"}])
+    assert (found.id, found.user, found.database, found.command) == (12, "app", "sbtest", "Query")
+    assert (found.statement, found.seconds) == ("SELECT 1", 0 if row is MATRIXONE else 3)
+    assert found.is_busy

@@ -1,6 +1,7 @@
 """A clock that stands still until told, and a server whose answers are scripted."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
@@ -66,6 +67,8 @@ class FakeServer:
         await self._open.wait()
         if self.failure:
             raise self.failure
+        if "@@GLOBAL.hostname" in sql:
+            return [tuple(self.variables[name] for name in re.findall(r"@@GLOBAL\.(\w+)", sql))]
         if "innodb_metrics" in sql:
             return self.innodb_metrics()
         if "replication_group_member_stats" in sql:

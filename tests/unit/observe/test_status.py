@@ -389,8 +389,33 @@ def test_a_clock_set_back_is_no_restart() -> None:
     assert (seen.restarted, seen.counters_reset) == (False, False)
 
 
-def test_another_server_behind_the_same_address_is_a_restart() -> None:
-    assert observation_between(BASE, later(1, connection=2, identity="db2:3306:/data/")).restarted
+def test_another_server_behind_the_same_address_is_a_restart_without_rates() -> None:
+    seen = observation_between(BASE, later(1, identity="hostname db2, port 3306", Questions=10**12))
+    assert (seen.restarted, seen.replaced_by) == (True, "hostname db2, port 3306")
+    assert seen.tick is not None
+    assert read("questions", seen.tick) is None
+
+
+def test_an_uptime_that_runs_ahead_makes_a_gap_without_a_restart() -> None:
+    """The counters may be those of a server that has run for longer; or its clock was set forward."""
+    seen = observation_between(BASE, later(1, Uptime=90_000, Questions=10**12))
+    assert (seen.restarted, seen.replaced_by, seen.counters_reset) == (False, "", False)
+    assert seen.tick is not None
+    assert read("questions", seen.tick) is None
+
+
+async def test_the_server_is_recognised_at_each_reading_over_one_connection(bench: Bench) -> None:
+    one = {"hostname": "db1", "port": "3306", "server_id": "1", "server_uuid": "a-1"}
+    bench.server.variables |= one
+    assert not (await bench.sampler.sample(0)).restarted
+    for other, is_other in ((one, False), ({"server_uuid": "b-2"}, True), ({}, False), (one, True)):
+        bench.server.variables |= other
+        pass_time(bench, 1, Questions=10**9 if is_other else 5)
+        seen = await bench.sampler.sample(0)
+        assert seen.restarted is is_other
+        assert ("server_uuid" in seen.replaced_by) is is_other
+        assert (read("questions", server_of(seen)) is None) is is_other
+    assert len(bench.server.connections) == 1
 
 
 def test_flush_status_makes_a_gap_even_where_no_counter_went_back() -> None:

@@ -154,6 +154,32 @@ async def test_a_restart_is_reported_and_leaves_nothing_to_reconcile(watched: Wa
     assert first is None
 
 
+async def test_servers_that_take_turns_at_one_address_are_reported_and_leave_gaps(watched: Watched) -> None:
+    watched.server.variables |= {"hostname": "db1", "server_id": "1"}
+    await watched.sampler.begin()
+    told = []
+    for host in ("db2", "db1", "db2", "db1"):
+        watched.server.variables["hostname"] = host
+        told += await watched.look(Questions=10**9)
+    assert told == [
+        (
+            EventKind.RESTART,
+            "another server answers at this address: hostname db2, port 3306, server_id 1",
+        ),
+        (
+            EventKind.RESTART,
+            "another server answers at this address: hostname db1, port 3306, server_id 1",
+        ),
+        (
+            EventKind.WARNING,
+            "several servers answer at this address in turn, so that figures of the server are missing: "
+            "connect to one of them",
+        ),
+    ]
+    first, _ = await watched.sampler.end(0)
+    assert first is None
+
+
 async def test_a_flush_is_reported_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
     await watched.sampler.begin()
     watched.server.status |= {"Uptime_since_flush_status": 0, "Questions": 0}

@@ -23,6 +23,7 @@ VARIABLES = {
     "performance_schema": "OFF",
     "read_only": "OFF",
     "slow_query_log": "OFF",
+    "table_definition_cache": "400",
     "table_open_cache": "2000",
     "wait_timeout": "28800",
 }

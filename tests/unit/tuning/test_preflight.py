@@ -154,7 +154,29 @@ CASES = (
     ),
     case("table_open_cache", "ok", "keeps 64", variables={"table_open_cache": "64"}),
     case("table_open_cache", "warning", "all the time", variables={"table_open_cache": "15"}),
+    case(
+        "table_open_cache",
+        "warning",
+        "all the time",
+        variables={"table_open_cache": "400"},
+        requirements={"threads": 2, "tables": 401},
+    ),
     case("table_open_cache", "note", "not visible", without=("table_open_cache",)),
+    case(
+        "table_definition_cache",
+        "ok",
+        "uses 4 tables, the server keeps 4 definitions",
+        variables={"table_definition_cache": "4"},
+    ),
+    case(
+        "table_definition_cache",
+        "warning",
+        "the run uses 5 tables, the server keeps 4 definitions: they are read again",
+        "SET GLOBAL table_definition_cache = 10",
+        variables={"table_definition_cache": "4"},
+        requirements={"tables": 5},
+    ),
+    case("table_definition_cache", "note", "not visible", without=("table_definition_cache",)),
     case(
         "open_files_limit",
         "warning",
@@ -431,6 +453,7 @@ def test_stalls_and_missing_reads_are_reported() -> None:
 
 
 OWN_ID = 7
+PROCESS_COLUMNS = ("Id", "User", "Host", "db", "Command", "Time", "State", "Info", "Progress")
 ANSWERS: dict[str, Sequence[Row]] = {
     "SHOW GLOBAL VARIABLES": [("max_connections", "151"), ("read_only", "OFF")],
     "SHOW GLOBAL STATUS": [("Threads_connected", "3"), ("Com_insert", "10"), ("Com_update", "5")],
@@ -469,6 +492,9 @@ class Asked(Connection):
                 wanted = set(re.findall(r"'(\w+)'", sql))
                 return [row for row in rows if not wanted or row[0] in wanted]
         raise SQLError(1227, "access denied")
+
+    async def query_named(self, sql: str) -> list[dict[str, Any]]:
+        return [dict(zip(PROCESS_COLUMNS, row, strict=True)) for row in await self.query(sql)]
 
 
 def times(*values: float) -> Any:
