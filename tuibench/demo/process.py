@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -103,16 +104,46 @@ def kill_process(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def failure_with_log(what: str, error_log: Path) -> ServerUnavailableError:
-    """An error with the end of the server's log."""
-    return ServerUnavailableError("\n  ".join([f"{what}; its log ends:", *log_tail(error_log)]))
+def failure_with_log(what: str, error_log: Path, root: Path = Path("/")) -> ServerUnavailableError:
+    """An error with the end of the server's log, and the access control that may be the reason."""
+    tail = log_tail(error_log)
+    is_denied = tail == NO_LOG or any(_DENIED.search(line) for line in tail)
+    hint = access_control_hint(error_log.parent, root) if is_denied else ""
+    return ServerUnavailableError("\n  ".join([f"{what}; its log ends:", *tail]), hint)
+
+
+_DENIED = re.compile(r"permission denied|(?:errno|errcode|error number|error:?) ?:? ?13\b", re.IGNORECASE)
+NO_LOG = ["(nothing)"]
+
+
+def access_control_hint(folder: Path, root: Path) -> str:
+    """How to allow a server its folder where the kernel's access control is on; otherwise empty."""
+    if _first_word(root / "sys/fs/selinux/enforce") == "1":
+        return (
+            f"SELinux may forbid the server {folder}: sudo ausearch -m avc -ts recent tells; to allow it: "
+            f"sudo semanage fcontext -a -t mysqld_db_t '{folder.parent}/{PRIVATE_SERVER_PREFIX}.*'"
+        )
+    if _first_word(root / "sys/module/apparmor/parameters/enabled") == "Y":
+        return (
+            f"AppArmor may forbid the server {folder}: sudo journalctl -k -g DENIED tells; to allow it, add "
+            f"'{folder.parent}/{PRIVATE_SERVER_PREFIX}*/{{,**}} rwk,' to the file of its profile in "
+            "/etc/apparmor.d/local, then sudo systemctl reload apparmor"
+        )
+    return ""
+
+
+def _first_word(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def log_tail(error_log: Path) -> list[str]:
     """The log's last errors, or its last lines if it has no errors."""
     lines = error_log.read_text(errors="replace").splitlines() if error_log.is_file() else []
     errors = [line for line in lines if "[ERROR]" in line]
-    return (errors or lines)[-TAIL_LINES:] or ["(nothing)"]
+    return (errors or lines)[-TAIL_LINES:] or NO_LOG
 
 
 def _is_accepting(path: Path) -> bool:

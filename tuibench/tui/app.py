@@ -88,7 +88,7 @@ HIDDEN_CLASS = "-cramped"
 
 
 def is_too_small(size: Size) -> bool:
-    """True if the terminal shows only the notice at this size."""
+    """True if there is no space for dialogs at this size."""
     return "-small" in size_classes(*size)
 
 

@@ -67,7 +67,7 @@ async def test_nothing_is_lost_when_the_terminal_changes_its_size() -> None:
             await it.settle()
             is_small = size == (60, 10)
             assert it.app.screen.has_class("-small") is is_small
-            assert it.app.screen.query_one("#too-small").display is is_small
+            assert it.app.screen.query_one("#small").display is is_small
             assert it.app.screen.query_one("#main").display is not is_small
         assert [it.shown(panel) for panel in ("head", "chart-tps", "events", "durability")] == before
 

@@ -44,7 +44,7 @@ async def test_a_viewer_that_joined_leaves_with_x_where_there_is_no_room_for_the
         await it.press("q")
         assert it.client.submitted == []
         assert f"✗ {NEEDS_ROOM}" in words(it)
-        assert "leave it running with x" in words(it)
+        assert "x leaves, the run continues" in words(it)
         await it.press("x")
         assert it.app.return_code == 0
 

@@ -459,3 +459,38 @@ def test_a_reused_pid(layout: DirectoryLayout) -> None:
     layout.server_pid.write_text(f"{os.getpid()}\n")
     assert instance.server_pid(layout) is None
     assert instance.remove_leftovers(layout.root.parent) == [layout.root]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "log", "words"),
+    [
+        (
+            "sys/module/apparmor/parameters/enabled",
+            "Y",
+            "[ERROR] (errno: 13 - Permission denied)",
+            "AppArmor may",
+        ),
+        ("sys/module/apparmor/parameters/enabled", "Y", "", "AppArmor may forbid"),
+        (
+            "sys/fs/selinux/enforce",
+            "1",
+            "[ERROR] InnoDB: Operating system error number 13",
+            "SELinux may forbid",
+        ),
+        ("sys/fs/selinux/enforce", "1", "Can't open (Errcode: 13)", "semanage fcontext"),
+        ("sys/fs/selinux/enforce", "0", "[ERROR] Permission denied", ""),
+        ("sys/fs/selinux/enforce", "1", "[ERROR] unknown variable 'x=13'", ""),
+    ],
+)
+def test_access_control_in_front_of_a_server_is_named(
+    file: str, content: str, log: str, words: str, tmp_path: Path
+) -> None:
+    path, folder = tmp_path / file, tmp_path / "tuibench-demo-x"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{content}\n")
+    folder.mkdir()
+    (folder / "log").write_text(f"{log}\n" if log else "")
+    error = process.failure_with_log("mysqld did not start", folder / "log", tmp_path)
+    assert words in error.hint
+    assert bool(error.hint) is bool(words)
+    assert str(folder) in error.hint or not words

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.geometry import Size
 
 from tests.ticks import changed
 from tests.tui.support import script
@@ -33,9 +32,10 @@ from tuibench.tui.charts import ZOOMS
 from tuibench.tui.panels.bars import tab_line
 from tuibench.tui.panels.lists import events_panel
 from tuibench.tui.panels.load import P95, TPS
+from tuibench.tui.panels.small import small_panel
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, time_axis_lines, time_chart
 from tuibench.tui.screens import tabs
-from tuibench.tui.screens.base import size_classes, too_small_notice
+from tuibench.tui.screens.base import size_classes
 from tuibench.tui.screens.dialogs import RESTORED_NOTE
 from tuibench.tui.screens.help import ACTION_SUBJECTS, KEY_WIDTH, help_sections
 from tuibench.tui.screens.load_dialogs import ORIGINAL_VALUE_NOTE, durability_choices
@@ -154,18 +154,32 @@ def test_the_arrangement_follows_the_size(size: tuple[int, int], expected: str) 
     assert size_classes(*size) == set(expected.split())
 
 
-def test_the_notice_of_a_small_terminal_says_how_to_leave() -> None:
-    notice = too_small_notice(initial_view(script.hello(60)), Size(70, 20))
-    assert "80×24" in notice
-    assert "70×20" in notice
-    assert "without a screen: use tuibench run." in notice
+def small(view: View, width: int, height: int) -> list[str]:
+    lines = [plain_text(line) for line in small_panel(view, width, height, needed=(80, 24))]
+    assert len(lines) == height
+    assert {len(line) for line in lines} == {width}
+    return lines
 
 
-def test_a_read_only_viewer_of_a_small_terminal_sees_only_how_to_leave() -> None:
-    view = msgspec.structs.replace(initial_view(script.hello(60)), read_only=True)
-    notice = too_small_notice(view, Size(70, 20))
-    assert "leave with q" in notice
-    assert "tuibench run" not in notice
+@given(st.integers(10, 130), st.integers(1, 60))
+def test_a_small_terminal_has_the_figures_that_fit(width: int, height: int) -> None:
+    assert "x leave" in small(initial_view(script.hello(60)), width, height)[-1]
+
+
+def test_the_first_figures_of_a_small_terminal_come_first() -> None:
+    view = initial_view(script.hello(60))
+    text = "\n".join(small(view, 60, 20))
+    for words in ("● running", "TPS", "QPS", "p95", "CPU of the host", "DURABLE", "need 80×24", "60×20"):
+        assert words in text
+    assert [line.split()[0] for line in small(view, 40, 3)] == ["TPS", "p95", "x"]
+
+
+def test_a_viewer_of_a_small_terminal_is_not_told_to_stop_the_run() -> None:
+    for read_only in (False, True):
+        view = msgspec.structs.replace(initial_view(script.hello(60)), read_only=read_only)
+        text = "\n".join(small(view, 70, 20))
+        assert ("q leaves" if read_only else "x leaves, the run continues") in text
+        assert "stop" not in text
 
 
 def test_an_unknown_theme_names_the_nearest() -> None:

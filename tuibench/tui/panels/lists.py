@@ -173,7 +173,7 @@ def _trend_lines(
     """Lines of a row: the figure is on the lowest line; a higher sparkline extends above it."""
     room = width - _NOW - _BESIDE
     trend = _trend_width(width)
-    *above, lowest = _sparkline(row.values, trend, high, ascii_only=ascii_only)
+    *above, lowest = sparkline(row.values, trend, high, ascii_only=ascii_only)
     before = room - trend - 1
     has_trend = trend >= _LEAST_TREND
     name = _name_cells(row, before if has_trend else room, marks)
@@ -210,7 +210,7 @@ def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
     return (*pad_line(name, width - _NOW - _BESIDE), now, beside)
 
 
-def _sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
+def sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
     """Sparkline of the newest values, from zero or, if all are far from zero, from below the minimum.
     Constant values are drawn at half a row.
 

@@ -75,7 +75,7 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
         if sum(map(len, parts)) + len(parts) - 1 <= height:
             break
     else:
-        parts[-1] = [_durability_in_a_line(view, width)]
+        parts[-1] = [durability_in_a_line(view, width)]
     free = max(0, height - sum(map(len, parts)))
     even, gaps = free // (len(parts) + 1), len(parts) - 1
     lines: list[TextLine] = []
@@ -134,7 +134,7 @@ def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) 
     return [*rows, _with_settings((glyph,), view, width)]
 
 
-def _durability_in_a_line(view: View, width: int) -> TextLine:
+def durability_in_a_line(view: View, width: int) -> TextLine:
     """The same in one line, if there is no room for big letters."""
     if not view.durability:
         return (TextSpan(f"durability {DASH} unknown", "muted"),)

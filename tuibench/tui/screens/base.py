@@ -1,7 +1,7 @@
 """Base class of the screens in the tab line: header, tabs, body, reply, keys.
 
-There are three layouts by size: -full, -compact (designed for 80×24) and -small, which shows a notice that
-the terminal is too small. A new screen is a subclass with a `body`.
+There are three layouts by size: -full, -compact (designed for 80×24) and -small, which has one panel instead
+of all screens, and no dialogs. A new screen is a subclass with a `body`.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,8 @@ from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Static
 
 from tuibench.model.message import Command
-from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.bars import (
     caption_height,
     caption_lines,
@@ -31,6 +29,8 @@ from tuibench.tui.panels.bars import (
     verdicts,
 )
 from tuibench.tui.panels.lists import figures_text
+from tuibench.tui.panels.small import small_panel
+from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel, Requested
 
@@ -83,7 +83,7 @@ class MainScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         self._styled_in = self.app.theme
         yield Palette()
-        yield Static(too_small_notice(self.view, Size(*self.frame.size)), id="too-small", markup=False)
+        yield self.panel(self._small, id="small")
         with Vertical(id="main"):
             yield self.panel(header, id="head")
             yield self.panel(verdict_line, id="verdict-line")
@@ -136,7 +136,7 @@ class MainScreen(Screen[None]):
         self.apply_size_classes(event.size)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the screen's own keys on a terminal that is too small to show their effect."""
+        """Disable the screen's own keys on a small terminal, which does not show their effect."""
         return action == "back" or not self.has_class("-small")
 
     def apply_size_classes(self, size: Size) -> None:
@@ -145,7 +145,11 @@ class MainScreen(Screen[None]):
         if worn != self.classes & SIZE_CLASSES:
             self.set_classes((self.classes - SIZE_CLASSES) | worn)
             self.app.stylesheet.update(self)
-        self._tell_size(size)
+        self.query_one("#small", Panel).show(self.view)
+
+    def _small(self, view: View, width: int, height: int) -> list[TextLine]:
+        is_asking, ascii_only = self.app.screen is not self, self.frame.ascii_only
+        return small_panel(view, width, height, needed=MIN_SIZE, is_asking=is_asking, ascii_only=ascii_only)
 
     def show(self, view: View) -> None:
         """Paint what changed with this view; before the screen is built, only store it."""
@@ -163,13 +167,6 @@ class MainScreen(Screen[None]):
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
-        self._tell_size(self.app.size)
-
-    def _tell_size(self, size: Size) -> None:
-        """Update the notice of a terminal that is too small."""
-        if self.has_class("-small"):
-            notice = too_small_notice(self.view, size, is_asking=self.app.screen is not self)
-            self.query_one("#too-small", Static).update(notice)
 
     def prepare(self, view: View) -> None:
         """Update classes and sizes of the body that depend on the view."""
@@ -188,24 +185,3 @@ def size_classes(width: int, height: int) -> frozenset[str]:
     worn |= {"-tall" if height >= TALL_HEIGHT else "-short"}
     worn |= {"-high"} if height >= CPU_HEIGHT else {"-low"} if height < LOW_HEIGHT else set()
     return frozenset(worn)
-
-
-def too_small_notice(view: View, size: Size, *, is_asking: bool = False) -> str:
-    """Notice for a terminal that is too small; `is_asking` is True while a dialog is open."""
-    needed, present = (f"{width}×{height}" for width, height in (MIN_SIZE, size))
-    parts = [f"tuibench needs {needed} characters, this terminal has {present}.", _way_out_text(view)]
-    parts += ["A dialog is open: enlarge the window to see it, or close it with esc."] if is_asking else []
-    parts += [f"{'✓' if view.note.ok else '✗'} {view.note.text}"] if view.note else []
-    return "\n\n".join(parts)
-
-
-def _way_out_text(view: View) -> str:
-    """Alternatives to enlarging the window."""
-    stop, leave = (action_key(ACTIONS_BY_NAME[name], view) for name in ("stop", "leave"))
-    if view.cannot_steer:
-        return f"Enlarge the window, or leave with {stop}."
-    instead = "add --format=text" if view.is_watch else "use tuibench run"
-    return (
-        f"The run continues. Enlarge the window, leave it running with {leave}, or stop it with {stop} and "
-        f"repeat the command without a screen: {instead}."
-    )
