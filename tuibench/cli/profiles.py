@@ -3,8 +3,8 @@
 The traffic is a slow query log, or a server's statement digests.
 """
 
-import io
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,10 +16,13 @@ import click
 import msgspec
 
 from tuibench import files, sanitize
+from tuibench.cli.arguments import STDOUT
 from tuibench.cli.click_command import Argument, option_hint
+from tuibench.cli.log_files import read_logs
 from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.tables import progress_bar
 from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.option import Option, check_range
 from tuibench.model.plan import OptionValue
@@ -36,8 +39,10 @@ from tuibench.workload.language import (
     TransactionText,
 )
 from tuibench.workload.options import FLAG_WORDS, THREADS, ProfileOption, command_line_name
+from tuibench.workload.program import FlatStatement, flat_statements
+from tuibench.workload.query_log import MAKE_ONE, QueryLog, TransactionGrouper
 from tuibench.workload.script import ALLOW_IO
-from tuibench.workload.templates import TransactionGrouper, statements
+from tuibench.workload.sql import StatementClass
 from tuibench.workload.traffic import (
     ColumnFacts,
     Tables,
@@ -46,12 +51,16 @@ from tuibench.workload.traffic import (
     UnknownValueError,
     model_of_digest,
     profile_text,
+    statement_sql,
     tables_named,
 )
 
 __all__ = ["CONTEXT", "profiles"]
 
 MAX_KINDS = 1000
+MAX_LOSSES = 12
+MAX_DATABASES = 20
+"""How many reasons and databases a profile's comments list."""
 
 
 @dataclass(frozen=True)
@@ -77,48 +86,100 @@ class TrafficOptions:
 DUPLICATES = "If keys that it inserts exist already: --mysql-ignore-errors=1213,1020,1205,1062."
 
 
-def from_slow_log(name: str, options: TrafficOptions) -> None:
-    """Print or write the profile of a slow query log."""
-    mix, grouper = TrafficMix(), TransactionGrouper()
-    times: list[int] = []
-    databases: set[str] = set()
-    for statement in statements(_lines(name)):
-        if statement.at is not None:
-            times = (
-                [min(statement.at, *times[:1]), max(statement.at, *times[1:])]
-                if times
-                else [statement.at] * 2
-            )
-        databases.update(filter(None, (statement.database,)))
-        if (transaction := grouper.add(statement)) is not None:
-            completed, explicit = transaction
-            mix.add(completed, explicit=explicit)
+def from_slow_log(names: Sequence[str], options: TrafficOptions, server: ServerOptions) -> None:
+    """Print or write the profile of query logs; with a server, without the statements that it refuses."""
+    log, grouper, mix = QueryLog(), TransactionGrouper(), TrafficMix()
+    first, last, sampled = None, 0, 1
+    with progress_bar("reading", "{task.fields[text]}", text="") as update:
+
+        def progress(read: int, size: int) -> None:
+            update(completed=read, total=size or None, text=f"{count(log.seen)} statements")
+
+        for statement in read_logs(names, log, progress):
+            if statement.at is not None:
+                first = statement.at if first is None else min(first, statement.at)
+                last = max(last, statement.at)
+            sampled = max(sampled, statement.times)
+            if (done := grouper.add(statement)) is not None:
+                mix.add(
+                    [each.sql for each in done.statements],
+                    databases=[each.database for each in done.statements],
+                    explicit=done.is_explicit,
+                    times=done.statements[0].times,
+                )
+    grouper.close()
+    lost = log.lost + grouper.lost + mix.lost
     kinds = mix.kinds(options.top)
+    refusals: list[str] = []
+    if kinds and server.names_server:
+        kinds, refusals = _accepted(kinds, server, mix.databases)
     if not kinds:
-        raise UsageError(
-            f"{name} has no statements of a slow query log",
-            "to create one: SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0",
+        raise RunError(
+            f"no statement of {shlex.join(names)} is left for a profile",
+            (refusals or [_losses(lost, log.seen) or MAKE_ONE])[0],
         )
-    seconds = times[1] - times[0] + 1 if times else 0
+    files_read = ", ".join("standard input" if name == STDOUT else Path(name).name for name in names)
+    limit = f"log_slow_rate_limit: the log has one statement in {sampled:,}; the counts are multiplied."
     notes = [
-        *_head(f"Created by tuibench from the slow query log {Path(name).name}.", databases),
-        *_rate_notes(mix.transactions, seconds, "transactions"),
+        *_head(f"Created by tuibench from the query log {files_read}.", mix.databases),
+        *_rate_notes(mix.transactions, last - first + 1 if first is not None else 0, "transactions"),
+        *[limit] * (sampled > 1),
         *_kept(kinds, mix.transactions, "transactions"),
-        *_skipped(mix, grouper),
+        *filter(None, [_losses(lost, log.seen)]),
+        *refusals,
     ]
-    _write("observed_slow_log", "statements of a slow query log", notes, kinds, options)
+    for note in refusals:
+        info(sanitize.text(note))
+    _write(
+        "observed_slow_log",
+        "statements of a query log",
+        notes,
+        kinds,
+        options,
+        with_database=len(mix.databases) > 1,
+    )
 
 
-def _lines(name: str) -> Iterator[str]:
-    path = files.expand_path(name)
-    try:
-        with (
-            files.open_regular(path, pipes=True) as binary,
-            io.TextIOWrapper(binary, "utf-8", errors="replace") as file,
-        ):
-            yield from file
-    except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+def _losses(lost: Counter[str], seen: int) -> str:
+    """How many statements were left out, and which; empty without one."""
+    if not lost:
+        return ""
+    parts = ", ".join(f"{count(times)} {what}" for what, times in lost.most_common(MAX_LOSSES))
+    more = f", {count(sum(lost.values()) - sum(times for _, times in lost.most_common(MAX_LOSSES)))} others"
+    return (
+        f"Left out: {count(sum(lost.values()))} of {count(seen)} statements: {parts}"
+        f"{more * (len(lost) > MAX_LOSSES)}."
+    )
+
+
+def _accepted(
+    kinds: Sequence[TransactionModel], server: ServerOptions, databases: set[str]
+) -> tuple[list[TransactionModel], list[str]]:
+    """The kinds without the statements that the server refuses, and a line for each of these."""
+    from tuibench.cli.runner import run_async
+    from tuibench.load.tables import refused_statements
+
+    with_database = len(databases) > 1
+    target = server.target()
+    if server.database is None and len(databases) == 1:
+        target = msgspec.structs.replace(target, database=min(databases))
+    times: Counter[FlatStatement] = Counter()
+    texts = {}
+    for kind in kinds:
+        for statement in kind.statements:
+            sql = statement_sql(statement, with_database=with_database)
+            texts[statement] = flat = FlatStatement("", StatementClass.OTHER, sql, prepared=True)
+            times[flat] += kind.times
+    refused = run_async(refused_statements(target, list(times), use_database=not with_database))
+    left = [
+        kind._replace(statements=tuple(each for each in kind.statements if texts[each] not in refused))
+        for kind in kinds
+    ]
+    lines = [
+        f"Left out: {count(times[flat])} × {shorten(flat.sql, 100)}: the server refuses it: {error}"
+        for flat, error in refused.items()
+    ]
+    return [kind for kind in left if kind.statements], lines
 
 
 def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
@@ -187,12 +248,17 @@ def _is_of(digest: str, tables: Tables) -> bool:
 
 
 def _head(first: str, databases: set[str]) -> list[str]:
-    named = ", ".join(sorted(databases))
     today = datetime.now().astimezone().strftime("%Y-%m-%d")
-    return [
-        f"{first} {today}.",
-        *([f"Database: {named} (-D selects it; the tables must exist)."] if named else []),
-    ]
+    head = [f"{first} {today}."]
+    if len(databases) == 1:
+        head.append(f"Database: {min(databases)} (-D selects it; the tables must exist).")
+    elif databases:
+        named = sorted(databases)
+        more = f" and {count(len(named) - MAX_DATABASES)} others" * (len(named) > MAX_DATABASES)
+        head.append(
+            f"Databases: {', '.join(named[:MAX_DATABASES])}{more}; tables have theirs in their names."
+        )
+    return head
 
 
 def _rate_notes(total: int, seconds: float, what: str) -> list[str]:
@@ -207,25 +273,20 @@ def _kept(kinds: Sequence[TransactionModel], total: int, what: str) -> list[str]
     return [f"{pluralize(len(kinds), 'kind')}: {kept / total:.1%} of all {what}.", DUPLICATES]
 
 
-def _skipped(mix: TrafficMix, grouper: TransactionGrouper) -> Iterator[str]:
-    if mix.skipped:
-        verbs = ", ".join(f"{verb} ({count(times)})" for verb, times in mix.skipped.most_common(8))
-        yield f"Left out: {verbs}."
-    if grouper.rolled_back:
-        yield f"Left out: {pluralize(grouper.rolled_back, 'transaction')} that ended in ROLLBACK."
-
-
 def _write(
     name: str,
     summary: str,
     notes: Sequence[str],
     kinds: Sequence[TransactionModel],
     options: TrafficOptions,
+    *,
+    with_database: bool = False,
 ) -> None:
     """Validate the profile, and print or write it."""
     path = files.expand_path(options.out) if options.out else None
     title = path.stem if path else name
-    text = profile_text(title, summary, [sanitize.text(note) for note in notes], kinds)
+    lines = [sanitize.text(note).replace("\n", " ") for note in notes]
+    text = profile_text(title, summary, lines, kinds, with_database=with_database)
     TransactionGenerator(compile_profile(library.parse_profile(text, f"{title}.toml"), {}), 0, 0)
     write_output(str(path or ""), (text,))
     if path is None:
@@ -330,7 +391,7 @@ def _statement_text(statement: StatementText) -> str:
     return sql if statement.prepared else f"{sql}   (sent as text)"
 
 
-FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA = "from-slow-log", "from-digest", "from-lua"
+CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA = "check", "from-slow-log", "from-digest", "from-lua"
 TRACED_EVENTS = 200
 SAME = 0.05
 """A share of each count of statements: what is drawn at random differs."""
@@ -399,11 +460,23 @@ class ProfileDetails(msgspec.Struct, frozen=True, kw_only=True):
     transactions: tuple[TransactionText, ...]
 
 
+class RefusedStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement that the server does not prepare, and its error."""
+
+    name: str
+    sql: str
+    error: str
+
+
 class ProfileCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Result for a valid profile; an invalid one is an error."""
+    """Result for a valid profile; an invalid one is an error. `ok`: the server refuses no statement."""
 
     name: str
     ok: bool = True
+    statements: int | None = None
+    """How many statements the server has prepared or refused; none without a server."""
+
+    refused: list[RefusedStatement] = []
 
 
 def profiles(
@@ -417,30 +490,35 @@ def profiles(
     output: TextOrJson = TEXT,
 ) -> None:
     """list: names, data sets, summaries. show NAME: options with defaults and limits, transactions,
-    statements. check FILE: prints ok, or the error and its place. from-slow-log FILE: creates a profile
-    from a slow query log. from-digest: creates one from the statement digests of a server's database.
-    from-lua SCRIPT: runs events of a sysbench script, whose tables exist, and creates a profile that sends
-    the same; the options of the script are accepted, too.
+    statements. check FILE: prints ok, or the error and its place; with server options, the server prepares
+    each statement, and those that it refuses are named. from-slow-log FILE …: creates a profile from slow
+    query logs or general logs (plain, .gz, .bz2, .xz, or `-` for stdin); with server options without the
+    statements that the server refuses. from-digest: creates one from the statement digests of a server's
+    database. from-lua SCRIPT: runs events of a sysbench script, whose tables exist, and creates a profile
+    that sends the same; the options of the script are accepted, too.
     """
-    actions = (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA)
+    actions = (*ACTIONS, CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA)
     if action not in actions:
         raise UsageError(f"profiles has no action '{action}'", did_you_mean(action, actions))
-    if context.args and action != FROM_LUA:
-        raise UsageError(f"unknown option {context.args[0]}", option_hint(context.args[0]))
+    unknown = [
+        each for each in context.args if action != FROM_SLOW_LOG or (each.startswith("-") and each != STDOUT)
+    ]
+    if unknown and action != FROM_LUA:
+        raise UsageError(f"unknown option {unknown[0]}", option_hint(unknown[0]))
     check_format(output)
     traffic.check()
     if bool(name) != (action not in ("list", FROM_DIGEST)):
         raise UsageError(f"profiles {action} takes {'no name' if name else 'a name or a file'}")
-    if action in ACTIONS:
+    if action == CHECK:
+        _check(name, output == JSON, server)
+    elif action in ACTIONS:
         ACTIONS[action](name, output == JSON)
-        return
-
-    if action == FROM_LUA:
+    elif action == FROM_LUA:
         from_lua(name, context.args, server, traffic.out)
     elif action == FROM_DIGEST:
         from_digest(server, traffic)
     else:
-        from_slow_log(name, traffic)
+        from_slow_log([name, *context.args], traffic, server)
 
 
 def _list(_: str, as_json: bool) -> None:
@@ -489,14 +567,36 @@ def _show(name: str, as_json: bool) -> None:
     )
 
 
-def _check(name: str, as_json: bool) -> None:
+def _check(name: str, as_json: bool, server: ServerOptions) -> None:
     profile = library.load_profile(_resolve_file(name))
     # Compile the profile. Raises UsageError for errors that only option values or a connection show.
-    TransactionGenerator(compile_profile(profile, {}), 0, 0)
+    program = compile_profile(profile, {})
+    TransactionGenerator(program, 0, 0)
+    result = ProfileCheck(name=profile.name)
+    if server.names_server:
+        from tuibench.cli.runner import run_async
+        from tuibench.load.tables import refused_statements
+
+        statements = flat_statements(program)
+        found = run_async(refused_statements(server.target(), statements))
+        refused = [RefusedStatement(name=each.name, sql=each.sql, error=found[each]) for each in found]
+        result = ProfileCheck(name=profile.name, ok=not refused, statements=len(statements), refused=refused)
     if as_json:
-        echo_json(ProfileCheck(name=profile.name))
+        echo_json(result)
     else:
-        click.echo(f"{name}: ok")
+        for each in result.refused:
+            click.echo(
+                sanitize.text(f"{each.name}: {each.error}\n  {shorten(' '.join(each.sql.split()), 200)}")
+            )
+        if result.ok:
+            prepared = f", the server prepares its {pluralize(result.statements or 0, 'statement')}"
+            click.echo(f"{name}: ok{prepared * (result.statements is not None)}")
+    if not result.ok:
+        raise RunError(
+            f"the server refuses {len(result.refused)} of the "
+            f"{pluralize(result.statements or 0, 'statement')} of {name}",
+            "do the tables exist in the database? -D selects it",
+        )
 
 
 def _resolve_file(name: str) -> str:
@@ -504,4 +604,4 @@ def _resolve_file(name: str) -> str:
     return str(Path(name).absolute()) if isfile(name) else name
 
 
-ACTIONS: dict[str, Callable[[str, bool], None]] = {"list": _list, "show": _show, "check": _check}
+ACTIONS: dict[str, Callable[[str, bool], None]] = {"list": _list, "show": _show}

@@ -247,6 +247,11 @@ class ServerOptions:
         except msgspec.ValidationError as error:
             raise UsageError(f"invalid server options: {error}") from error
 
+    @property
+    def names_server(self) -> bool:
+        """True if an option names a server or a login, for commands that need none."""
+        return bool(self.given() or self.ask_password or self.defaults_file)
+
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
         for name in TIMEOUTS:

@@ -167,10 +167,13 @@ class Draw(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A statement: its template, values, number of table (0: none), and how many draws were before."""
+    """A statement: its template, values, lengths of its lists, number of table (0: none), and how many draws
+    were before.
+    """
 
     template: Template
     values: tuple[tuple[tuple[Value, ...], ...], ...]
+    lengths: tuple[int, ...]
     table: int
     is_prepared: bool
     draws: int
@@ -251,7 +254,14 @@ def _add_statement(events: list[Event], sql: str, values: Sequence[str] | None) 
     table = numbers.pop() if len(numbers) == 1 else 0
     observed = observe(TABLE.sub("{table}", text) if table else text)
     event.statements.append(
-        Sent(observed.template, observed.values, table, values is not None, len(event.draws))
+        Sent(
+            template=observed.template,
+            values=observed.values,
+            lengths=observed.lengths,
+            table=table,
+            is_prepared=values is not None,
+            draws=len(event.draws),
+        )
     )
 
 
@@ -526,7 +536,7 @@ class ProfileWriter:
         self, name: str, row: str, width: int, number: int, seen: Sequence[tuple[Event, Sent]]
     ) -> Iterator[str]:
         """A list of values, or of rows, in the text of a statement."""
-        lengths = sorted(len(sent.values[number]) for _, sent in seen)
+        lengths = sorted(sent.lengths[number] for _, sent in seen)
         if lengths[0] != lengths[-1]:
             self._note(f"a list of {lengths[0]} to {lengths[-1]} values has {lengths[len(lengths) // 2]}")
         yield f"parts.{name}.sql = {toml_text(row)}"

@@ -44,6 +44,7 @@ from tuibench.mysql.connection import (
     CHARSET,
     BulkStatement,
     Connection,
+    connect,
     load_data,
     supports_bulk,
 )
@@ -56,7 +57,7 @@ from tuibench.mysql.info import (
     server_value,
 )
 from tuibench.workload.dataset import DataSet, RowFormat, RowSource, SizeCheck, build_data_set
-from tuibench.workload.program import Program, flat_statements
+from tuibench.workload.program import FlatStatement, Program, flat_statements
 from tuibench.workload.sql import split_at_placeholders, syntax_error_position
 
 InsertMethod = Literal["auto", "bulk", "infile", "insert"]
@@ -504,6 +505,36 @@ async def _execution_refusal(target: Target) -> str:
     finally:
         await connection.close()
     return ""
+
+
+async def refused_statements(
+    target: Target, statements: Sequence[FlatStatement], *, use_database: bool = True
+) -> dict[FlatStatement, str]:
+    """The statements that the server refuses to prepare, with its errors; not those that it only takes as
+    text. Nothing is executed. None after the server has no room for more prepared statements.
+    """
+    found: dict[FlatStatement, str] = {}
+    for begin in range(0, len(statements), STATEMENTS_PER_CONNECTION):
+        connection = await connect(target, use_database=use_database)
+        try:
+            for flat in statements[begin : begin + STATEMENTS_PER_CONNECTION]:
+                try:
+                    await connection.prepare(flat.sql)
+                except SQLError as error:
+                    if error.code == ER_MAX_PREPARED_STMT_COUNT_REACHED:
+                        return found
+                    if not is_refused_command(error) or await _is_refused_as_text(
+                        connection, flat.sql, error.code
+                    ):
+                        place = syntax_error_position(flat.sql, error.message)
+                        found[flat] = error.message + (f" ({place})" if place else "")
+        finally:
+            await connection.close()
+    return found
+
+
+STATEMENTS_PER_CONNECTION = 1000
+"""Statements that are prepared before the connection, and with it the statements, is closed."""
 
 
 async def check_tables_absent(connection: Connection, program: Program) -> None:

@@ -49,7 +49,7 @@ from tuibench.workload.program import (
     Transaction,
     all_steps,
 )
-from tuibench.workload.sql import StatementClass, statement_class, strip_literals
+from tuibench.workload.sql import StatementClass, fill_field, statement_class, strip_literals
 from tuibench.workload.values import (
     DISTRIBUTION_OPTIONS,
     Bound,
@@ -312,11 +312,11 @@ class StepCompiler:
             yield ProgramStep(repeat=1, let={}, statements=(statement,), when=when)
 
     def _statement(self, text: StatementText) -> Statement:
-        names_table = "{table}" in text.sql
+        names_table = "{table}" in strip_literals(text.sql)
         statement = Statement(
             name=text.name,
             cls=statement_class(text.sql),
-            sql=tuple(text.sql.replace("{table}", table) for table in self._tables)
+            sql=tuple(fill_field(text.sql, "table", table) for table in self._tables)
             if names_table
             else (text.sql,),
             bind=self._bind(text.bind),

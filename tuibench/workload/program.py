@@ -12,7 +12,7 @@ from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.expressions import Expression, variable_names
-from tuibench.workload.sql import StatementClass
+from tuibench.workload.sql import StatementClass, fill_field
 from tuibench.workload.values import Formula, List, Sum, Value
 
 MAX_DECK_CARDS = 10_000
@@ -215,7 +215,7 @@ def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
     """The flat statement for a table; by default the first one."""
     sql = statement.sql[table]
     if statement.part is not None:
-        sql = sql.replace(f"{{{statement.part.field}}}", statement.part.text)
+        sql = fill_field(sql, statement.part.field, statement.part.text)
     return FlatStatement(statement.name, statement.cls, sql, statement.prepared, statement.captures)
 
 

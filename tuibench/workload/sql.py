@@ -7,6 +7,7 @@ MariaDB's `/*M! … */`) are SQL.
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class StatementClass(StrEnum):
@@ -17,17 +18,166 @@ class StatementClass(StrEnum):
     OTHER = "other"
 
 
+_BACKSLASH_TEXT = r"""'(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+\""""
+_PLAIN_TEXT = r"""'(?:[^']++|'')*+' | "(?:[^"]++|"")*+\""""
+"""Quoted text, and the same with sql_mode=NO_BACKSLASH_ESCAPES."""
+
+_COMMENT = r"/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*"
 _LITERALS = re.compile(
-    r"""(?P<mark>\?) | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
-      | (?P<comment>/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*)""",
-    re.DOTALL | re.VERBOSE,
+    rf"(?P<mark>\?) | {_BACKSLASH_TEXT} | `[^`]*` | (?P<comment>{_COMMENT})", re.DOTALL | re.VERBOSE
 )
 """Placeholders, quoted texts and comments."""
+
+
+def _lexer(text: str) -> re.Pattern[str]:
+    word = r"[^\W\d][\w$@]*+|[$@][\w$@]*+|\d++[^\W\d][\w$]*+"
+    quoted = "`(?:[^`]++|``)*+`"
+    return re.compile(
+        rf"""(?P<hint>/\*(?:M?!|\+).*?\*/)
+          | (?P<comment>{_COMMENT})
+          | (?P<space>\s+)
+          | (?P<hex>[xX]'(?:[0-9A-Fa-f]{{2}})*+'|0x[0-9A-Fa-f]++(?![\w$]))
+          | (?P<bits>[bB]'[01]*+'|0b[01]++(?![\w$]))
+          | [nN](?P<national>{text})
+          | (?P<text>{text})
+          | (?P<number>(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w$]))
+          | (?P<name>@@?(?:{text}|{quoted}) | (?:{quoted}|{word})(?:\.(?:{quoted}|[\w$@]++))*+)
+          | (?P<mark>\?)
+          | (?P<open>['"`].*|/\*.*)
+          | (?P<sign>->>|->|<=>|<=|>=|<>|!=|:=|\|\||&&|.)""",
+        re.DOTALL | re.VERBOSE,
+    )
+
+
+_LEXERS = {True: _lexer(_BACKSLASH_TEXT), False: _lexer(_PLAIN_TEXT)}
+"""By whether a backslash escapes."""
+
+
+class Token(NamedTuple):
+    """One token; `kind` is the name of its group: `hint` is also a comment that the server executes, `open` a
+    quote or comment without an end. `escapes`: a backslash in its text escapes.
+    """
+
+    kind: str
+    text: str
+    escapes: bool = True
+
+
+def tokens_of(sql: str) -> list[Token]:
+    """The tokens without comments; single spaces between them.
+
+    What the log does not tell is read from the statement: without an end under the usual rules, but with one
+    under NO_BACKSLASH_ESCAPES, it has this mode; with a table or qualified column in double quotes, it has
+    ANSI_QUOTES, and such names get backquotes.
+    """
+    text = sql.strip().rstrip(";").strip()
+    found = list(_scan(text, escapes=True))
+    if found and found[-1].kind == "open" and "\\" in text:
+        plain = list(_scan(text, escapes=False))
+        found = found if plain[-1].kind == "open" else plain
+    return _with_ansi_names(found) if '"' in text else found
+
+
+def _scan(text: str, *, escapes: bool) -> Iterator[Token]:
+    is_after_space, comment, has_begun = True, False, False
+    for match in _LEXERS[escapes].finditer(text):
+        kind = str(match.lastgroup)
+        if kind == "comment" or (kind == "hint" and not has_begun and match.group().startswith("/*+")):
+            comment = True
+            continue
+        if kind == "space" or (comment and match.group() != "("):
+            if not is_after_space:
+                yield Token("space", " ")
+            is_after_space, comment = True, False
+            if kind == "space":
+                continue
+        comment, is_after_space, has_begun = False, False, True
+        yield Token(kind, match["national"] if kind == "national" else match.group(), escapes)
+
+
+_BEFORE_TABLE = frozenset({"FROM", "JOIN", "INTO", "UPDATE", "."})
+
+
+def _with_ansi_names(tokens: list[Token]) -> list[Token]:
+    """Names in double quotes as names in backquotes, if the statement has such names."""
+    if not any(_is_ansi_name(tokens)):
+        return tokens
+    return [
+        Token("name", "`" + token.text[1:-1].replace('""', '"').replace("`", "``") + "`")
+        if token.kind == "text" and token.text.startswith('"')
+        else token
+        for token in tokens
+    ]
+
+
+def _is_ansi_name(tokens: list[Token]) -> Iterator[bool]:
+    """For each token whether it is in double quotes where only a name can be.
+
+    TRIM(… FROM "x") is no such place: FROM is that of a query.
+    """
+    plain = [token for token in tokens if token.kind != "space"]
+    before, queries = "", [True]
+    for token, after in zip(plain, [*(each.text.upper() for each in plain[1:]), ""], strict=True):
+        if token.kind == "text" and token.text.startswith('"'):
+            yield after == "." or (before in _BEFORE_TABLE and (before != "FROM" or queries[-1]))
+        before = token.text.upper()
+        if before == "(":
+            queries.append(after == "SELECT")
+        elif before == ")" and len(queries) > 1:
+            queries.pop()
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "Z": "\x1a", "b": "\b", "%": "\\%", "_": "\\_"}
+_BACKSLASH = re.compile(r"\\(.)", re.DOTALL)
+
+
+def text_value(text: str, *, escapes: bool = True) -> str:
+    """The value of a quoted text. A backslash before `%` and `_` stays: it is LIKE's."""
+    quote, inner = text[0], text[1:-1]
+    if not escapes or "\\" not in inner:
+        return inner.replace(quote * 2, quote)
+    return re.sub(
+        rf"\\(.)|{quote * 2}",
+        lambda found: quote if found[1] is None else _ESCAPES.get(found[1], found[1]),
+        inner,
+        flags=re.DOTALL,
+    )
+
+
+_BALANCED = {
+    escapes: re.compile(
+        rf"(?:[^'\"`/#-]++|{text}|`[^`]*+`|/\*.*?\*/|\#[^\n]*+|--(?=\s|$)[^\n]*+|-|/(?!\*))*+",
+        re.DOTALL | re.VERBOSE,
+    )
+    for escapes, text in ((True, _BACKSLASH_TEXT), (False, _PLAIN_TEXT))
+}
+
+
+_NO_QUOTES = re.compile(r"[^'\"`/#-]*+$")
+
+
+def is_closed(sql: str) -> bool:
+    """False within a quoted text or a comment, with and without backslash escapes."""
+    if _NO_QUOTES.match(sql):
+        return True
+    return any(each.fullmatch(sql) for each in _BALANCED.values())
 
 
 def strip_literals(sql: str) -> str:
     """The SQL without quoted text and comments, in which `?` and `{}` have no meaning."""
     return _LITERALS.sub(lambda found: found["mark"] or "''", sql)
+
+
+def fill_field(sql: str, field: str, text: str) -> str:
+    """The SQL with a text in place of `{field}`, except in quotes."""
+    if (name := f"{{{field}}}") not in sql:
+        return sql
+    found, begin = [], 0
+    for match in _LITERALS.finditer(sql):
+        if not match["mark"]:
+            found += [sql[begin : match.start()].replace(name, text), match[0]]
+            begin = match.end()
+    return "".join((*found, sql[begin:].replace(name, text)))
 
 
 def split_at_placeholders(sql: str) -> tuple[str, ...]:
@@ -50,21 +200,28 @@ CLASS_BY_VERB = {
 
 _WORD = re.compile(r"[A-Za-z]+")
 _MAIN_VERB = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
+_SET_STATEMENT = re.compile(r"SET\s+STATEMENT\b", re.IGNORECASE)
 _NESTED = re.compile(r"\([^()]*\)")
 _NEAR = re.compile(r"near '(?P<near>.*)' at line (?P<line>\d+)", re.DOTALL)
 
 
 def statement_class(sql: str) -> StatementClass:
     """The counter of a statement: by its verb, after comments, parentheses and WITH clauses."""
+    return CLASS_BY_VERB.get(verb_of(sql), StatementClass.OTHER)
+
+
+def verb_of(sql: str) -> str:
+    """The verb in capitals, after comments, parentheses, WITH clauses and SET STATEMENT … FOR; empty without
+    one.
+    """
     text = _without_comments(sql)
     found = _WORD.search(text)
     verb = found[0].upper() if found else ""
-    if verb == "WITH":
-        verb = _verb_after_with(text)
-    return CLASS_BY_VERB.get(verb, StatementClass.OTHER)
+    is_prefix = verb == "WITH" or (verb == "SET" and _SET_STATEMENT.match(text) is not None)
+    return _verb_after_prefix(text) if is_prefix else verb
 
 
-def _verb_after_with(sql: str) -> str:
+def _verb_after_prefix(sql: str) -> str:
     """The verb after common table expressions: the first one outside parentheses."""
     text, before = strip_literals(sql), ""
     while text != before:

@@ -1,47 +1,48 @@
-"""Templates of statements, from slow query logs and digests: SQL with slots, and models of their values.
+"""Templates of statements, from query logs and scripts: SQL with slots, and models of their values.
 
 Statements that differ in values only are one template. The literals of an IN list are one slot, and so are
-the rows of a multi-row INSERT. Literals that cannot be parameters (after `->`, AS, COLLATE, a character set)
-stay in the SQL. A slot's values are a constant, a range, a list, or an earlier value plus a number.
+the rows of a multi-row INSERT. Which literals are slots follows from the grammar of both flavours: what is
+before the literal must be an operator, a comma, a parenthesis or a word of `_BEFORE_VALUE`, and the place
+must not be one of these, where a server takes a literal only, or would return something else for a parameter:
 
-With `long_query_time=0` the slow query log has all statements, including BEGIN and COMMIT, and the values of
-prepared ones. A transaction is what a connection sent from BEGIN to COMMIT; every other statement is a
-transaction of its own.
+- arguments of the functions in `_KEPT_CALLS` and `_VALUE_ARGUMENTS`, types, and window specifications,
+- ordinals in ORDER BY and GROUP BY,
+- columns of a subquery without a name: a literal is their name,
+- rows of a VALUES statement, variables of SET STATEMENT … FOR,
+- in a query with GROUP BY or DISTINCT, its columns, GROUP BY, HAVING and ORDER BY, whose expressions must be
+  equal (ONLY_FULL_GROUP_BY); arguments of aggregates, and what HAVING compares, are slots.
+
+Literals that are more than their text are slots of a function: DATE '…' is CAST(? AS DATE), a binary text
+UNHEX(?).
+A slot's values are a constant, a range, a list, or an earlier value plus a number.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from tuibench.workload.expressions import Expression, literal
+from tuibench.workload.sql import Token, text_value, tokens_of
 from tuibench.workload.values import DecimalRange, Draw, Operand, Sum, Uniform
 
 Value = int | Decimal | str
 
-_TOKEN = re.compile(
-    r"""(?P<comment>/\*(?!M?!).*?\*/|\#[^\n]*|--(?=\s|$)[^\n]*)
-      | (?P<space>\s+)
-      | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-      | (?P<name>`[^`]*`|[A-Za-z_$@][\w$@.]*(?:\.`[^`]*`)*)
-      | (?P<hex>0x[0-9A-Fa-f]+)
-      | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)
-      | (?P<mark>\?)
-      | (?P<sign>->>|->|<=>|<=|>=|<>|!=|:=|\|\||&&|.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_KEPT_AFTER = frozenset({"->", "->>", "AS", "COLLATE", "CHARSET", "INTERVAL", "DATE", "TIME", "TIMESTAMP"})
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "Z": "\x1a", "b": "\b"}
 MAX_TEXT = 2000
 """Longer texts are truncated, so that value lists stay readable."""
 
+MAX_ROWS_KEPT = 100
+"""Rows of a list whose values are kept; of a longer one, evenly chosen ones."""
 
-class Token(NamedTuple):
-    """One token; `kind` is the name of its group."""
+MAX_UNSIGNED = 2**64 - 1
+MAX_NUMBER = 18
+MAX_DIGITS = 15
+MAX_PLACES = 10
+"""Characters of a decimal that is a slot, its digits before the point, and those after it."""
 
-    kind: str
-    text: str
+NUMERIC_HEX_DIGITS = 16
+"""A hexadecimal literal up to this length may be meant as a number; a longer one is a binary text."""
 
 
 class Slot(NamedTuple):
@@ -63,217 +64,630 @@ class Template(NamedTuple):
         return "?".join(self.fragments)
 
 
-class Observed(NamedTuple):
-    """A template with the values of one statement: one row for a plain slot, several for a list."""
+SourceKind = Literal["number", "negative", "text", "bytes", "hex"]
+
+
+class _Source(NamedTuple):
+    """Where a value comes from: the literals of these numbers in the statement, and what they are."""
+
+    kind: SourceKind
+    literals: tuple[int, ...]
+
+
+class _Reading(NamedTuple):
+    """What statements have in common that differ in values only. `sources` has rows for each slot, as
+    `values` of Observed; `lengths` the numbers of rows, of which not all have sources.
+    """
 
     template: Template
-    values: tuple[tuple[tuple[Value, ...], ...], ...]
+    lengths: tuple[int, ...]
+    sources: tuple[tuple[tuple[_Source, ...], ...], ...]
 
 
-def tokens_of(sql: str) -> list[Token]:
-    """The tokens without comments; single spaces between them."""
-    found: list[Token] = []
-    for match in _TOKEN.finditer(sql.strip().rstrip(";").strip()):
-        kind = str(match.lastgroup)
-        if kind == "comment":
-            kind = "space"
-        if kind == "space":
-            if found and found[-1].kind != "space":
-                found.append(Token("space", " "))
-            continue
-        found.append(Token(kind, match.group()))
-    return found
+class Observed:
+    """A template with the values of one statement, which are converted when they are read."""
+
+    __slots__ = ("_escapes", "_literals", "_reading", "_values")
+
+    def __init__(self, reading: _Reading, literals: Sequence[str], *, escapes: bool) -> None:
+        self._reading = reading
+        self._literals = literals
+        self._escapes = escapes
+        self._values: tuple[tuple[tuple[Value, ...], ...], ...] | None = None
+
+    @property
+    def template(self) -> Template:
+        return self._reading.template
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """For each slot the number of its rows."""
+        return self._reading.lengths
+
+    @property
+    def values(self) -> tuple[tuple[tuple[Value, ...], ...], ...]:
+        """For each slot its values: one row for a plain slot, several for a list, at most `MAX_ROWS_KEPT`."""
+        if self._values is None:
+            self._values = tuple(
+                tuple(tuple(self._value(source) for source in row) for row in rows)
+                for rows in self._reading.sources
+            )
+            self._literals = ()
+        return self._values
+
+    def _value(self, source: _Source) -> Value:
+        texts = [self._literals[number] for number in source.literals]
+        match source.kind:
+            case "number":
+                return _number(texts[0])
+            case "negative":
+                return -_number(texts[0])
+            case "hex":
+                return texts[0][2:].rstrip("'")[:MAX_TEXT]
+        text = "".join(text_value(each.lstrip("nN"), escapes=self._escapes) for each in texts)
+        if source.kind == "bytes":
+            return _bytes_of(text).hex().upper()[:MAX_TEXT]
+        return _valid_text(text[:MAX_TEXT])
+
+    @property
+    def placeholders(self) -> int:
+        """Placeholders of the prepared statement."""
+        return sum(
+            slot.width * length for slot, length in zip(self.template.slots, self.lengths, strict=True)
+        )
+
+
+_SIGNS = frozenset("= < > <= >= <> != <=> := + - * / % || && | & ^ ~ ! ( ,".split())  # noqa: SIM905
+_BEFORE_VALUE = _SIGNS | frozenset(
+    """
+    SELECT DISTINCT DISTINCTROW ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_CACHE SQL_NO_CACHE SQL_CALC_FOUND_ROWS
+    SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT WHERE HAVING ON AND OR XOR NOT BETWEEN LIKE RLIKE REGEXP
+    CASE WHEN THEN ELSE DIV MOD BINARY INTERVAL LIMIT OFFSET EXAMINED
+    """.split()  # noqa: SIM905
+)
+"""An expression may begin after these. `*` is no operator after SELECT, where no literal follows it."""
+
+_BEFORE_ARGUMENT = frozenset({"FROM", "FOR", "IN", "LEADING", "TRAILING", "BOTH"})
+"""In calls: EXTRACT(DAY FROM '…'), SUBSTRING('…' FROM 2 FOR 1), POSITION('…' IN '…'), TRIM(LEADING '…' FROM
+'…').
+"""
+
+_NO_CALLS = frozenset(
+    """
+    SELECT FROM WHERE AND OR XOR NOT IN ON AS ANY ALL SOME EXISTS VALUES VALUE SET BY HAVING WHEN THEN ELSE
+    CASE LIKE RLIKE REGEXP BETWEEN JOIN UNION EXCEPT INTERSECT LIMIT DISTINCT USING IS DIV OF INTO INTERVAL
+    LATERAL
+    """.split()  # noqa: SIM905
+)
+"""A parenthesis after one of these words is not that of a function."""
+
+_KEPT_CALLS = frozenset(
+    """
+    NOW CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURTIME CURRENT_TIME SYSDATE UTC_TIME UTC_TIMESTAMP OVER
+    COLUMNS INDEX KEY PARTITION ANALYSE NTILE PERCENTILE_CONT PERCENTILE_DISC HOUR MINUTE SECOND MICROSECOND
+    TIME EXTRACT
+    """.split()  # noqa: SIM905
+)
+"""What is in their parentheses stays: precisions, names, window specifications; times of more than a day,
+which MySQL takes for dates if they are parameters.
+"""
+
+_VALUE_ARGUMENTS = {
+    **dict.fromkeys(("JSON_TABLE", "JSON_VALUE", "JSON_QUERY", "CONVERT", "STR_TO_DATE"), (0,)),
+    **dict.fromkeys(("NTH_VALUE", "EXTRACTVALUE"), (0,)),
+    **dict.fromkeys(("LAG", "LEAD", "UPDATEXML"), (0, 2)),
+    "TIME_FORMAT": (1,),
+    "REGEXP_LIKE": (0, 1),
+    "REGEXP_SUBSTR": (0, 1, 2, 3),
+    "REGEXP_INSTR": (0, 1, 2, 3, 4),
+    "REGEXP_REPLACE": (0, 1, 2, 3, 4),
+}
+"""Functions some of whose arguments are literals: paths, types, modes, times, formats that decide the type of
+the result. With the numbers of the other ones.
+"""
+
+_AGGREGATES = frozenset(
+    """
+    COUNT SUM AVG MIN MAX GROUP_CONCAT BIT_AND BIT_OR BIT_XOR STD STDDEV STDDEV_POP STDDEV_SAMP VAR_POP
+    VAR_SAMP VARIANCE JSON_ARRAYAGG JSON_OBJECTAGG
+    """.split()  # noqa: SIM905
+)
+_COMPARISONS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "<=>"})
+_CLAUSES = frozenset(
+    [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "HAVING",
+        "ORDER",
+        "LIMIT",
+        "WINDOW",
+        "SET",
+        "VALUES",
+        "UNION",
+        "EXCEPT",
+        "INTERSECT",
+    ]
+)
+_KEPT_CLAUSES = frozenset({"CONSTRUCTOR", "STATEMENT"})
+_BEFORE_CONSTRUCTOR = frozenset({"", "(", "UNION", "ALL", "EXCEPT", "INTERSECT"})
+_AFTER_COLUMN = frozenset({",", ")", "FROM", "UNION", "EXCEPT", "INTERSECT"})
+_BEGIN_OF_QUERY = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+_TYPED = {"DATE": "DATE", "TIMESTAMP": "DATETIME(6)"}
+"""What the literals of a type are cast to; TIME '…' stays, as MySQL casts a parameter to a date first."""
+
+_ODBC_TYPED = {"D": "DATE", "T": "TIME", "TS": "TIMESTAMP"}
+_CONNECTIONS_CHARSET = frozenset({"_UTF8MB4", "_UTF8MB3", "_UTF8"})
+
+
+_LITERAL_KINDS = frozenset({"number", "text", "national", "hex", "bits"})
 
 
 def observe(sql: str) -> Observed:
     """The template of a statement, and its values."""
-    builder = _Builder()
+    reading, literals, _ = _read(sql)
+    escapes = all(token.escapes for token in literals)
+    return Observed(reading, [token.text for token in literals], escapes=escapes)
+
+
+def _read(sql: str) -> tuple[_Reading, list[Token], set[int]]:
+    """The reading of a statement, its literals in their order, and the numbers of those that are values."""
     tokens = tokens_of(sql)
-    place = 0
-    while place < len(tokens):
-        place = builder.take(tokens, place)
-    return builder.result()
+    literals = [token for token in tokens if token.kind in _LITERAL_KINDS]
+    builder = _Builder(_plain_tokens(tokens), {id(token): number for number, token in enumerate(literals)})
+    return builder.read(), literals, builder.used
 
 
-class _Builder:
-    """Assembles fragments and slots, token by token."""
+_OUTLINE = re.compile(
+    r"""( `[^`]*+` | /\*.*?\*/ | \#[^\n]*+ | --(?=\s|$)[^\n]*+
+        | (?:(?<![\w$@])[xXbBnN])?+'(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+"
+        | (?<![\w$@.`])0[xb][0-9A-Fa-f]++(?![\w$])
+        | (?<![\w$@`])(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w$]) )""",
+    re.DOTALL | re.VERBOSE,
+)
+"""What differs between statements of one template."""
+
+_PLAIN_NUMBER = re.compile(r"\d{1,18}|\d{0,9}\.\d{1,10}|\d{1,9}\.")
+_LONG_HEX = re.compile(rf"(?:0x|[xX]')(?:[0-9A-Fa-f]{{2}}){{{NUMERIC_HEX_DIGITS // 2 + 1},}}'?")
+MAX_REMEMBERED = 1 << 24
+"""Characters of outlines that are remembered."""
+
+
+class StatementReader:
+    """Observes many statements: those with the same outline, which is the text without literals and comments,
+    are read once. What decides whether a literal is a slot is part of the outline: the kind of the literal,
+    and the text of numbers and hexadecimal literals of unusual size. So is the text of literals that are no
+    slots.
+    """
 
     def __init__(self) -> None:
-        self._fragments = [""]
-        self._slots: list[Slot] = []
-        self._values: list[tuple[tuple[Value, ...], ...]] = []
-        self._before = ""
+        self._fixed: dict[str, tuple[int, ...] | None] = {}
+        self._readings: dict[tuple[str, ...], _Reading] = {}
+        self._size = 0
 
-    def result(self) -> Observed:
-        return Observed(Template(tuple(self._fragments), tuple(self._slots)), tuple(self._values))
+    def observe(self, sql: str) -> Observed:
+        """As `observe`."""
+        parts = _OUTLINE.split(sql)
+        literals: list[str] = []
+        for place in range(1, len(parts), 2):
+            text = parts[place]
+            first = text[0]
+            if first == "'":
+                parts[place] = "\1t"
+            elif first in "0123456789.":
+                is_plain = _PLAIN_NUMBER.fullmatch(text) is not None
+                parts[place] = "\1n" if is_plain else "\1h" if _LONG_HEX.fullmatch(text) else f"\1r{text}"
+            elif first in "/#-`":
+                parts[place] = text if first == "`" or text.startswith(("/*!", "/*M!", "/*+")) else "\2"
+                continue
+            elif first in "nN":
+                parts[place] = "\1N"
+            elif first == '"':
+                parts[place] = "\1d"
+            else:
+                parts[place] = "\1h" if _LONG_HEX.fullmatch(text) else f"\1r{text.replace(chr(39), chr(1))}"
+            literals.append(text)
+        outline = "".join(parts)
+        fixed = self._fixed.get(outline, ())
+        if fixed is not None and outline in self._fixed:
+            key = (outline, *[literals[number] for number in fixed])
+            if (reading := self._readings.get(key)) is not None:
+                return Observed(reading, literals, escapes=True)
+        reading, tokens, used = _read(sql)
+        if fixed is not None:
+            self._remember(outline, reading, tokens, literals, used)
+        return Observed(reading, [each.text for each in tokens], escapes=all(each.escapes for each in tokens))
 
-    def take(self, tokens: Sequence[Token], place: int) -> int:
-        """Take the token at an index, or the list that begins there; returns the index after it."""
-        token = tokens[place]
-        word = token.text.upper()
-        if self._before in ("IN", "VALUES", "VALUE") and token.text == "(":
-            end = self._take_list(tokens, place)
-            if end > place:
-                return end
-        if token.kind in ("number", "text") and not self._is_kept():
-            self._add(Slot(), ((token_value(token),),))
-        else:
-            self._fragments[-1] += token.text
-        if token.kind != "space":
-            self._before = word
-        return place + 1
-
-    def _is_kept(self) -> bool:
-        return self._before in _KEPT_AFTER or self._before.startswith("_")
-
-    def _add(self, slot: Slot, values: tuple[tuple[Value, ...], ...]) -> None:
-        self._slots.append(slot)
-        self._values.append(values)
-        self._fragments.append("")
-        self._before = "?"
-
-    def _take_list(self, tokens: Sequence[Token], place: int) -> int:
-        """Take a list of literals, or of rows of literals; returns the index after it, or `place` if there
-        is no list.
+    def _remember(
+        self,
+        outline: str,
+        reading: _Reading,
+        tokens: Sequence[Token],
+        literals: Sequence[str],
+        used: Iterable[int],
+    ) -> None:
+        """Keep a reading for statements with the same outline, unless the outline does not see the same
+        literals.
         """
-        if self._before == "IN":
-            end = _closing(tokens, place)
-            inner = [each for each in tokens[place + 1 : end] if each.kind != "space" and each.text != ","]
-            if len(inner) < 2 or any(each.kind not in ("number", "text") for each in inner):
-                return place
-            self._fragments[-1] += "("
-            self._add(Slot("?"), tuple((token_value(each),) for each in inner))
-            self._fragments[-1] += ")"
-            return end + 1
-        return self._take_rows(tokens, place)
-
-    def _take_rows(self, tokens: Sequence[Token], place: int) -> int:
-        rows: list[Observed] = []
-        end = place
-        while end < len(tokens) and tokens[end].text == "(":
-            closing = _closing(tokens, end)
-            rows.append(observe(_row_text(tokens[end : closing + 1])))
-            end = closing + 1
-            following = [
-                each for each in range(end, min(end + 3, len(tokens))) if tokens[each].kind != "space"
-            ]
-            if len(following) < 2 or tokens[following[0]].text != "," or tokens[following[1]].text != "(":
-                break
-            end = following[1]
-        if len(rows) < 2 or len({row.template for row in rows}) > 1:
-            return place
-        template = rows[0].template
-        if not template.slots or any(slot.row for slot in template.slots):
-            return place
-        values = tuple(tuple(value for ((value,),) in row.values) for row in rows)
-        self._add(Slot(template.text, len(template.slots)), values)
-        return end
+        self._size += 2 * len(outline)
+        if self._size > MAX_REMEMBERED:
+            self._fixed.clear()
+            self._readings.clear()
+            self._size = 2 * len(outline)
+        seen = [text[1:] if text[0] in "nN" else text for text in literals]
+        if seen != [token.text for token in tokens] or not all(token.escapes for token in tokens):
+            self._fixed[outline] = None
+            return
+        fixed = tuple(sorted({*range(len(seen))} - {*used}))
+        self._fixed[outline] = fixed
+        self._readings[outline, *(literals[number] for number in fixed)] = reading
 
 
-def _row_text(tokens: Sequence[Token]) -> str:
-    """The SQL of a row, with one space after each comma."""
-    kept = (
-        token
-        for place, token in enumerate(tokens)
-        if token.kind != "space" or tokens[place - 1].text not in (",", "(")
-    )
-    return "".join(", " if token.text == "," else token.text for token in kept)
+def _plain_tokens(tokens: list[Token]) -> list[Token]:
+    """The tokens with the value of each NAME_CONST('…', value), with which servers log the variables of
+    stored programs, in its place, and without ODBC's braces: {d '…'} is DATE '…', {fn f(x)} is f(x).
+    """
+    words = {token.text.upper() for token in tokens if token.kind == "name" or token.text == "{"}
+    if words.isdisjoint(("NAME_CONST", "{")):
+        return tokens
+    found: list[Token] = []
+    closing: set[int] = set()
+    place = 0
+    while place < len(tokens):
+        token = tokens[place]
+        following = _significant(tokens, place + 1)
+        after = tokens[following] if following < len(tokens) else Token("sign", "")
+        if token.text == "{" and after.kind == "name" and _closing(tokens, place, "{", "}") > following + 1:
+            if typed := _ODBC_TYPED.get(after.text.upper()):
+                found.append(Token("name", typed))
+            closing.add(_closing(tokens, place, "{", "}"))
+            place = _significant(tokens, following + 1)
+            continue
+        if token.kind == "name" and token.text.upper() == "NAME_CONST" and after.text == "(":
+            name = _significant(tokens, following + 1)
+            comma = _significant(tokens, name + 1)
+            if comma < len(tokens) and tokens[name].kind == "text" and tokens[comma].text == ",":
+                closing.add(_closing(tokens, following))
+                place = _significant(tokens, comma + 1)
+                continue
+        if place not in closing:
+            found.append(token)
+        place += 1
+    return found
 
 
-def _closing(tokens: Sequence[Token], place: int) -> int:
-    """The index of the parenthesis that closes the one at `place`; the last token if there is none."""
+def _significant(tokens: Sequence[Token], place: int) -> int:
+    """The index of the first token at or after `place` that is no space."""
+    while place < len(tokens) and tokens[place].kind == "space":
+        place += 1
+    return place
+
+
+def _closing(tokens: Sequence[Token], place: int, opening: str = "(", closing: str = ")") -> int:
+    """The index of the sign that closes the one at `place`; the last token if there is none."""
     depth = 0
     for at in range(place, len(tokens)):
-        depth += (tokens[at].text == "(") - (tokens[at].text == ")")
+        depth += (tokens[at].text == opening) - (tokens[at].text == closing)
         if not depth:
             return at
     return len(tokens) - 1
 
 
-def token_value(token: Token) -> Value:
-    """The value of a number or a quoted text."""
-    if token.kind == "number":
-        return int(token.text) if token.text.isdigit() else Decimal(token.text)
-    quote, inner = token.text[0], token.text[1:-1]
-    inner = inner.replace(quote * 2, quote)
-    text = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), inner, flags=re.DOTALL)
-    return text[:MAX_TEXT]
+class _Literal(NamedTuple):
+    """A literal that can be a slot: the SQL around its placeholder, the index after it."""
+
+    source: _Source
+    before: str
+    after: str
+    end: int
 
 
-_CONNECTION = re.compile(r"\bId:\s*(\d+)|^# Thread_id:\s*(\d+)")
-_TIMESTAMP = re.compile(r"SET timestamp=(\d+)(?:\.\d+)?;?\s*$", re.IGNORECASE)
-_USE = re.compile(r"use\s+`?([^`;]+)`?;?\s*$", re.IGNORECASE)
-_BEGIN = re.compile(r"(begin(\s+work)?|start\s+transaction\b.*)$", re.IGNORECASE | re.DOTALL)
-_COMMIT = re.compile(r"commit(\s+work)?$", re.IGNORECASE)
-_ROLLBACK = re.compile(r"rollback(\s+work)?$", re.IGNORECASE)
-_SERVER_START = re.compile(r".*, Version: .* started with:|Tcp port: |Time\s+Id\s+Command")
+class _Frame:
+    """What is between two parentheses: a call, a query, a list; outside of all, the statement.
 
-
-class LoggedStatement(NamedTuple):
-    """One statement of the log. `connection` is 0 and `at` is None if the log does not contain it."""
-
-    connection: int
-    at: int | None
-    database: str
-    sql: str
-
-
-def statements(lines: Iterable[str]) -> Iterator[LoggedStatement]:
-    """The statements of a log, in its order; none if it is not a slow query log."""
-    connection, at, database = 0, None, ""
-    sql: list[str] = []
-    has_begun = False
-    for line in lines:
-        line = line.rstrip("\n")
-        if line.startswith(("# Time:", "# User@Host:")) or _SERVER_START.match(line):
-            if sql:
-                yield LoggedStatement(connection, at, database, _joined(sql))
-                sql = []
-            has_begun = line.startswith("#")
-        if line.startswith("#") and not sql:
-            found = _CONNECTION.search(line)
-            connection = int(found[1] or found[2]) if found else connection
-        elif has_begun and (found := _TIMESTAMP.match(line)) and not sql:
-            at = int(found[1])
-        elif has_begun and (found := _USE.match(line)) and not sql:
-            database = found[1]
-        elif has_begun:
-            sql.append(line)
-    if sql:
-        yield LoggedStatement(connection, at, database, _joined(sql))
-
-
-def _joined(lines: list[str]) -> str:
-    return "\n".join(lines).strip().rstrip(";").strip()
-
-
-class TransactionGrouper:
-    """Groups statements to transactions. Those that end in ROLLBACK are omitted; `rolled_back` counts
-    them.
+    `kept`: no literal in it is a slot. `is_compared`: it belongs to a column of a query with GROUP BY.
     """
 
-    def __init__(self) -> None:
-        self.rolled_back = 0
-        self._open: dict[int, list[str]] = {}
+    __slots__ = ("argument", "call", "clause", "has_type", "is_compared", "is_grouped", "kept")
 
-    def add(self, statement: LoggedStatement) -> tuple[tuple[str, ...], bool] | None:
-        """The statements of the transaction that this one completes, if any, and whether BEGIN and COMMIT
-        enclosed them.
+    def __init__(self, call: str = "", *, kept: bool = False, is_compared: bool = False) -> None:
+        self.call = call
+        self.kept = kept
+        self.is_compared = is_compared
+        self.is_grouped = False
+        self.clause = ""
+        self.argument = 0
+        self.has_type = False
+
+    @property
+    def is_kept_here(self) -> bool:
+        """True in a part of it that has no slots."""
+        arguments = _VALUE_ARGUMENTS.get(self.call)
+        return (
+            self.kept
+            or self.has_type
+            or self.clause in _KEPT_CLAUSES
+            or (arguments is not None and self.argument not in arguments)
+        )
+
+    @property
+    def is_compared_here(self) -> bool:
+        return self.is_compared or (self.is_grouped and self.clause in ("SELECT", "GROUP", "HAVING", "ORDER"))
+
+    def inner(self, call: str, *, is_query: bool) -> "_Frame":
+        """The frame of a parenthesis in it."""
+        return _Frame(
+            call,
+            kept=self.is_kept_here or call in _KEPT_CALLS or (self.clause == "WINDOW" and not is_query),
+            is_compared=self.is_compared_here and not is_query and call not in _AGGREGATES,
+        )
+
+
+class _Builder:
+    """Assembles fragments and slots, token by token."""
+
+    def __init__(self, tokens: Sequence[Token], numbers: Mapping[int, int]) -> None:
+        self.used: set[int] = set()
+        self._tokens = tokens
+        self._numbers = numbers
+        self._grouped = _grouped_queries(tokens)
+        self._fragments = [""]
+        self._slots: list[Slot] = []
+        self._sources: list[tuple[tuple[_Source, ...], ...]] = []
+        self._lengths: list[int] = []
+        self._frames = [_Frame()]
+        self._before = ""
+
+    def read(self) -> _Reading:
+        place = 0
+        while place < len(self._tokens):
+            place = self._take(place)
+        fragments = tuple(map(_valid_text, self._fragments))
+        template = Template(fragments, tuple(self._slots))
+        return _Reading(template, tuple(self._lengths), tuple(self._sources))
+
+    def _take(self, place: int) -> int:
+        """Take the token at an index, or the literal or list that begins there; returns the next index."""
+        token = self._tokens[place]
+        if token.kind == "space":
+            self._fragments[-1] += token.text
+            return place + 1
+        frame = self._frames[-1]
+        if token.text == "(" and self._before in ("IN", "VALUES", "VALUE") and not self._is_kept(frame):
+            end = self._take_list(place)
+            if end > place:
+                self._before = "?"
+                return end
+        found = self._literal(place) if self._is_slot(frame) else None
+        if found is not None and not self._is_column_name(frame, found.end):
+            self._fragments[-1] += found.before
+            self._add(Slot(), ((found.source,),), 1)
+            self._fragments[-1] += found.after
+            self._before = "?"
+            return found.end
+        self._fragments[-1] += token.text
+        self._note(place, token, frame)
+        return place + 1
+
+    def _note(self, place: int, token: Token, frame: _Frame) -> None:
+        """Follow the structure of the statement: parentheses, arguments, clauses."""
+        if token.kind == "hint":
+            return
+        word = token.text.upper() if token.kind in ("name", "sign") else token.kind
+        if word == "(":
+            following = _significant(self._tokens, place + 1)
+            is_query = (
+                following < len(self._tokens) and self._tokens[following].text.upper() in _BEGIN_OF_QUERY
+            )
+            is_call = not is_query and self._before[:1].isidentifier() and self._before not in _NO_CALLS
+            self._frames.append(frame.inner(self._before if is_call else "", is_query=is_query))
+        elif word == ")":
+            if len(self._frames) > 1:
+                self._frames.pop()
+        elif word == ",":
+            frame.argument += 1
+            frame.has_type = False
+        elif word == "AS" and frame.call:
+            frame.has_type = True
+        elif word == "VALUES" and self._before in _BEFORE_CONSTRUCTOR:
+            frame.clause = "CONSTRUCTOR"
+        elif word == "STATEMENT" and self._before == "SET":
+            frame.clause = "STATEMENT"
+        elif word == "FOR" and frame.clause == "STATEMENT":
+            frame.clause = ""
+        elif token.kind == "name" and word in _CLAUSES and not (word == "FROM" and frame.call):
+            frame.clause = word
+            if word == "SELECT":
+                frame.is_grouped = place in self._grouped
+        self._before = word
+
+    def _is_kept(self, frame: _Frame) -> bool:
+        is_operand = frame.clause == "HAVING" and self._before in _COMPARISONS and not frame.kept
+        return frame.is_kept_here or (frame.is_compared_here and not is_operand)
+
+    def _is_slot(self, frame: _Frame) -> bool:
+        """True if a literal here may be a parameter."""
+        is_value = self._before in _BEFORE_VALUE or (bool(frame.call) and self._before in _BEFORE_ARGUMENT)
+        is_ordinal = frame.clause in ("ORDER", "GROUP") and self._before in ("BY", ",")
+        return is_value and not is_ordinal and not self._is_kept(frame)
+
+    def _is_column_name(self, frame: _Frame, end: int) -> bool:
+        """True for a literal that is a column of a subquery, and whose end is there."""
+        following = _significant(self._tokens, end)
+        after = self._tokens[following].text.upper() if following < len(self._tokens) else ")"
+        is_whole = self._before in ("SELECT", ",") and after in _AFTER_COLUMN
+        return is_whole and frame.clause == "SELECT" and len(self._frames) > 1
+
+    def _literal(self, place: int) -> _Literal | None:
+        """The literal that begins at an index; None if there is none, or it cannot be a parameter."""
+        token = self._tokens[place]
+        following = _significant(self._tokens, place + 1)
+        after = self._tokens[following] if following < len(self._tokens) else Token("sign", "")
+        if token.kind == "number":
+            return self._one("number", token, place + 1) if _is_exact(token.text) else None
+        if token.text == "-" and after.kind == "number":
+            return self._one("negative", after, following + 1) if _is_exact(after.text) else None
+        if token.kind in ("text", "national"):
+            return self._joined_text(place)
+        if token.kind == "hex":
+            is_binary = len(token.text[2:].rstrip("'")) > NUMERIC_HEX_DIGITS
+            return self._one("hex", token, place + 1, "UNHEX(", ")") if is_binary else None
+        if token.kind != "name" or after.kind != "text":
+            return None
+        word = token.text.upper()
+        if word in _CONNECTIONS_CHARSET:
+            return self._joined_text(following)
+        if word == "_BINARY":
+            return self._one("bytes", after, following + 1, "UNHEX(", ")")
+        if word in _TYPED:
+            return self._one("text", after, following + 1, "CAST(", f" AS {_TYPED[word]})")
+        return None
+
+    def _one(self, kind: SourceKind, token: Token, end: int, before: str = "", after: str = "") -> _Literal:
+        return _Literal(_Source(kind, (self._numbers[id(token)],)), before, after, end)
+
+    def _joined_text(self, place: int) -> _Literal:
+        """A text, and those that follow it: they are one value."""
+        numbers, end = [self._numbers[id(self._tokens[place])]], place + 1
+        while (following := _significant(self._tokens, end)) < len(self._tokens) and self._tokens[
+            following
+        ].kind == "text":
+            numbers.append(self._numbers[id(self._tokens[following])])
+            end = following + 1
+        return _Literal(_Source("text", tuple(numbers)), "", "", end)
+
+    def _add(self, slot: Slot, sources: tuple[tuple[_Source, ...], ...], length: int) -> None:
+        self._slots.append(slot)
+        self._sources.append(sources)
+        self._lengths.append(length)
+        self._fragments.append("")
+        self.used.update(number for row in sources for source in row for number in source.literals)
+
+    def _take_list(self, place: int) -> int:
+        """Take a list of literals, or of rows of literals; returns the index after it, or `place` if there
+        is no list.
         """
-        connection, sql = statement.connection, statement.sql
-        if _BEGIN.match(sql):
-            self._open[connection] = []
-            return None
-        if _COMMIT.match(sql) or _ROLLBACK.match(sql):
-            done = self._open.pop(connection, None)
-            if _ROLLBACK.match(sql):
-                self.rolled_back += done is not None
-                return None
-            return (tuple(done), True) if done else None
-        if connection in self._open:
-            self._open[connection].append(sql)
-            return None
-        return (sql,), False
+        is_in = self._before == "IN"
+        if is_in:
+            closing = _closing(self._tokens, place)
+            items = list(_items(self._tokens[place + 1 : closing]))
+            end = closing + 1
+        else:
+            items, end = _rows(self._tokens, place)
+        if len(items) < 2:
+            return place
+        builders = [_Builder(item, self._numbers) for item in items]
+        rows = [builder.row() for builder in builders]
+        template = rows[0].template
+        if (
+            len({row.template for row in rows}) > 1
+            or not template.slots
+            or any(row for row, _ in template.slots)
+        ):
+            return place
+        self.used.update(*(builder.used for builder in builders))
+        kept = _spread(rows, MAX_ROWS_KEPT)
+        sources = tuple(tuple(source for ((source,),) in row.sources) for row in kept)
+        self._fragments[-1] += "(" * is_in
+        self._add(Slot(template.text, len(template.slots)), sources, len(rows))
+        self._fragments[-1] += ")" * is_in
+        return end
+
+    def row(self) -> _Reading:
+        """The tokens as an item of a list."""
+        self._before = ","
+        return self.read()
+
+
+def _grouped_queries(tokens: Sequence[Token]) -> frozenset[int]:
+    """The places of SELECT in queries with GROUP BY or DISTINCT."""
+    words = [
+        (place, token.text.upper()) for place, token in enumerate(tokens) if token.kind in ("name", "sign")
+    ]
+    if not {"GROUP", "DISTINCT", "DISTINCTROW"} & {word for _, word in words}:
+        return frozenset()
+    found = set()
+    queries: list[int | None] = [None]
+    before = ""
+    for place, word in words:
+        if word == "(":
+            queries.append(None)
+        elif word == ")" and len(queries) > 1:
+            queries.pop()
+        elif word == "SELECT":
+            queries[-1] = place
+        elif queries[-1] is not None and (
+            (word == "BY" and before == "GROUP")
+            or (word in ("DISTINCT", "DISTINCTROW") and (before == "SELECT" or before.startswith("SQL_")))
+        ):
+            found.add(queries[-1])
+        before = word
+    return frozenset(found)
+
+
+def _items(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The parts between commas outside of parentheses, with one space after each comma within."""
+    depth = begin = 0
+    for place, token in enumerate(tokens):
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and not depth:
+            yield _compact(tokens[begin:place])
+            begin = place + 1
+    yield _compact(tokens[begin:])
+
+
+def _rows(tokens: Sequence[Token], place: int) -> tuple[list[Sequence[Token]], int]:
+    """The rows in parentheses that begin at `place`, and the index after them."""
+    rows: list[Sequence[Token]] = []
+    end = place
+    while end < len(tokens) and tokens[end].text == "(":
+        closing = _closing(tokens, end)
+        rows.append(_compact(tokens[end : closing + 1]))
+        end = closing + 1
+        comma = _significant(tokens, end)
+        following = _significant(tokens, comma + 1)
+        if following >= len(tokens) or tokens[comma].text != "," or tokens[following].text != "(":
+            break
+        end = following
+    return rows, end
+
+
+def _compact(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens of a row, with one space after each comma and none at its ends."""
+    found: list[Token] = []
+    for token in tokens:
+        if token.kind != "space" or (found and found[-1].text not in (",", "(")):
+            if found and found[-1].text == ",":
+                found.append(Token("space", " "))
+            found.append(token)
+    while found and found[-1].kind == "space":
+        found.pop()
+    return found
+
+
+def _is_exact(text: str) -> bool:
+    """True if a number is the same as a parameter."""
+    if text.isdigit():
+        return len(text) < 20 or (len(text) == 20 and int(text) <= MAX_UNSIGNED)
+    if len(text) > MAX_NUMBER:
+        return False
+    value = Decimal(text)
+    exponent = value.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -MAX_PLACES and value.adjusted() < MAX_DIGITS
+
+
+def _number(text: str) -> int | Decimal:
+    return int(text) if text.isdigit() else Decimal(text)
+
+
+def _bytes_of(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _valid_text(text: str) -> str:
+    """The text with a replacement for bytes that are no UTF-8."""
+    return text if text.isascii() else _bytes_of(text).decode("utf-8", "replace")
 
 
 MAX_LISTED = 100
@@ -301,6 +715,8 @@ ValueModel = Expression | Sum | Listed | Draw[Operand]
 def model_of(values: Sequence[Value]) -> ValueModel:
     """The model of a slot's values; at least one is required."""
     if any(isinstance(value, str) for value in values):
+        if len(set(values)) == 1:
+            return Listed((str(values[0]),))
         return Listed(tuple(str(value) for value in _spread(values)))
     numbers = [value for value in values if not isinstance(value, str)]
     if len(set(numbers)) == 1:
@@ -315,11 +731,14 @@ def model_of(values: Sequence[Value]) -> ValueModel:
     return Uniform(low=min(integers), high=max(integers))
 
 
-def _spread(values: Sequence[Value]) -> Sequence[Value]:
-    """At most `MAX_LISTED` of the values, evenly chosen."""
-    if len(values) <= MAX_LISTED:
+T = TypeVar("T")
+
+
+def _spread(values: Sequence[T], most: int = MAX_LISTED) -> Sequence[T]:
+    """At most so many of the values, evenly chosen."""
+    if len(values) <= most:
         return values
-    return [values[number * len(values) // MAX_LISTED] for number in range(MAX_LISTED)]
+    return [values[number * len(values) // most] for number in range(most)]
 
 
 def relation(earlier: Sequence[Value], values: Sequence[Value]) -> int | None:

@@ -14,29 +14,51 @@ from typing import NamedTuple
 
 from tuibench.workload.expressions import Constant, DecimalConstant, literal
 from tuibench.workload.language import generator_text, toml_text
-from tuibench.workload.sql import StatementClass, statement_class
+from tuibench.workload.sql import (
+    CLASS_BY_VERB,
+    StatementClass,
+    Token,
+    split_at_placeholders,
+    statement_class,
+    strip_literals,
+    tokens_of,
+    verb_of,
+)
+from tuibench.workload.table_names import qualified
 from tuibench.workload.templates import (
     MAX_LISTED,
     Listed,
     Observed,
     Slot,
+    StatementReader,
     Template,
-    Token,
     Value,
     ValueModel,
     model_of,
-    observe,
     relation,
-    tokens_of,
 )
 from tuibench.workload.values import DecimalRange, Digits, Generator, Sum, Uniform, Unique
 
 MAX_SAMPLES = 1000
 """Observations kept per kind; more are sampled evenly."""
 
+MIN_SAMPLES = 20
+MAX_KEPT = 1_000_000
+"""Size of all samples together: each value counts 1, and 1 for every 32 characters. Beyond it, fewer samples
+per kind are kept.
+"""
+
 MAX_KINDS = 5000
+MAX_PLACEHOLDERS = 65_535
+"""The servers' limit of placeholders in a prepared statement."""
+
 LOOK_BACK = 8
 """The number of earlier slots that a value is compared with."""
+
+RARE = "of rare kinds"
+UNBOUND = "with ? in place of a value"
+TOO_MANY_VALUES = f"with more than {MAX_PLACEHOLDERS:,} values"
+WITH_FILES = "that read or write files"
 
 
 class SlotModel(NamedTuple):
@@ -48,10 +70,11 @@ class SlotModel(NamedTuple):
 
 
 class StatementModel(NamedTuple):
-    """One statement of a transaction."""
+    """One statement of a transaction; `database` is empty if it is unknown."""
 
     template: Template
     slots: tuple[SlotModel, ...]
+    database: str = ""
 
 
 class TransactionModel(NamedTuple):
@@ -62,70 +85,146 @@ class TransactionModel(NamedTuple):
     statements: tuple[StatementModel, ...]
 
 
-_Key = tuple[bool, tuple[Template, ...]]
+class _Kind(NamedTuple):
+    """What transactions of a kind have in common: for each statement its template and database."""
+
+    is_explicit: bool
+    statements: tuple[tuple[Template, str], ...]
+
+
+_Sample = tuple[Observed, ...]
 
 
 class TrafficMix:
-    """Collects transactions and builds their models. `skipped` counts statements that a profile cannot
-    contain, by verb.
+    """Collects transactions and builds their models. `lost` counts the statements that a profile cannot
+    contain and those of rare kinds, by what they are. Memory is bounded by the number of kinds, of which the
+    most frequent ones are kept (lossy counting), and by the size of the samples.
     """
 
     def __init__(self) -> None:
-        self.skipped: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         self.transactions = 0
-        self._counts: Counter[_Key] = Counter()
-        self._samples: dict[_Key, list[tuple[Observed, ...]]] = {}
+        self.databases: set[str] = set()
+        self._counts: Counter[_Kind] = Counter()
+        self._samples: dict[_Kind, list[_Sample]] = {}
+        self._kept = 0
+        self._most_samples = MAX_SAMPLES
         self._random = Random(0)
+        self._reader = StatementReader()
+        self._losses: dict[Template, str] = {}
 
-    def add(self, statements: Sequence[str], *, explicit: bool) -> None:
-        """Add a transaction; statements that a profile cannot contain are omitted."""
-        observed = tuple(observe(sql) for sql in statements if self._can_have(sql))
+    def add(
+        self, statements: Sequence[str], *, explicit: bool, databases: Sequence[str] = (), times: int = 1
+    ) -> None:
+        """Add a transaction that stands for `times` ones; `databases` are those of its statements.
+
+        Statements that a profile cannot contain are left out.
+        """
+        observed, known = [], []
+        for place, sql in enumerate(statements):
+            if (found := self._observe(sql)) is not None:
+                observed.append(found)
+                known.append(databases[place] if databases else "")
         if not observed:
             return
-        self.transactions += 1
-        key = (explicit, tuple(each.template for each in observed))
-        if key not in self._counts and len(self._counts) >= MAX_KINDS:
-            return
-        self._counts[key] += 1
-        samples = self._samples.setdefault(key, [])
-        if len(samples) < MAX_SAMPLES:
+        self.transactions += times
+        self.databases.update(filter(None, known))
+        kind = _Kind(
+            explicit, tuple((each.template, name) for each, name in zip(observed, known, strict=True))
+        )
+        if kind not in self._counts and len(self._counts) >= MAX_KINDS:
+            self._drop_rare()
+        self._counts[kind] += times
+        self._sample(kind, tuple(observed))
+
+    def _sample(self, kind: _Kind, observed: _Sample) -> None:
+        """Keep a sample of the kind's values, each with the same probability."""
+        samples = self._samples.setdefault(kind, [])
+        if len(samples) < self._most_samples:
             samples.append(observed)
-        elif (place := self._random.randrange(self._counts[key])) < MAX_SAMPLES:
+            self._kept += _size(observed)
+        elif (place := self._random.randrange(self._counts[kind])) < self._most_samples:
+            self._kept += _size(observed) - _size(samples[place])
             samples[place] = observed
+        if self._kept > MAX_KEPT and self._most_samples > MIN_SAMPLES:
+            self._most_samples //= 2
+            for each in self._samples.values():
+                if len(each) > self._most_samples:
+                    each[:] = self._random.sample(each, self._most_samples)
+            self._kept = sum(_size(each) for found in self._samples.values() for each in found)
+
+    def _drop_rare(self) -> None:
+        """Forget the rarer half of the kinds."""
+        for kind, times in self._counts.most_common()[MAX_KINDS // 2 :]:
+            del self._counts[kind]
+            self._kept -= sum(map(_size, self._samples.pop(kind)))
+            self.lost[RARE] += times * len(kind.statements)
 
     @staticmethod
     def is_wanted(sql: str) -> bool:
         """True for a statement that reads or writes rows."""
         return statement_class(sql) is not StatementClass.OTHER
 
-    def _can_have(self, sql: str) -> bool:
-        """True if a profile can contain it: braces and question marks have a meaning there."""
-        if self.is_wanted(sql) and not any(
-            sign in fragment for fragment in observe(sql).template.fragments for sign in "{}?"
-        ):
-            return True
-        self.skipped[(sql.split() or ["?"])[0].upper()[:20]] += 1
-        return False
+    def _observe(self, sql: str) -> Observed | None:
+        """The statement, None if a profile cannot contain it: `lost` says why."""
+        observed = self._reader.observe(sql)
+        template = observed.template
+        if template not in self._losses:
+            if len(self._losses) > 2 * MAX_KINDS:
+                self._losses.clear()
+            self._losses[template] = _loss(template)
+        loss = TOO_MANY_VALUES if observed.placeholders > MAX_PLACEHOLDERS else self._losses[template]
+        if loss:
+            self.lost[loss] += 1
+            return None
+        return observed
 
     def kinds(self, most: int) -> list[TransactionModel]:
         """The most frequent kinds, most frequent first."""
         return [
-            TransactionModel(count, key[0], _models(self._samples[key]))
-            for key, count in self._counts.most_common(most)
+            TransactionModel(count, kind.is_explicit, _models(kind, self._samples[kind]))
+            for kind, count in self._counts.most_common(most)
         ]
 
 
-def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ...]:
+def _loss(template: Template) -> str:
+    """Why a profile cannot contain such statements; empty if it can."""
+    text = "".join(template.fragments)
+    verb = verb_of(text)
+    if CLASS_BY_VERB.get(verb, StatementClass.OTHER) is StatementClass.OTHER:
+        return verb or "empty"
+    fixed = strip_literals(text)
+    if any(sign in fixed for sign in "{}?"):
+        # They have a meaning in a profile.
+        return UNBOUND if "?" in fixed else f"{verb} with braces"
+    return WITH_FILES if _FILES.search(fixed) else ""
+
+
+_FILES = re.compile(r"\bINTO\s+(?:OUTFILE|DUMPFILE)\b|\s*LOAD\b", re.IGNORECASE)
+
+
+def _size(sample: _Sample) -> int:
+    """The size of a sample's values, see `MAX_KEPT`."""
+    return sum(
+        1 + (len(value) // 32 if isinstance(value, str) else 0)
+        for observed in sample
+        for rows in observed.values
+        for row in rows
+        for value in row
+    )
+
+
+def _models(kind: _Kind, samples: Sequence[_Sample]) -> tuple[StatementModel, ...]:
     """The models of a transaction's statements; a value may depend on an earlier one."""
     earlier: list[tuple[int, list[Value]]] = []
     number = 0
     made = []
-    for place, first in enumerate(samples[0]):
+    for place, (template, database) in enumerate(kind.statements):
         slots = []
-        for slot, shape in enumerate(first.template.slots):
+        for slot, shape in enumerate(template.slots):
             seen = [sample[place].values[slot] for sample in samples]
             if shape.row:
-                lengths = sorted(map(len, seen))
+                lengths = sorted(sample[place].lengths[slot] for sample in samples)
                 columns = [[row[column] for rows in seen for row in rows] for column in range(shape.width)]
                 slots.append(SlotModel(tuple(map(model_of, columns)), shape.row, lengths[len(lengths) // 2]))
                 continue
@@ -135,7 +234,7 @@ def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ..
                 earlier.append((number, values))
             slots.append(SlotModel((model,)))
             number += 1
-        made.append(StatementModel(first.template, tuple(slots)))
+        made.append(StatementModel(template, tuple(slots), database))
     return tuple(made)
 
 
@@ -384,9 +483,35 @@ _TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+`?(?:\w+`?\.`?)?(\w+)", re.I
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]+")
 
 
-def profile_text(name: str, summary: str, notes: Sequence[str], kinds: Sequence[TransactionModel]) -> str:
-    """A profile of observed transactions. `notes` are comments at its head."""
-    writer = _Writer()
+def statement_sql(statement: StatementModel, *, with_database: bool = False) -> str:
+    """The SQL of the profile as the server gets it, with a `?` for each value that is drawn."""
+    sql = statement.template.fragments[0]
+    for slot, fragment in zip(statement.slots, statement.template.fragments[1:], strict=True):
+        if slot.row:
+            pieces = split_at_placeholders(slot.row)
+            row = pieces[0] + "".join(
+                (_constant_text(model) or "?") + piece
+                for model, piece in zip(slot.models, pieces[1:], strict=True)
+            )
+            sql += ", ".join([row] * slot.repeat)
+        else:
+            sql += _constant_text(slot.models[0]) or "?"
+        sql += fragment
+    return qualified(sql, statement.database) if with_database else sql
+
+
+def profile_text(
+    name: str,
+    summary: str,
+    notes: Sequence[str],
+    kinds: Sequence[TransactionModel],
+    *,
+    with_database: bool = False,
+) -> str:
+    """A profile of observed transactions. `notes` are comments at its head; `with_database` writes the names
+    of tables with the database of the statement.
+    """
+    writer = _Writer(with_database=with_database)
     bodies = [writer.transaction(kind) for kind in kinds]
     lines = [f"# {note}" if note else "#" for note in notes]
     lines += [
@@ -403,8 +528,9 @@ def profile_text(name: str, summary: str, notes: Sequence[str], kinds: Sequence[
 class _Writer:
     """Writes transactions; `lists` are the value lists used."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_database: bool) -> None:
         self.lists: dict[str, str] = {}
+        self.with_database = with_database
         self._names: dict[str, str] = {}
         self._transactions: set[str] = set()
 
@@ -424,7 +550,7 @@ class _Writer:
         """A name for a statement: equal for equal SQL and repeated parts."""
         key = "\n".join((sql, *parts))
         if key not in self._names:
-            verb = sql.split()[0].lower().strip("(")
+            verb = verb_of(sql).lower()
             table = _TABLE.search(sql)
             plain = _NOT_IN_NAMES.sub("_", f"{verb}_{table[1].lower()}" if table else verb)
             self._names[key] = _unused(plain, set(self._names.values()))
@@ -460,13 +586,15 @@ class _Body:
                 parts += self._list(f"list{self._parts}", slot)
                 continue
             (model,) = slot.models
-            if isinstance(model, Constant | DecimalConstant):
-                sql += _number_text(model.value)
+            if (constant := _constant_text(model)) is not None:
+                sql += constant
             else:
                 sql += "?"
                 bind.append(self._bound(model, f"v{self._slots}", self.lets))
             self._slots += 1
         sql += statement.template.fragments[-1]
+        if self._writer.with_database:
+            sql = qualified(sql, statement.database)
         name = self._writer.statement_name(sql, parts)
         self.names.append(name)
         lines = ["[[transactions.steps.statements]]", f"name = {toml_text(name)}", f"sql = {toml_text(sql)}"]
@@ -476,11 +604,11 @@ class _Body:
     def _list(self, name: str, slot: SlotModel) -> Iterator[str]:
         """The repeated part of a statement."""
         lets: list[str] = []
-        pieces, bind = slot.row.split("?"), []
+        pieces, bind = split_at_placeholders(slot.row), []
         sql = pieces[0]
         for number, (model, piece) in enumerate(zip(slot.models, pieces[1:], strict=True)):
-            if isinstance(model, Constant | DecimalConstant):
-                sql += _number_text(model.value)
+            if (constant := _constant_text(model)) is not None:
+                sql += constant
             else:
                 sql += "?"
                 bind.append(self._bound(model, f"c{number}", lets))
@@ -509,6 +637,19 @@ class _Body:
                 return _number_text(number)
             case _:
                 raise TypeError(f"{model} is no model of a value")
+
+
+def _constant_text(model: ValueModel) -> str | None:
+    """The literal of a value that is always the same; None for other ones, and for a text that depends on how
+    the server reads backslashes and quotes.
+    """
+    match model:
+        case Constant(value=number) | DecimalConstant(value=number):
+            return _number_text(number)
+        case Listed(values=(str(text),)) if text.isprintable() and not {"'", "\\"} & set(text):
+            return f"'{text}'"
+        case _:
+            return None
 
 
 def _number_text(number: object) -> str:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.integration.support import commands, sbtest
@@ -35,13 +37,20 @@ async def test_a_slow_log_becomes_a_profile_that_runs(server: PrivateServer, tmp
 
 async def _logged(server: PrivateServer, target: Target, log: Path) -> None:
     """Plays transactions while the server logs all statements."""
+    async with logging_to(server, target, log):
+        await play(target, sbtest.program(tables=1, table_size=200), TRANSACTIONS)
+
+
+@asynccontextmanager
+async def logging_to(server: PrivateServer, target: Target, log: Path) -> AsyncIterator[None]:
+    """The server logs all statements of sessions in the database that end with the block."""
     async with (
         sbtest.connected(server.target) as admin,
         sbtest.set_global(admin, "slow_query_log_file", f"'{log}'"),
         sbtest.set_global(admin, "long_query_time", "0"),
         sbtest.set_global(admin, "slow_query_log", "1"),
     ):
-        await play(target, sbtest.program(tables=1, table_size=200), TRANSACTIONS)
+        yield
         await sbtest.until_sessions_end(admin, target.database)
 
 

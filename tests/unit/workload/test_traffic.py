@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,15 +16,14 @@ from tests.unit.workload.player import Player, nothing
 from tuibench.workload import library
 from tuibench.workload.expressions import Constant
 from tuibench.workload.program import Program
-from tuibench.workload.templates import (
-    Listed,
-    LoggedStatement,
-    Slot,
-    TransactionGrouper,
-    observe,
-    statements,
-)
+from tuibench.workload.sql import split_statements
+from tuibench.workload.table_names import qualified
+from tuibench.workload.templates import Listed, Slot, StatementReader, observe
 from tuibench.workload.traffic import (
+    RARE,
+    TOO_MANY_VALUES,
+    UNBOUND,
+    WITH_FILES,
     ColumnFacts,
     SlotModel,
     TrafficMix,
@@ -131,8 +131,19 @@ def test_rows_of_an_insert_are_repeated() -> None:
 def test_what_a_profile_cannot_have_is_counted() -> None:
     mix = TrafficMix()
     mix.add(["SET NAMES utf8mb4"], explicit=False)
-    mix.add(["SHOW TABLES", "SELECT 1", "SELECT {d '2025-01-01'}"], explicit=False)
-    assert mix.skipped == {"SET": 1, "SHOW": 1, "SELECT": 1}
+    mix.add(
+        ["SHOW TABLES", "SELECT 1", "SELECT a FROM t WHERE {b", "SELECT a FROM t WHERE b = ?"], explicit=False
+    )
+    mix.add(["LOAD DATA INFILE 'a' INTO TABLE t", "SELECT a FROM t INTO OUTFILE 'a'"], explicit=False)
+    mix.add([f"INSERT INTO t VALUES {', '.join(['(1, 2, 3)'] * 30_000)}"], explicit=False)
+    assert mix.lost == {
+        "SET": 1,
+        "SHOW": 1,
+        "SELECT with braces": 1,
+        UNBOUND: 1,
+        WITH_FILES: 2,
+        TOO_MANY_VALUES: 1,
+    }
     assert mix.transactions == 1
 
 
@@ -149,8 +160,8 @@ def test_any_text_and_number_makes_a_valid_profile(texts: list[str], number: int
     """Quotes, backslashes, braces, marks and control characters of values do not break the file."""
     quoted = [re.sub(r"(['\\])", r"\\\1", text) for text in texts]
     program = compiled([([f"SELECT a FROM t WHERE b = '{text}' AND c > {number}"], False) for text in quoted])
-    (_, values) = sent(program, 1)[0]
-    assert values[0] in {text[:2000] for text in texts}
+    ((sql, values),) = sent(program, 1)
+    assert (values or (sql.split("'")[1],))[0] in texts
 
 
 # Statements become templates: literals are values, everything else is the same SQL.
@@ -220,107 +231,145 @@ def test_what_is_no_parameter_stays(sql: str) -> None:
     assert observe(sql).values == ()
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "SELECT GROUP_CONCAT(a SEPARATOR ';') FROM t WHERE b = «5»",
+        "SELECT DATE_FORMAT(a, '%Y'), SUM(IF(b = «1», c, «0»)) FROM t WHERE d = «2» "
+        "GROUP BY DATE_FORMAT(a, '%Y') HAVING SUM(c) > «3» AND ROUND(SUM(c), 2) <> «4»",
+        "SELECT DISTINCT a + 1 FROM t WHERE b = «5» ORDER BY a + 1",
+        "SELECT a FROM t ORDER BY 1, FIELD(b, «2», «3») LIMIT «4», «5»",
+        "SELECT /*+ MAX_EXECUTION_TIME(9) */ a FROM t /*!40001 WHERE b = 3 */ LIMIT «2»",
+        "SELECT a 'n', b AS 'm' FROM t WHERE c = «'x' 'y'»",
+        "SELECT CAST(a AS CHAR(3)), CONVERT(«5», CHAR(1)), NOW(6), STR_TO_DATE(«'1'», '%d') FROM t",
+        "SELECT SUM(a) OVER (ORDER BY b ROWS 2 PRECEDING) FROM t WHERE c > «1»",
+        "SELECT x FROM (SELECT 1 UNION SELECT «2» AS x FROM u WHERE v = «3») t",
+        "SELECT a FROM t WHERE b = 0xFF AND c = b'1' AND d = TIME '1:00:00' AND e = 1e400",
+        "SELECT a->'$.b', JSON_EXTRACT(a, «'$.c'»), JSON_VALUE(a,'$.d') FROM t WHERE b LIKE «'f'» ESCAPE '!'",
+        "SELECT a FROM t WHERE b IN («-1, 2») AND c IN («(1, 'a'), (2, 'b')») AND MATCH (d) AGAINST («'e'»)",
+        "SELECT SUBSTRING(a FROM «2» FOR «3»), TRIM(LEADING «'x'» FROM «\"b\"») FROM t",
+        "VALUES (1, 'a'), (2, 'b')",
+        "INSERT INTO t VALUES («1», NOW(3), «'a'», _latin1'b') ON DUPLICATE KEY UPDATE c = c + «2»",
+    ],
+)
+def test_literals_that_a_server_takes_as_parameters(marked: str) -> None:
+    sql = re.sub("[«»]", "", marked)
+    assert observe(sql).template.text == re.sub("«.*?»", "?", marked)
+
+
+@pytest.mark.parametrize(
+    ("literal", "text", "value"),
+    [
+        ("x'00112233445566778899'", "UNHEX(?)", "00112233445566778899"),
+        ("0x00112233445566778899", "UNHEX(?)", "00112233445566778899"),
+        ("_binary'a\\0'", "UNHEX(?)", "6100"),
+        ("N'a'", "?", "a"),
+        ("_utf8mb4'a' COLLATE 'utf8mb4_bin'", "? COLLATE 'utf8mb4_bin'", "a"),
+        ("DATE '2026-01-01'", "CAST(? AS DATE)", "2026-01-01"),
+        ("{ts '2026-01-01'}", "CAST(? AS DATETIME(6))", "2026-01-01"),
+        ("{fn UPPER('a')}", "UPPER(?)", "a"),
+        ("NAME_CONST('p', -5)", "?", -5),
+        ("- NAME_CONST('p', 5)", "?", -5),
+    ],
+)
+def test_literals_that_are_more_than_their_text(literal: str, text: str, value: object) -> None:
+    seen = observe(f"SELECT a FROM t WHERE b = {literal}")
+    assert (seen.template.text, seen.values) == (f"SELECT a FROM t WHERE b = {text}", (((value,),),))
+
+
+def test_names_in_double_quotes() -> None:
+    assert observe('SELECT "a" FROM "t" WHERE "b" = 5').template.text == "SELECT `a` FROM `t` WHERE `b` = ?"
+
+
+def test_backslashes_of_both_modes() -> None:
+    assert observe(r"SELECT a FROM t WHERE b LIKE '100\%\_\n\\'").values == ((("100\\%\\_\n\\",),),)
+    assert observe("SELECT a FROM t WHERE b = 'C:\\' AND c = 'x'").values == ((("C:\\",),), (("x",),))
+
+
+CORPUS = Path(__file__).parents[2] / "integration" / "workload" / "statements.sql"
+
+
+def test_statements_with_a_known_outline_are_read_the_same() -> None:
+    """Of each statement, with these literals and with others of the same and of another size."""
+    reader = StatementReader()
+    texts = [sql for _, sql in split_statements(CORPUS.read_text())]
+    for text in texts * 2:
+        for sql in (
+            text,
+            re.sub(r"\d", "7", text),
+            re.sub(r"'(\w)", r"'\1\1", text),
+            text.replace("1", "1234567890" * 3),
+        ):
+            found, expected = reader.observe(sql), observe(sql)
+            assert (found.template, found.lengths, found.values) == (
+                expected.template,
+                expected.lengths,
+                expected.values,
+            ), sql
+
+
+def test_a_long_list_has_its_length_and_some_values() -> None:
+    reader = StatementReader()
+    for begin in (1, 5):
+        items = ", ".join(str(begin + each) for each in range(1000))
+        seen = reader.observe(f"SELECT a FROM t WHERE b IN ({items}) AND c->'$.x' = 1")
+        assert seen.lengths == (1000, 1)
+        assert (len(seen.values[0]), seen.values[0][0], seen.placeholders) == (100, (begin,), 1001)
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frequent kinds are kept, with fewer samples; rare ones are counted."""
+    monkeypatch.setattr("tuibench.workload.traffic.MAX_KINDS", 20)
+    monkeypatch.setattr("tuibench.workload.traffic.MAX_KEPT", 500)
+    mix = TrafficMix()
+    for number in range(1000):
+        mix.add([f"SELECT a FROM t WHERE b = '{number:0100}'"], explicit=False)
+        mix.add([f"SELECT a{number} FROM t WHERE b = {number}"], explicit=False)
+    frequent, *rare = mix.kinds(100)
+    assert (frequent.times, len(rare) < 20, mix.transactions) == (1000, True, 2000)
+    assert sum(kind.times for kind in rare) + mix.lost[RARE] == 1000
+    (slot,) = frequent.statements[0].slots
+    assert isinstance(slot.models[0], Listed)
+    assert 20 <= len(slot.models[0].values) <= 500 / 4
+
+
+def test_tables_of_several_databases() -> None:
+    mix = TrafficMix()
+    for name in ("a", "b"):
+        for number in range(5):
+            mix.add(
+                [f"SELECT x FROM t WHERE id IN ({number}, {number + 2})"], explicit=False, databases=[name]
+            )
+    text = profile_text("seen", "", [], mix.kinds(9), with_database=True)
+    sent_texts = {sql for sql, _ in sent(library.load_program("seen.toml", {}, text), 20)}
+    assert sent_texts == {f"SELECT x FROM `{name}`.t WHERE id IN (?, ?)" for name in "ab"}
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "SELECT a FROM «t», «u» v JOIN «`w`» USING (k), «x» WHERE EXTRACT(DAY FROM d) = 1",
+        "SELECT a FROM «t» LEFT JOIN («u» CROSS JOIN «v») ON u.a = t.a, o.w ORDER BY a, b",
+        "WITH c AS (SELECT 1 FROM «t»), d (a, b) AS (SELECT a, b FROM c) SELECT * FROM c, «u»",
+        "INSERT INTO «t» (a) SELECT b FROM o.u ON DUPLICATE KEY UPDATE a = VALUES(a)",
+        "INSERT «t» VALUES (1, (SELECT MAX(a) FROM «u»)), (2, 3)",
+        "DELETE o, «l» FROM «orders» o JOIN «l» ON 1",
+        "DELETE FROM «t» WHERE a = 1 ORDER BY a, b LIMIT 2",
+        "UPDATE LOW_PRIORITY «a», «b» SET a.x = 1, b.y = 2 WHERE y IN (SELECT z FROM «c»)",
+        "SELECT a FROM «t» PARTITION (p0), «u» USE INDEX (i), dual FOR UPDATE",
+        "SELECT j.s FROM «o», JSON_TABLE(o.doc, '$' COLUMNS(s INT PATH '$.s')) j",
+        "SELECT REPLACE(a, 'x', 'y') INTO @v FROM «t»",
+    ],
+)
+def test_tables_get_their_database(marked: str) -> None:
+    sql = re.sub("[«»]", "", marked)
+    assert qualified(sql, "d`d") == marked.replace("«", "`d``d`.").replace("»", "")
+    assert qualified(sql, "") == sql
+
+
 def test_rows_of_different_shapes_are_single_values() -> None:
     seen = observe("INSERT INTO t VALUES (1, NULL), (2, 3)")
     assert [slot.row for slot in seen.template.slots] == ["", "", ""]
-
-
-# The slow query logs of both flavours: statements, connections, times, transactions.
-
-
-MARIADB = """\
-/usr/sbin/mariadbd, Version: 10.11.6-MariaDB (Debian). started with:
-Tcp port: 3306  Unix socket: /run/mysqld/mysqld.sock
-Time\t\t    Id Command\tArgument
-# Time: 250101 12:00:00
-# User@Host: shop[shop] @ localhost []
-# Thread_id: 8  Schema: shop  QC_hit: No
-# Query_time: 0.000162  Lock_time: 0.000000  Rows_sent: 0  Rows_examined: 0
-# Rows_affected: 0  Bytes_sent: 52
-use shop;
-SET timestamp=1735732800;
-BEGIN;
-# User@Host: shop[shop] @ localhost []
-# Thread_id: 9  Schema: shop  QC_hit: No
-# Query_time: 0.000162  Lock_time: 0.000000  Rows_sent: 1  Rows_examined: 1
-SET timestamp=1735732800;
-SELECT name
-  FROM customer
- WHERE id = 3;
-# User@Host: shop[shop] @ localhost []
-# Thread_id: 8  Schema: shop  QC_hit: No
-# Query_time: 0.000162  Lock_time: 0.000000  Rows_sent: 0  Rows_examined: 0
-SET timestamp=1735732801;
-UPDATE customer SET n = n + 1 WHERE id = 7;
-# User@Host: shop[shop] @ localhost []
-# Thread_id: 8  Schema: shop  QC_hit: No
-# Query_time: 0.000162  Lock_time: 0.000000  Rows_sent: 0  Rows_examined: 0
-SET timestamp=1735732801;
-COMMIT;
-"""
-
-MYSQL = """\
-/usr/sbin/mysqld, Version: 8.4.0 (MySQL Community Server - GPL). started with:
-Tcp port: 3306  Unix socket: /var/run/mysqld/mysqld.sock
-Time                 Id Command    Argument
-# Time: 2025-01-01T12:00:00.123456Z
-# User@Host: shop[shop] @ localhost []  Id:    12
-# Query_time: 0.000123  Lock_time: 0.000001 Rows_sent: 1  Rows_examined: 1
-use shop;
-SET timestamp=1735732800;
-SELECT name FROM customer WHERE id = 3;
-# Time: 2025-01-01T12:00:01.123456Z
-# User@Host: shop[shop] @ localhost []  Id:    12
-# Query_time: 0.000123  Lock_time: 0.000001 Rows_sent: 0  Rows_examined: 0
-SET timestamp=1735732801;
-# administrator command: Quit;
-"""
-
-
-def test_mariadbs_log() -> None:
-    found = list(statements(MARIADB.splitlines(keepends=True)))
-    assert [(each.connection, each.sql) for each in found] == [
-        (8, "BEGIN"),
-        (9, "SELECT name\n  FROM customer\n WHERE id = 3"),
-        (8, "UPDATE customer SET n = n + 1 WHERE id = 7"),
-        (8, "COMMIT"),
-    ]
-    assert {each.database for each in found} == {"shop"}
-    assert [each.at for each in found] == [1735732800, 1735732800, 1735732801, 1735732801]
-
-
-def test_mysqls_log() -> None:
-    assert list(statements(MYSQL.splitlines(keepends=True))) == [
-        LoggedStatement(12, 1735732800, "shop", "SELECT name FROM customer WHERE id = 3")
-    ]
-
-
-def test_what_is_no_slow_log_has_no_statements() -> None:
-    assert list(statements(["SELECT 1;\n", "hello\n", "\n"])) == []
-
-
-def test_transactions_of_connections_that_take_turns() -> None:
-    grouper = TransactionGrouper()
-    done = [
-        made
-        for connection, sql in [
-            (1, "BEGIN"),
-            (2, "start transaction read only"),
-            (1, "UPDATE a SET x = 1"),
-            (3, "SELECT 3"),
-            (2, "SELECT 2"),
-            (1, "UPDATE b SET x = 1"),
-            (2, "ROLLBACK"),
-            (1, "commit"),
-            (1, "COMMIT"),
-        ]
-        if (made := grouper.add(LoggedStatement(connection, None, "", sql))) is not None
-    ]
-    assert done == [
-        (("SELECT 3",), False),
-        (("UPDATE a SET x = 1", "UPDATE b SET x = 1"), True),
-    ]
-    assert grouper.rolled_back == 1
 
 
 # Statement digests become models: the values come from the columns.

@@ -1,0 +1,517 @@
+"""Query logs: the statements of slow query logs of MySQL, MariaDB, Percona Server and TiDB, and of general
+logs.
+
+With `long_query_time=0` a slow query log has all statements, including BEGIN and COMMIT, and the values of
+prepared ones. It is read in one pass, in bounded memory: a statement is at most `MAX_STATEMENT` long.
+
+A line such as `# Time:` begins an entry, except in a quoted text or a comment. If the quotes do not end
+within `MAX_PENDING` characters, the statement was damaged, and the line was a beginning after all.
+
+A transaction is what a connection sent from BEGIN to COMMIT, or between two of them with autocommit=0; every
+other statement is a transaction of its own.
+"""
+
+import json
+import re
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from tuibench.errors import UsageError
+from tuibench.workload.sql import is_closed, tokens_of
+
+MAX_STATEMENT = 1 << 20
+MAX_PENDING = 1 << 16
+MAX_OPEN = 10_000
+"""Connections with an open transaction that are kept."""
+
+MAX_TRANSACTION = 1000
+"""Statements of a transaction; longer ones are left out."""
+
+TOO_LONG = "longer than 1 MiB"
+DAMAGED = "with quotes that do not end"
+UNFINISHED = "of transactions without an end in the log"
+ROLLED_BACK = "of transactions that ended in ROLLBACK"
+LONG_TRANSACTION = f"of transactions of more than {MAX_TRANSACTION:,} statements"
+INTERNAL = "of the server itself"
+
+
+class LoggedStatement(NamedTuple):
+    """One statement of the log. `connection` is 0 and `at` is None if the log does not contain it. It stands
+    for `times` statements (`log_slow_rate_limit`). Without SQL, the connection ended.
+    """
+
+    connection: int
+    at: int | None
+    database: str
+    sql: str
+    times: int = 1
+
+
+def _docker_json(line: str) -> str:
+    with suppress(ValueError, AttributeError, TypeError):
+        return str(json.loads(line).get("log", line))
+    return line
+
+
+def _without(pattern: str) -> Callable[[str], str]:
+    prefix = re.compile(pattern)
+    return lambda line: prefix.sub("", line, count=1)
+
+
+_TIME = r"\d{4}-\d\d-\d\d[T ][\d:.,]+ ?(?:Z|[+-]\d\d:?\d\d)?"
+_PREFIXES = (
+    _without(rf"(?:\[\S+\] )?{_TIME} (?:stdout|stderr) [FP] "),
+    _without(rf"(?:\[\S+\] )?(?:{_TIME} )?[\w./-]+ +\| (?:{_TIME} )?"),
+    _without(rf"{_TIME} "),
+    _without(r"\[pod/\S+\] "),
+    _without(r"[A-Z][a-z]{2} +\d+ [\d:]+ \S+ [^:\s]+: "),
+    _without(rf"{_TIME} \S+ [^:\s]+: "),
+    _docker_json,
+)
+"""What containers and the journal put before a line: CRI, Compose, `docker logs -t`, kubectl, syslog,
+Docker's files.
+"""
+
+_SLOW_MARK = re.compile(r"# (?:Time:|User@Host:|Query_time:)")
+_GENERAL_MARK = re.compile(
+    r"(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)\t *|(?:\d{6} [ \d]\d:\d\d:\d\d\t|\t\t) *)(?P<id>\d+) "
+    r"(?P<command>Query|Execute|Prepare|Connect|Quit|Init DB|Close stmt|Reset stmt|Field List|Statistics|"
+    r"Ping|Change user|Binlog Dump[ \w]*|Set option|Long Data|Fetch|Error|Sleep|Shutdown|Refresh|"
+    r"Register Slave|Daemon|Debug|Kill|Reset Connection|Bulk_execute|Unprepare)(?:\t(?P<rest>.*))?$",
+    re.DOTALL,
+)
+
+_OTHER_FORMATS = (
+    (
+        r"# Overall: .* QPS|# Query \d+: |# Profile$|# \S+ user time,|# Attribute +total",
+        "a report of pt-query-digest",
+        "it has no statements of transactions: give the log that it read",
+    ),
+    (
+        r"Count: \d+  Time=[\d.]+s|Reading mysql slow query log",
+        "a summary of mysqldumpslow",
+        "it has no values: give the log that it read",
+    ),
+    (r"# at \d+$|/\*!\d* ?SET @@SESSION\.PSEUDO_SLAVE_MODE|BINLOG '$", "the text of a binary log", ""),
+    (r"-- (?:MySQL|MariaDB) dump|/\*M!999999", "a dump of tables", ""),
+    (r"\S+ \d+ \[(?:Note|Warning|ERROR|System)\]", "an error log", ""),
+    (r"<\?xml|<AUDIT", "an audit log", ""),
+    (r'\s*[\[{]"', "a log in JSON", ""),
+)
+"""Texts that are no log of queries: how to recognise them, what they are, and what to do."""
+
+MAKE_ONE = "to create one: SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0"
+
+
+def unknown_format(name: str, head: str) -> UsageError:
+    """The error for a file without a statement of a log."""
+    for pattern, what, hint in _OTHER_FORMATS:
+        if re.search(rf"^(?:{pattern})", head, re.MULTILINE):
+            return UsageError(f"{name} is {what}, not a slow query log or a general log", hint or MAKE_ONE)
+    return UsageError(f"{name} has no statements of a slow query log or a general log", MAKE_ONE)
+
+
+class _Form(Protocol):
+    """A format: which lines begin an entry, and the statement of an entry."""
+
+    def begins(self, line: str) -> bool: ...
+
+    def body(self, line: str, *, is_first: bool) -> str | None:
+        """The part of a line that belongs to the SQL, None for a line before it."""
+
+    def statement(self, sql: str) -> LoggedStatement | None:
+        """The statement of the entry that ended."""
+
+
+_CONNECTION = re.compile(r"\bId:\s*(\d+)|^# (?:Thread_id|Conn_ID):\s*(\d+)")
+_WITH_CONNECTION = frozenset({"User@Host:", "Thread_id:", "Conn_ID:"})
+_WITH_SCHEMA = frozenset({"Thread_id:", "Schema:", "DB:"})
+_SCHEMA = re.compile(r"# (?:DB: *|(?:Thread_id:\s*\d+\s+)?Schema: ?)([^\s:]*)(?=\s|$)")
+_RATE_LIMIT = re.compile(r"\bLog_slow_rate_limit: *(\d+)")
+_SET_TIMESTAMP = re.compile(
+    r"SET\s(?:\s*\w+\s*=\s*\d+\s*,)*\s*timestamp\s*=\s*(\d+)(?:\.\d+)?\s*;?\s*$", re.IGNORECASE
+)
+_USE = re.compile(r"use\s+(?:`((?:[^`]|``)+)`|([^`;\s]+))\s*;?\s*$", re.IGNORECASE)
+_SERVER_START = re.compile(r".*, Version: .* started with:|Tcp port: |Time\s+Id\s+Command")
+_ENDED = re.compile(r"# administrator command: Quit")
+_OLD_TIME = re.compile(r"(\d\d)(\d\d)(\d\d) +(\d+):(\d\d):(\d\d)")
+_ARGUMENTS = re.compile(r"\s*\[arguments: (.*)\]$", re.DOTALL)
+
+
+def _database_of(found: re.Match[str]) -> str:
+    return (found[1] or found[2]).replace("``", "`")
+
+
+def _unix_time(text: str) -> int | None:
+    """Seconds of a log's time, in UTC if it has no zone; the server's zone is unknown."""
+    if found := _OLD_TIME.match(text):
+        year, *rest = map(int, found.groups())
+        numbers = (2000 + year, *rest)
+    elif found := re.match(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)", text):
+        numbers = tuple(map(int, found.groups()))
+    else:
+        return None
+    with suppress(ValueError, OverflowError):
+        year, month, day, hour, minute, second = numbers
+        return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
+    return None
+
+
+class _SlowForm:
+    """Slow query logs. `use` and `# Schema` hold until the next one, as the server writes them."""
+
+    def __init__(self, lost: Counter[str]) -> None:
+        self._lost = lost
+        self._connection = 0
+        self._at: int | None = None
+        self._database = ""
+        self._times = 1
+        self._has_timestamps = self._is_internal = self._has_ended = self._has_begun = False
+
+    def begins(self, line: str) -> bool:
+        if line.startswith("# "):
+            return line.startswith(("# Time:", "# User@Host:"))
+        is_likely = " started with:" in line or line.startswith(("Tcp port: ", "Time"))
+        return is_likely and _SERVER_START.match(line) is not None
+
+    def body(self, line: str, *, is_first: bool) -> str | None:
+        if not is_first:
+            return line
+        if line.startswith("#"):
+            self._header(line)
+        elif self.begins(line):
+            self._has_begun = False
+        elif found := _SET_TIMESTAMP.match(line):
+            self._at, self._has_timestamps = int(found[1]), True
+        elif found := _USE.match(line):
+            self._database = _database_of(found)
+        elif self._has_begun and line.strip():
+            return line
+        return None
+
+    def _header(self, line: str) -> None:
+        word = line[2:].partition(" ")[0]
+        self._has_ended = False
+        match word:
+            case "Query_time:":
+                self._has_begun = True
+            case "Time:":
+                self._has_begun = True
+                if not self._has_timestamps:
+                    self._at = _unix_time(line[7:].strip()) or self._at
+            case "User@Host:":
+                self._has_begun = True
+                self._times, self._is_internal = 1, False
+            case "Is_internal:":
+                self._is_internal = line.endswith("true")
+            case "administrator":
+                self._has_ended = _ENDED.match(line) is not None
+        if word in _WITH_CONNECTION and (found := _CONNECTION.search(line)):
+            self._connection = int(found[1] or found[2])
+        if word in _WITH_SCHEMA and (found := _SCHEMA.match(line)):
+            self._database = found[1]
+        if "_rate_limit" in line and (found := _RATE_LIMIT.search(line)):
+            self._times = max(1, int(found[1]))
+
+    def statement(self, sql: str) -> LoggedStatement | None:
+        if self._has_ended:
+            self._has_ended = False
+            return LoggedStatement(self._connection, self._at, self._database, "")
+        if not sql:
+            return None
+        if self._is_internal:
+            self._lost[INTERNAL] += 1
+            return None
+        return LoggedStatement(self._connection, self._at, self._database, _with_arguments(sql), self._times)
+
+
+def _with_arguments(sql: str) -> str:
+    """A statement of TiDB with the values of its placeholders, which are behind it."""
+    found = _ARGUMENTS.search(sql)
+    if found is None:
+        return sql
+    text = found[1].strip()
+    values = [
+        token.text
+        for token in tokens_of(text[1:-1] if text.startswith("(") and text.endswith(")") else text)
+        if token.kind != "space" and token.text != ","
+    ]
+    tokens = tokens_of(sql[: found.start()])
+    if sum(token.kind == "mark" for token in tokens) != len(values):
+        return sql[: found.start()]
+    remaining = iter(values)
+    return "".join(next(remaining) if token.kind == "mark" else token.text for token in tokens)
+
+
+class _GeneralForm:
+    """General logs. The database is that of the connection."""
+
+    def __init__(self) -> None:
+        self._databases: dict[int, str] = {}
+        self._connection = 0
+        self._command = self._rest = ""
+        self._at: int | None = None
+
+    def begins(self, line: str) -> bool:
+        return _GENERAL_MARK.match(line) is not None or _SERVER_START.match(line) is not None
+
+    def body(self, line: str, *, is_first: bool) -> str | None:
+        found = _GENERAL_MARK.match(line) if is_first else None
+        if found is None:
+            return None if is_first else line
+        self._connection, self._command = int(found["id"]), found["command"]
+        self._at = _unix_time(line) or self._at
+        return found["rest"] or ""
+
+    def statement(self, sql: str) -> LoggedStatement | None:
+        connection, command = self._connection, self._command
+        self._command = ""
+        if command in ("Query", "Execute"):
+            if (found := _USE.match(sql)) is not None:
+                self._databases[connection] = _database_of(found)
+                return None
+            return (
+                LoggedStatement(connection, self._at, self._databases.get(connection, ""), sql)
+                if sql
+                else None
+            )
+        if command == "Connect":
+            found = re.search(r" on (\S*)(?: using .*)?$", sql)
+            self._databases[connection] = found[1] if found else ""
+        elif command == "Init DB":
+            self._databases[connection] = sql
+        elif command == "Quit":
+            self._databases.pop(connection, None)
+            return LoggedStatement(connection, self._at, "", "")
+        while len(self._databases) > MAX_OPEN:
+            del self._databases[next(iter(self._databases))]
+        return None
+
+
+class QueryLog:
+    """The statements of logs, one after the other, such as rotated ones. `lost` counts statements that are
+    left out here, by what they are; `seen` counts all.
+    """
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+        self.seen = 0
+        self._slow = _SlowForm(self.lost)
+        self._general = _GeneralForm()
+
+    def statements(self, pieces: Iterable[str], head: str) -> Iterator[LoggedStatement]:
+        """The statements of a log, in its order; none if it has no known format. The pieces are its lines; a
+        long line may be several. `head` is its beginning.
+        """
+        strip = prefix_of(head)
+        lines = (
+            head.splitlines() if strip is None else [strip(line).rstrip("\n") for line in head.splitlines()]
+        )
+        is_general = not any(map(_SLOW_MARK.match, lines)) and any(map(_GENERAL_MARK.match, lines))
+        form: _Form = self._general if is_general else self._slow
+        yield from self._cut(_stripped(pieces, strip) if strip else pieces, form)
+
+    def _cut(self, pieces: Iterable[str], form: _Form) -> Iterator[LoggedStatement]:
+        """Cut the log into entries."""
+        sql: list[str] = []
+        size = 0
+        pending: list[str] = []
+        pending_size = 0
+        again: deque[str] = deque()
+        remaining = iter(pieces)
+        is_line_start = True
+        while True:
+            line = again.popleft() if again else next(remaining, None)
+            is_end = line is None
+            is_mark = line is not None and is_line_start and form.begins(line)
+            if is_end or is_mark:
+                is_open = bool(sql) and size <= MAX_STATEMENT and not is_closed("".join(sql))
+                if is_open and (is_end or pending_size > MAX_PENDING):
+                    self.seen += 1
+                    self.lost[DAMAGED] += 1
+                    again.extendleft(reversed([*pending, *([] if line is None else [line])]))
+                    sql, size, pending, pending_size, is_line_start = [], 0, [], 0, True
+                    continue
+                if not is_open:
+                    if (found := self._entry(sql, size, form)) is not None:
+                        yield found
+                    sql, size, pending, pending_size = [], 0, [], 0
+            if line is None:
+                return
+            if pending or (is_mark and sql):
+                pending.append(line)
+                pending_size += len(line)
+            text = line.rstrip("\r\n") if line.endswith("\n") else line
+            part = form.body(text, is_first=not sql) if is_line_start or sql else None
+            if part is not None:
+                size += len(part) + 1
+                if size <= MAX_STATEMENT:
+                    sql.append(part + "\n" if line.endswith("\n") else part)
+            is_line_start = line.endswith("\n")
+
+    def _entry(self, sql: list[str], size: int, form: _Form) -> LoggedStatement | None:
+        if size > MAX_STATEMENT:
+            self.seen += 1
+            self.lost[TOO_LONG] += 1
+            return None
+        found = form.statement("".join(sql).strip().rstrip(";").strip())
+        self.seen += found is not None and bool(found.sql)
+        return found
+
+
+def prefix_of(head: str) -> Callable[[str], str] | None:
+    """What removes the prefix that the lines of a log have; None if they have none."""
+    lines = head.splitlines()
+    if any(_SLOW_MARK.match(line) or _GENERAL_MARK.match(line) for line in lines):
+        return None
+    for strip in _PREFIXES:
+        if any(_SLOW_MARK.match(strip(line)) or _GENERAL_MARK.match(strip(line)) for line in lines):
+            return strip
+    return None
+
+
+def _stripped(pieces: Iterable[str], strip: Callable[[str], str]) -> Iterator[str]:
+    is_line_start = True
+    for piece in pieces:
+        found = strip(piece) if is_line_start else piece
+        yield found + "\n" if piece.endswith("\n") and not found.endswith("\n") else found
+        is_line_start = piece.endswith("\n")
+
+
+class LoggedTransaction(NamedTuple):
+    """Statements of one transaction, and whether BEGIN and COMMIT, or autocommit=0, enclosed them."""
+
+    statements: tuple[LoggedStatement, ...]
+    is_explicit: bool
+
+
+_AUTOCOMMIT = re.compile(
+    r"SET\b(?:.*,)?\s*(?:(?:SESSION|LOCAL)\s+|@@(?:SESSION\.|LOCAL\.)?)?AUTOCOMMIT\s*:?=\s*'?(0|OFF|FALSE|1|ON|TRUE)\b",
+    re.DOTALL,
+)
+_ENDS = re.compile(
+    r"(COMMIT|ROLLBACK)(?:\s+WORK)?(?:\s+AND\s+(NO\s+)?CHAIN)?(?:\s+(?:NO\s+)?RELEASE)?$|XA\s+(COMMIT|ROLLBACK)\b"
+)
+_BEGINS = re.compile(r"BEGIN(?:\s+WORK)?$|START\s+TRANSACTION\b|XA\s+(?:START|BEGIN)\b")
+_COMMITS = re.compile(
+    r"(?:ALTER|ANALYZE|CACHE|CHECK|CREATE(?!\s+TEMPORARY)|DROP(?!\s+TEMPORARY)|FLUSH|GRANT|INSTALL|LOCK\s+TABLES?|"
+    r"OPTIMIZE|RENAME|REPAIR|RESET|REVOKE|TRUNCATE|UNINSTALL)\b"
+)
+"""Statements that commit the transaction before them."""
+
+_CONTROL = re.compile(r"\s*(?:--|#|/\*|[ABCDFGILORSTUX])", re.IGNORECASE)
+MAX_CONTROL = 2000
+"""Longer statements begin or end no transaction."""
+
+
+class _Open:
+    """What a connection has sent since its transaction began; `is_explicit` is False before the first
+    statement with autocommit=0.
+    """
+
+    __slots__ = ("count", "statements")
+
+    def __init__(self) -> None:
+        self.statements: list[LoggedStatement] = []
+        self.count = 0
+
+
+class TransactionGrouper:
+    """Groups statements to transactions. `lost` counts the statements of those that are left out; `frames`
+    counts statements that begin and end transactions.
+    """
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+        self.frames = 0
+        self._open: OrderedDict[int, _Open] = OrderedDict()
+        self._manual: OrderedDict[int, None] = OrderedDict()
+
+    def add(self, statement: LoggedStatement) -> LoggedTransaction | None:
+        """The transaction that this statement completes, if any."""
+        connection, sql = statement.connection, statement.sql
+        if not sql:
+            self._manual.pop(connection, None)
+            self._forget(self._open.pop(connection, None), UNFINISHED)
+            return None
+        word = _command(sql)
+        if found := _BEGINS.match(word):
+            self.frames += 1
+            done = self._finish(connection)
+            self._begin(connection)
+            return done
+        if found := _ENDS.match(word):
+            self.frames += 1
+            verb = found[1] or found[3]
+            if verb == "ROLLBACK":
+                self._forget(self._open.pop(connection, None), ROLLED_BACK)
+                done = None
+            else:
+                done = self._finish(connection)
+            if connection in self._manual or ("CHAIN" in word and not found[2]):
+                self._begin(connection)
+            return done
+        if word.startswith("SET") and (found := _AUTOCOMMIT.match(word)):
+            self.frames += 1
+            done = self._finish(connection) if found[1] in ("1", "ON", "TRUE") else None
+            self._set_manual(connection, is_manual=found[1] in ("0", "OFF", "FALSE"))
+            return done
+        if _COMMITS.match(word) and connection in self._open:
+            done = self._finish(connection)
+            if connection in self._manual:
+                self._begin(connection)
+            self.lost[word.split()[0]] += 1
+            return done
+        if (current := self._open.get(connection)) is not None:
+            current.count += 1
+            if current.count <= MAX_TRANSACTION:
+                current.statements.append(statement)
+            else:
+                current.statements.clear()
+            return None
+        return LoggedTransaction((statement,), False)
+
+    def close(self) -> None:
+        """Count what is still open at the end of the log."""
+        while self._open:
+            self._forget(self._open.popitem()[1], UNFINISHED)
+
+    def _set_manual(self, connection: int, *, is_manual: bool) -> None:
+        if not is_manual:
+            self._manual.pop(connection, None)
+            return
+        self._manual[connection] = None
+        if len(self._manual) > MAX_OPEN:
+            self._manual.popitem(last=False)
+        if connection not in self._open:
+            self._begin(connection)
+
+    def _begin(self, connection: int) -> None:
+        self._open[connection] = _Open()
+        if len(self._open) > MAX_OPEN:
+            self._forget(self._open.popitem(last=False)[1], UNFINISHED)
+
+    def _finish(self, connection: int) -> LoggedTransaction | None:
+        done = self._open.pop(connection, None)
+        if done is None:
+            return None
+        if done.count > MAX_TRANSACTION:
+            self._forget(done, LONG_TRANSACTION)
+            return None
+        return LoggedTransaction(tuple(done.statements), True) if done.statements else None
+
+    def _forget(self, left: _Open | None, why: str) -> None:
+        if left is not None and left.count:
+            self.lost[why] += left.count
+
+
+def _command(sql: str) -> str:
+    """The statement in capitals without comments, if it may begin or end a transaction."""
+    if len(sql) > MAX_CONTROL or not _CONTROL.match(sql):
+        return ""
+    if sql[0] in "/-#":
+        return "".join(token.text for token in tokens_of(sql)).upper().strip()
+    return sql.partition("/*")[0].strip().rstrip(";").upper()
