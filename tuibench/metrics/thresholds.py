@@ -82,6 +82,15 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         """The figure in its unit; None if it was not measured."""
         return figure_named(self.figure).value(tick)
 
+    def slack(self, tick: Tick) -> float | None:
+        """The logarithm of the factor by which the condition holds, negative if it does not; None for a limit
+        or a value that is not above zero.
+        """
+        value = self.value(tick)
+        if value is None or value <= 0 or self.limit <= 0:
+            return None
+        return math.log(self.limit / value if self.operator.startswith("<") else value / self.limit)
+
     def measured_text(self, tick: Tick) -> str:
         """The measured figure: `63.1 ms`."""
         value = self.value(tick)

@@ -113,7 +113,8 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     """The measurement of one level, for `seconds` after `settling_seconds`, each added up over its samples.
 
     `is_stable` is True if the throughput is known precisely enough. `missed` has the measured value of each
-    objective that was not met.
+    objective that was not met. `slack` is the logarithm of the factor by which the nearest objective was met,
+    negative if it was missed; None without one, or if it was not measured.
     """
 
     level: float
@@ -128,13 +129,18 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     p95_ms: float | None = None
     errors_percent: float = 0.0
     missed: tuple[str, ...] = ()
+    slack: float | None = None
     evidence: Evidence = Evidence()
 
 
 class SloResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result for all objectives together. `most` is the highest level that meets them, None if no level
-    does; `missed_at` is the lowest level above it that does not, with the `missed` objectives. `best` is the
-    lowest number of threads with almost the maximum throughput.
+    """The result for all objectives together. `most` is the highest level up to which they are met;
+    `missed_at` is the lowest level above it that does not meet them, with the `missed` objectives. `contrary`
+    are the levels that noise has put on the other side: below `most` they missed, above it they met. Where
+    `most` is None, the objectives are met at no level, or only at contrary ones.
+
+    `best` is the lowest level with almost the maximum throughput of those that would meet the objectives
+    again: by more than the noise of `noise_percent`, in 9 of 10 runs. None if there is none.
     """
 
     slo: tuple[str, ...]
@@ -144,6 +150,8 @@ class SloResult(msgspec.Struct, frozen=True, kw_only=True):
     best: float | None
     tps: float | None
     p95_ms: float | None
+    contrary: tuple[float, ...] = ()
+    noise_percent: float = 0.0
 
 
 class UslFit(msgspec.Struct, frozen=True, kw_only=True):

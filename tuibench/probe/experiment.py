@@ -69,12 +69,15 @@ from tuibench.probe.plan import (
     bracket_of,
     capacity_of,
     end_of_climb,
+    is_busy_host,
     is_collapsed,
     is_connection_limited,
     level_ceiling,
     most_step,
     next_level,
     objective_edge,
+    objective_noise,
+    others_percents,
     point_of,
     points_of,
     recommended_level,
@@ -83,11 +86,13 @@ from tuibench.probe.plan import (
 from tuibench.probe.text import probe_level_text, probe_lines
 from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession, LoadLevel
+from tuibench.units import pluralize
 
 GROWN = 1.1
 """A level with this multiple of another level's throughput is higher beyond noise."""
 
 FOREIGN_PERCENT = OTHERS_PERCENT = 10.0
+FEWEST_VISITS = 3
 NOTABLE_READS = 0.1
 DRIFT_PERCENT = 5.0
 
@@ -103,7 +108,7 @@ def result_of(
     recovery = recovery_of(progress)
     doubts = doubts_of(progress, end, climbed, recovery, disturbances)
     is_shown = bracket is not None and not limited
-    confidence = confidence_of(doubts, end, bracket, limited=limited)
+    confidence = confidence_of(progress, doubts, end, bracket, limited=limited)
     recommended = recommended_level(progress)
     is_decided = confidence != LOW or limited or bool(progress.order.slo) or bracket is None
     return ProbeResult(
@@ -185,7 +190,7 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
     """The levels that meet all objectives; None without objectives or measurements."""
     if not progress.order.slo or not progress.measured:
         return None
-    most, missed = objective_edge(progress)
+    most, missed, contrary = objective_edge(progress)
     best = best_within(progress)
     return SloResult(
         slo=progress.order.slo,
@@ -195,6 +200,8 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
         best=best.level if best else None,
         tps=best.tps if best else None,
         p95_ms=best.p95_ms if best else None,
+        contrary=tuple(step.level for step in contrary),
+        noise_percent=100 * math.expm1(objective_noise(progress)),
     )
 
 
@@ -272,8 +279,15 @@ def doubts_of(
         for step in progress.visits
         if is_dominant_share(step.evidence.cpu_others, step.evidence.cpu_total)
     ]
-    if 2 * len(busy) > len(progress.visits):
-        found.append(f"measured on a busy host: other programs used {median(busy):.0f} % of its CPU")
+    others = others_percents(progress)
+    if is_busy_host(progress) or 2 * len(busy) > len(progress.visits):
+        used = median(busy if 2 * len(busy) > len(progress.visits) else others)
+        found.append(f"measured on a busy host: other programs used {used:.0f} % of its CPU")
+    if 0 < len(progress.visits) < FEWEST_VISITS:
+        found.append(f"few levels: {pluralize(len(progress.visits), 'step')} at a level")
+    if progress.order.slo and (contrary := objective_edge(progress).contrary):
+        levels = ", ".join(f"{step.level:g}" for step in contrary)
+        found.append(f"noise: the objectives were judged otherwise at {levels} than at the levels around")
     foreign = [step.evidence.foreign_percent or 0.0 for step in progress.measured]
     if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
         found.append("other clients are active on the server")
@@ -293,8 +307,18 @@ def _lowest_that_matters(progress: ProbeProgress) -> float:
     return (bracket.level if bracket else max(step.level for step in progress.measured)) / 2
 
 
-def confidence_of(doubts: Sequence[str], end: ProbeEnd, bracket: Bracket | None, *, limited: bool) -> str:
-    if limited or end is ProbeEnd.ABORTED or (bracket is not None and bracket.chance < LIKELY):
+def confidence_of(
+    progress: ProbeProgress, doubts: Sequence[str], end: ProbeEnd, bracket: Bracket | None, *, limited: bool
+) -> str:
+    """Low if the result is not the server's, or would be another one next time: where other programs take
+    most of the host, or after a single step, too.
+    """
+    edge = objective_edge(progress)
+    is_undecided = edge.most is None and bool(edge.contrary)
+    is_unlikely = bracket is not None and bracket.chance < LIKELY
+    if limited or end is ProbeEnd.ABORTED or is_unlikely or is_undecided:
+        return LOW
+    if is_busy_host(progress) or len(progress.visits) <= 1:
         return LOW
     return "medium" if doubts or (bracket is not None and not bracket.is_narrow) else "high"
 

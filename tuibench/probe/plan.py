@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
-from statistics import median
+from statistics import median, pstdev, pvariance
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -29,7 +29,12 @@ from tuibench.ab.windows import settling_slots
 from tuibench.metrics.diagnosis import LOG_GAIN, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import Estimate, estimate_mean, mean_with_interval
-from tuibench.metrics.measurement_warnings import collect_evidence, cpu_of_host, is_rate_met
+from tuibench.metrics.measurement_warnings import (
+    collect_evidence,
+    cpu_of_host,
+    is_dominant_share,
+    is_rate_met,
+)
 from tuibench.metrics.saturation import Saturation, Visit
 from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.thresholds import Threshold
@@ -81,6 +86,15 @@ FEWEST_UP, FEWEST_UP_TO_A_LOSS = 4, 3
 FARTHEST = 4.0
 """No level is farther above the saturation point than this multiple of it."""
 
+FEWEST_LOOKS, MOST_LOOKS = 2, 3
+FAR = math.log(2)
+"""Visits of a level that may miss the objectives by noise, and how far beyond them it does not."""
+
+USUAL_NOISE, BUSY_NOISE, USUAL_VISITS = 0.05, 0.25, 2
+ONE_OF_TEN = 1.28
+"""Standard deviations that a normal value exceeds in one of ten cases."""
+
+BUSY_PERCENT = 50.0
 CONFIRMING_STEPS = 3
 VISITED = 0.02
 """What a level on the plateau may be lower for each visit that it has had, to be compared with."""
@@ -144,8 +158,17 @@ def _together(visits: Sequence[ProbeStep]) -> ProbeStep:
     """Visits of one level as one step."""
     (point,) = throughput_curve(map(point_of, visits)) or (point_of(visits[-1]),)
     known = [step.p95_ms for step in visits if step.p95_ms is not None]
+    slacks = [step.slack for step in visits if step.slack is not None]
     half_width = point.half_width if math.isfinite(point.half_width) else None
-    return replace(visits[-1], tps=point.tps, half_width=half_width, p95_ms=median(known) if known else None)
+    missed = [step.missed for step in visits if step.missed]
+    return replace(
+        visits[-1],
+        tps=point.tps,
+        half_width=half_width,
+        p95_ms=median(known) if known else None,
+        missed=missed[-1] if 2 * len(missed) >= len(visits) and missed else (),
+        slack=math.fsum(slacks) / len(slacks) if slacks else None,
+    )
 
 
 def next_level(progress: ProbeProgress) -> NextLevel | None:
@@ -156,8 +179,10 @@ def next_level(progress: ProbeProgress) -> NextLevel | None:
         return NextLevel(max(1.0, progress.order.least), StepPurpose.UP)
     if progress.left_seconds < SHORTEST_STEP_SECONDS:
         return None
+    ups = progress.of(StepPurpose.UP)
+    if ups and _is_doubtful_miss(progress, ups[-1].level):
+        return NextLevel(ups[-1].level, StepPurpose.REFINE)
     if end_of_climb(progress) is None:
-        ups = progress.of(StepPurpose.UP)
         if ups:
             return NextLevel(min(_rounded(progress, ups[-1].level * 2), progress.ceiling), StepPurpose.UP)
         scale = progress.of(StepPurpose.SCALE)[-1].tps
@@ -165,8 +190,8 @@ def next_level(progress: ProbeProgress) -> NextLevel | None:
             min(max(1.0, _rounded(progress, scale * FIRST_RATE_SHARE)), progress.ceiling), StepPurpose.UP
         )
     if progress.order.by is Quantity.RATE:
-        return _between(progress) or _confirmed_rate(progress)
-    return _farther(progress) or _between(progress) or _decisive(progress)
+        return _contradicted(progress) or _between(progress) or _confirmed_rate(progress)
+    return _farther(progress) or _contradicted(progress) or _between(progress) or _decisive(progress)
 
 
 def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
@@ -175,7 +200,7 @@ def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
     if not ups:
         return None
     last = ups[-1]
-    if last.missed and not _wants_load(progress):
+    if _is_missed(progress, last.level):
         return ProbeEnd.SLO
     if progress.order.by is Quantity.THREADS and is_connection_limited(last):
         return ProbeEnd.CONNECTIONS
@@ -184,6 +209,45 @@ def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
     if is_saturated(progress.order.by, ups) or _is_surely_saturated(progress):
         return ProbeEnd.KNEE
     return ProbeEnd.LIMIT if last.level >= progress.ceiling else None
+
+
+def _visits_of(progress: ProbeProgress, level: float) -> list[ProbeStep]:
+    return [step for step in progress.visits if step.level == level]
+
+
+def _is_missed(progress: ProbeProgress, level: float) -> bool:
+    """True if a level surely misses the objectives, and not because there is too little load."""
+    together = _together(_visits_of(progress, level))
+    return bool(together.missed) and not _wants_load(progress) and not _is_doubtful_miss(progress, level)
+
+
+def _is_doubtful_miss(progress: ProbeProgress, level: float) -> bool:
+    """True if noise may be why a level misses the objectives: before two visits more have missed them than
+    met them, of three at most. One is enough on a calm host, above a level that meets them or far beyond the
+    objectives.
+    """
+    visits = _visits_of(progress, level)
+    missed = sum(bool(step.missed) for step in visits)
+    if not missed or len(visits) >= MOST_LOOKS or abs(2 * missed - len(visits)) >= FEWEST_LOOKS:
+        return False
+    if _wants_load(progress):
+        return False
+    last = visits[-1]
+    is_far = last.slack is not None and last.slack <= -FAR
+    is_above = any(not step.missed for step in progress.measured if step.level < level)
+    is_calm_host = not is_dominant_share(last.evidence.cpu_others, last.evidence.cpu_total)
+    return not (is_calm_host and last.is_stable and (is_above or is_far))
+
+
+def _contradicted(progress: ProbeProgress) -> NextLevel | None:
+    """A level that contradicts the others about the objectives, to visit again while there is time."""
+    if progress.left_seconds < (CONFIRMING_STEPS + 1) * progress.usual_seconds:
+        return None
+    edge = objective_edge(progress)
+    open_to_doubt = [*edge.contrary, *filter(None, [edge.missed if edge.contrary else None])]
+    visits = {step.level: len(_visits_of(progress, step.level)) for step in open_to_doubt}
+    left = [level for level, count in visits.items() if count < MOST_LOOKS]
+    return NextLevel(min(left, key=lambda each: visits[each]), StepPurpose.REFINE) if left else None
 
 
 def _is_surely_saturated(progress: ProbeProgress) -> bool:
@@ -356,27 +420,90 @@ def most_step(steps: Sequence[ProbeStep]) -> ProbeStep:
 
 
 def best_within(progress: ProbeProgress) -> ProbeStep | None:
-    """The lowest level with almost the most throughput of those that meet the objectives."""
-    most, _ = objective_edge(progress)
-    kept = [step for step in progress.measured if not step.missed and most and step.level <= most.level]
+    """The lowest level with almost the most throughput of those that meet the objectives by more than the
+    noise of a run.
+    """
+    most, noise = objective_edge(progress).most, objective_noise(progress)
+    kept = [
+        step
+        for step in progress.measured
+        if not step.missed
+        and most is not None
+        and step.level <= most.level
+        and (
+            step.slack is None
+            or step.slack >= ONE_OF_TEN * noise * math.sqrt(1 + 1 / len(_visits_of(progress, step.level)))
+        )
+    ]
     return most_step(kept) if kept else None
 
 
-def objective_edge(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
-    """The highest level that meets the objectives, and the lowest above it that does not."""
-    most: ProbeStep | None = None
-    for step in progress.measured:
-        if not step.missed:
-            most = step
-        elif most is not None or not _wants_load(progress):
-            return most, step
-    return most, None
+def objective_noise(progress: ProbeProgress) -> float:
+    """The standard deviation of the logarithm by which a level meets the objectives, from one visit to the
+    next: as known of levels visited again, and a usual one that counts as `USUAL_VISITS` of these.
+    """
+    left = [_log_left(step.evidence.cpu_others) for step in progress.visits]
+    usual = max(BUSY_NOISE if is_busy_host(progress) else USUAL_NOISE, pstdev(left) / 2 if left else 0.0)
+    squares, freedom = USUAL_VISITS * usual**2, USUAL_VISITS
+    for level in progress.levels:
+        slacks = [step.slack for step in _visits_of(progress, level) if step.slack is not None]
+        if len(slacks) > 1:
+            squares += len(slacks) * pvariance(slacks)
+            freedom += len(slacks) - 1
+    return math.sqrt(squares / freedom)
+
+
+def is_busy_host(progress: ProbeProgress) -> bool:
+    """True if other programs take so much of the host that its throughput is theirs to decide."""
+    return bool(progress.visits) and median(others_percents(progress)) >= BUSY_PERCENT
+
+
+def others_percents(progress: ProbeProgress) -> list[float]:
+    """The share of the host's processors that other programs took during each visit."""
+    return [step.evidence.cpu_others or 0.0 for step in progress.visits]
+
+
+class ObjectiveEdge(NamedTuple):
+    """The highest level up to which the objectives are met, the lowest above it that misses them, and the
+    levels that noise has put on the other side: without `most`, all at which a visit met them.
+    """
+
+    most: ProbeStep | None
+    missed: ProbeStep | None
+    contrary: tuple[ProbeStep, ...]
+
+
+def objective_edge(progress: ProbeProgress) -> ObjectiveEdge:
+    """The edge that the fewest levels contradict, the lower one of two. Levels with too little load for an
+    objective contradict nothing.
+    """
+    steps = progress.measured if progress.order.slo else []
+    if _rises(progress):
+        first = next((place for place, step in enumerate(steps) if not step.missed), len(steps))
+        if first == len(steps):
+            return ObjectiveEdge(None, None, ())
+        steps = steps[first:]
+
+    def contrary_to(edge: int) -> list[ProbeStep]:
+        return [step for place, step in enumerate(steps) if bool(step.missed) is (place < edge)]
+
+    edge = min(range(len(steps) + 1), key=lambda each: len(contrary_to(each)))
+    most = next((step for step in reversed(steps[:edge]) if not step.missed), None)
+    missed = next((step for step in steps[edge:] if step.missed), None)
+    if most is None:
+        met = {step.level for step in progress.visits if not step.missed}
+        return ObjectiveEdge(None, missed, tuple(step for step in steps if step.level in met))
+    return ObjectiveEdge(most, missed, tuple(contrary_to(edge)))
 
 
 def _wants_load(progress: ProbeProgress) -> bool:
     """No level has kept the objectives yet, and that may be because there is too little load."""
-    rises = any(text.strip().lower().startswith(RISES_WITH_LOAD) for text in progress.order.slo)
-    return rises and all(step.missed for step in progress.measured)
+    return _rises(progress) and all(step.missed for step in progress.measured)
+
+
+def _rises(progress: ProbeProgress) -> bool:
+    """True with an objective that too little load may miss."""
+    return any(text.strip().lower().startswith(RISES_WITH_LOAD) for text in progress.order.slo)
 
 
 def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
@@ -408,7 +535,7 @@ def _gaps(progress: ProbeProgress) -> list[tuple[float, float, float]]:
     """
     fine = FINE[progress.order.by]
     found: list[tuple[float, float, float]] = []
-    most, missed = objective_edge(progress)
+    most, missed, _ = objective_edge(progress)
     if most is not None and missed is not None:
         found.append((most.level, missed.level, fine))
     bracket = bracket_of(progress)
@@ -611,6 +738,9 @@ class StepRun:
                 f"{objective.text}: {objective.measured_text(measured)}"
                 for objective in objectives
                 if not objective.holds(measured)
+            ),
+            slack=min(
+                (slack for each in objectives if (slack := each.slack(measured)) is not None), default=None
             ),
             evidence=replace(found, threads=threads, connections=self._connections or found.connections),
         )

@@ -7,7 +7,7 @@ from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
 from tuibench.model.findings import Mean
 from tuibench.model.probe import SWEEP, ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
 from tuibench.model.schedule import Quantity
-from tuibench.units import DASH, count, decimal, milliseconds, signed, significant
+from tuibench.units import DASH, count, decimal, milliseconds, pluralize, signed, significant
 
 SMALL_PERCENT = 10.0
 """A change that is certainly within this is not reported."""
@@ -17,7 +17,7 @@ END_TEXTS = {
     ProbeEnd.COLLAPSE: "throughput collapsed",
     ProbeEnd.CONNECTIONS: "the server accepted no more connections",
     ProbeEnd.LIMIT: "throughput still grew at the highest level allowed",
-    ProbeEnd.TIME: "the time limit was reached while throughput still grew",
+    ProbeEnd.TIME: "the time limit was reached before throughput stopped growing",
     ProbeEnd.ABORTED: "the probe ended early",
     ProbeEnd.KNEE: "throughput stopped growing",
 }
@@ -93,7 +93,8 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
             _recovery(result),
             [fit_line(result.fit)] if result.fit else [],
             (
-                f"Confidence: {result.confidence}, from {len(result.steps)} steps in {result.seconds:.0f} s.",
+                f"Confidence: {result.confidence}, from {pluralize(len(result.steps), 'step')} in "
+                f"{result.seconds:.0f} s.",
                 *(f"  {doubt}" for doubt in result.doubts),
             ),
         )
@@ -170,14 +171,23 @@ def _objective(result: ProbeResult) -> Iterator[str]:
     # A single objective is named once: `p95<50ms: 128 ms` is `128 ms`.
     values = found.missed if len(found.slo) > 1 else [each.rpartition(": ")[2] for each in found.missed]
     missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(values)})"
+    contrary = ", ".join(probe_level_text(order, level) for level in found.contrary)
     if found.most is None:
-        yield f"{what}: met at no level; {missed}."
+        yield (
+            f"{what}: not decided: {missed}, but met at {contrary}."
+            if contrary
+            else (f"{what}: met at no level; {missed}.")
+        )
         return
     until = missed if found.missed_at is not None else "the highest measured"
-    yield (
-        f"{what}: met up to {probe_level_text(order, found.most)}, {until}. Best within it: "
-        f"{probe_level_text(order, found.best)}, {count(found.tps)} TPS, p95 {milliseconds(found.p95_ms)}."
+    but = f" (but for {contrary})" if contrary else ""
+    best = (
+        f"No level meets it by more than the noise of {found.noise_percent:.0f} % from step to step"
+        if found.best is None
+        else f"Best within it: {probe_level_text(order, found.best)}, {count(found.tps)} TPS, "
+        f"p95 {milliseconds(found.p95_ms)}"
     )
+    yield f"{what}: met up to {probe_level_text(order, found.most)}, {until}{but}. {best}."
 
 
 def _bottleneck(result: ProbeResult) -> Iterator[str]:

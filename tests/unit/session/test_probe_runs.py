@@ -473,7 +473,7 @@ def test_the_objective_is_never_answered_more_than_a_step_above_its_limit(runs: 
         law = a_curve(rng)
         limit_ms = law.p95_ms(2 ** rng.uniform(1, 7))
         plan = probe(ProbeOrder(slo=(f"p95<{limit_ms:.4f}ms",)), law, seed, NOISE)
-        most, _ = objective_edge(plan.progress)
+        most = objective_edge(plan.progress).most
         level = most.level if most else 0.0
         true = law.most_within(limit_ms)
         right += neighbours(plan.progress, level)[0] <= true
