@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from tuibench import paths
+from tuibench import files, paths
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import ConnectionLostError, DeniedError, RunError, SQLError, TuibenchError, UsageError
 from tuibench.files import DECODE_ERRORS
@@ -89,7 +89,7 @@ class ProductionConsent:
         """Store the consent. Raises TuibenchError if the state directory cannot be written."""
         try:
             paths.ensure_private(self._path.parent)
-            with self._path.open("ab") as file:
+            with open(self._path, "ab", opener=_open_without_waiting) as file:
                 file.write(msgspec.json.encode(yes) + b"\n")
             self._path.chmod(0o600)
         except OSError as error:
@@ -97,7 +97,7 @@ class ProductionConsent:
 
     def _read(self) -> Iterator[ConsentRecord]:
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = files.read_bytes(self._path).splitlines()
         except OSError:
             return
         for line in lines:
@@ -105,6 +105,11 @@ class ProductionConsent:
                 yield msgspec.json.decode(line, type=ConsentRecord)
             except DECODE_ERRORS:
                 continue
+
+
+def _open_without_waiting(name: str, flags: int) -> int:
+    """Raises OSError for a link, and for a pipe without a reader."""
+    return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, files.OWNER_ONLY)
 
 
 PARAMETER_GROUP = "a managed service has a parameter group for it"

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -506,6 +507,14 @@ def test_a_yes_is_remembered_privately(tmp_path: Path) -> None:
     assert ProductionConsent(path).is_given(YES.identity)
     assert not ProductionConsent(path).is_given("box:3307:/data/")
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_consents_in_a_pipe_are_none_and_cannot_be_given(tmp_path: Path) -> None:
+    """It is not waited for."""
+    os.mkfifo(path := tmp_path / "servers.jsonl")
+    assert not ProductionConsent(path).is_given(YES.identity)
+    with pytest.raises(TuibenchError, match="cannot store the consent"):
+        ProductionConsent(path).give(YES)
 
 
 def test_a_broken_line_counts_for_nothing(tmp_path: Path) -> None:
