@@ -184,7 +184,8 @@ def test_good_lines_around_garbage_count_and_the_file_is_kept_for_people(tmp_pat
     assert leftovers(path.parent) == []
 
 
-ODD = ["empty", "version", "binary", "folder", "unreadable", "pipe", "socket", "device", "link", "stranger"]
+NO_FILES_OF_OURS = ("folder", "unreadable", "pipe", "socket", "device", "link", "stranger")
+ODD = ("empty", "version", "binary", *NO_FILES_OF_OURS)
 
 
 @pytest.mark.parametrize("make", ODD)
@@ -230,9 +231,10 @@ def test_whatever_is_in_the_journals_folder_is_a_message(
     odd, left = leftovers(path.parent)
     assert odd.header is None
     assert str(path) in odd.text
+    assert ("is not a settings journal of this account" in odd.text) == (make in NO_FILES_OF_OURS)
     assert left.settings
     assert [other.session for other in other_sessions(journal_in(tmp_path, "third"))] == ["s1"]
-    assert not journal_entries.is_locked(path) or make in ("empty", "version", "binary")
+    assert not journal_entries.is_locked(path) or make not in NO_FILES_OF_OURS
 
 
 # A file that is deleted or moved while it is open.
