@@ -11,6 +11,7 @@ sets another. Messages of the parser are translated: they use click's terms.
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -320,6 +321,7 @@ DASHES = "‐‑‒–—―−"
 
 WITHOUT_HOSTS = "is an option of run, live, probe, sweep, tune, versions and demo"
 OPTION_EXAMPLE = "options look like --table-size=1000"
+LOGIN_EXAMPLE = "a password stands behind --password= or directly behind -p; without it, both ask"
 MESSAGES = (
     (rf"no such option '({HOSTS_OPTION})'.*", rf"\1 {WITHOUT_HOSTS}"),
     *((rf"no such option '({name})'.*", rf"unknown option \1 ({hint})") for name, hint in ELSEWHERE.items()),
@@ -353,7 +355,9 @@ def explain_parser_error(error: Any, command: str = "") -> str:
 def option_hint(argument: str) -> str:
     """How to write an argument that is not an option."""
     name = argument.lstrip(DASHES)
-    return f"it begins with a dash, not with hyphens: type --{name}" if name != argument else OPTION_EXAMPLE
+    if name != argument:
+        return f"it begins with a dash, not with hyphens: type --{name}"
+    return LOGIN_EXAMPLE if "-p" in sys.argv[1:] else OPTION_EXAMPLE
 
 
 def translate_message(text: str) -> str:

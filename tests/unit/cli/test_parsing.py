@@ -12,6 +12,7 @@ from tests.unit.cli.program import Program
 from tuibench.cli.arguments import normalize, raise_unknown_command
 from tuibench.cli.click_command import Argument, OmitOptions, build_command
 from tuibench.cli.main import COMMANDS
+from tuibench.cli.options import parse_profile_options
 from tuibench.cli.sysbench_syntax import (
     ANY,
     IGNORED_OPTIONS,
@@ -345,3 +346,11 @@ def test_a_test_is_asked_for_help_as_sysbench_has_it(tuibench: Program) -> None:
 
 def test_the_version_is_a_word_too(tuibench: Program) -> None:
     assert tuibench("version") == tuibench("--version")
+
+
+def test_a_word_behind_a_question_for_the_password_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--password secret PROFILE`: the password leaves the command line only behind `=`."""
+    monkeypatch.setattr("sys.argv", ["tuibench", "run", "-p", "secret", "oltp_read_write"])
+    with pytest.raises(UsageError, match="'oltp_read_write' is not an option") as refused:
+        parse_profile_options(["oltp_read_write"])
+    assert "behind --password=" in refused.value.hint
