@@ -13,6 +13,11 @@ from typing import IO, BinaryIO
 MAX_FILE_BYTES = 16 << 20
 """Option files, profiles and scripts are far smaller."""
 
+INFLATED_BYTES, INFLATED_RATIO = 16 << 20, 100
+"""What a compressed file may have in any case, and for each of its bytes. Our records have 10 to 30, zeros
+a thousand.
+"""
+
 DECODE_ERRORS = (ValueError, RecursionError)
 """Exceptions of JSON and TOML decoders: invalid text or document, too many digits, wrong types (msgspec's and
 tomllib's own errors are ValueErrors), or nesting that is too deep."""
@@ -73,6 +78,11 @@ def read_text(path: Path, *, encoding: str = "utf-8", errors: str = "strict", pi
     """
     found = read_bytes(path, pipes=pipes)
     return found.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def inflated_limit(stream: BinaryIO, most: int) -> int:
+    """How many bytes may come out of an open compressed file, at most `most`."""
+    return min(most, INFLATED_BYTES + INFLATED_RATIO * os.fstat(stream.fileno()).st_size)
 
 
 def _require_finite(path: Path, kind: os.stat_result, pipes: bool) -> None:

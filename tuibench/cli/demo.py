@@ -37,6 +37,9 @@ from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
+from tuibench.workload.options import canonical_name
+from tuibench.workload.script import ALLOW_IO
+from tuibench.workload.sql import only_acts_on_tables
 
 if TYPE_CHECKING:
     from tuibench.tui.scene import Scene, ScenePlayer
@@ -94,6 +97,11 @@ def _check_catalogue(scene: "Scene", source: str) -> None:
 
     for number, step in enumerate(scene.steps, 1):
         try:
+            if step.set is not None and step.set.sql and not only_acts_on_tables(step.set.sql):
+                raise UsageError(
+                    f"set.sql: a scene reads, writes and changes tables, and nothing else: {step.set.sql}",
+                    "a setting is changed with set.setting; while the scene is played, ! runs any statement",
+                )
             if step.set is not None and step.set.preset:
                 find_preset(all_presets(), step.set.preset)
             for name in step.set.setting if step.set is not None else ():
@@ -158,7 +166,13 @@ def _profile_options(
     """Options of the profile: the demo's table sizes, then the scene's, then the command line's."""
     parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
     data = DEMO_DATA if set(DEMO_DATA) <= set(known_options(parsed)) else {}
-    return {**data, **(scene.options if scene is not None else {}), **parse_profile_options(words)}
+    of_scene = {canonical_name(name): value for name, value in scene.options.items()} if scene else {}
+    if ALLOW_IO in of_scene:
+        raise UsageError(
+            f"a scene cannot give its script {ALLOW_IO}",
+            "--allow-script-io beside --scene does, if you trust it",
+        )
+    return {**data, **of_scene, **parse_profile_options(words)}
 
 
 def _run_demo(

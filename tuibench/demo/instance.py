@@ -30,8 +30,8 @@ import msgspec
 from tuibench import units
 from tuibench.child_process import end_words
 from tuibench.clock import Clock
+from tuibench.demo import landlock, process
 from tuibench.demo import limits as cgroup
-from tuibench.demo import process
 from tuibench.demo.binaries import Binary
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.process import DirectoryLayout, reserve_end, write_end, write_private
@@ -382,8 +382,14 @@ class ServerInstance:
         command = [*server_command(self._spec, self.layout, self._port), *extra]
         self._oom_kills = self._confinement.oom_kills
         reserve_end(self.layout)
-        with self.layout.error_log.open("ab") as log:
-            self._process = process.spawn(command, log, enter=self._confinement.enter)
+        folders = (self.layout.root, *landlock.places_in(self._spec.options))
+        with self.layout.error_log.open("ab") as log, landlock.only_writing_below(folders) as restrict:
+
+            def enter() -> None:
+                self._confinement.enter()
+                restrict()
+
+            self._process = process.spawn(command, log, enter=enter)
         seconds = start_seconds(self._spec.limits)
         if not process.wait_ready(self._process, self.layout.socket, seconds, self._clock):
             process.kill_process(self._process)

@@ -34,7 +34,7 @@ from tuibench.errors import ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour
-from tuibench.mysql.option_files import read_entries
+from tuibench.mysql.option_files import OptionEntry, read_entries
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 POLL_SECONDS = 0.02
@@ -192,20 +192,29 @@ FILE_NAMES = frozenset({"log-bin"})
 
 
 def read_server_options(file: str, binary: Binary) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The options for this server's command line, and the names of those that are left out. Raises UsageError
-    for a file that cannot be read.
+    """The options for this server's command line, and the names of those that are left out: places, and all
+    whose value is a path. Raises UsageError for a file that cannot be read.
     """
     groups = server_groups(binary)
     entries = [entry for entry in read_entries(file) if entry.group in groups]
-    left_out = dict.fromkeys(entry.key for entry in entries if entry.key in PLACES)
+    left_out = dict.fromkeys(entry.key for entry in entries if _is_place(entry))
     kept = []
     for entry in entries:
-        if entry.key not in PLACES:
+        if not _is_place(entry):
             name, text = f"--{'loose-' * entry.is_loose}{entry.key}", entry.text
             if text is not None and entry.key in FILE_NAMES:
                 text = text.rpartition("/")[2]
             kept.append(name if text is None else f"{name}={text}")
     return tuple(kept), tuple(left_out)
+
+
+def _is_place(entry: OptionEntry) -> bool:
+    is_path = _PATH.search(entry.text or "") is not None and entry.key not in FILE_NAMES
+    return entry.key in PLACES or is_path
+
+
+_PATH = re.compile(r"^[\"']?[/~]|\.\.")
+"""A place outside the server's own folder, or of a plugin that it would load."""
 
 
 def server_groups(binary: Binary) -> frozenset[str]:

@@ -189,6 +189,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, password="", password_command="")
 
 
+LOGIN_WORDS = frozenset(
+    {
+        "-p", "--defaults-extra-file", "--defaults-file", "--defaults-group-suffix", "--login-path",
+        "--no-defaults", "--no-login-paths",
+    }
+)  # fmt: skip
+"""The options that a target's login may consist of: that of a record may have any words."""
 OWN_WORDS = ("host", "port", "socket", "further", "failover", "password", "password_command", "login")
 """Fields of a target that are not one option of their own, or are never written."""
 
@@ -214,10 +221,8 @@ def server_words(target: Target) -> list[str]:
         if name not in OWN_WORDS and (value := getattr(target, name)) != getattr(defaults, name):
             values[name] = plain_number(value) if isinstance(value, float) else value
     words = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
-    return [
-        *(name if value is True else f"{name}={value}" for name, value in words.items()),
-        *target.login,
-    ]
+    login = (word for word in target.login if word.partition("=")[0] in LOGIN_WORDS)
+    return [*(name if value is True else f"{name}={value}" for name, value in words.items()), *login]
 
 
 def for_server(command: str, target: Target) -> str:

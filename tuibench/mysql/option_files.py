@@ -9,13 +9,14 @@ although the clients would, is told.
 import difflib
 import os
 import re
+import shlex
 import stat
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from tuibench import files
+from tuibench import files, sanitize
 from tuibench.errors import UsageError
 from tuibench.model.server import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, SslMode
 
@@ -89,6 +90,7 @@ def _flag_field(field: str) -> Callable[[str], TargetField]:
     return lambda text: (field, _flag(text))
 
 
+COMMAND_KEY = "password-command"
 KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "host": _text_field("host"),
     "port": lambda text: ("port", _port(text)),
@@ -97,7 +99,7 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "user": _text_field("user"),
     "password": _text_field("password"),
     "password1": _text_field("password"),
-    "password-command": _text_field("password_command"),
+    COMMAND_KEY: _text_field("password_command"),
     "database": _text_field("database"),
     "ssl-mode": lambda text: ("ssl_mode", _ssl_mode(text)),
     "ssl-ca": _text_field("ssl_ca"),
@@ -320,18 +322,29 @@ def read_options(chosen: OptionFiles = DEFAULTS, tell: Tell = lambda note: None)
     """
     entries: list[OptionEntry] = []
     if not chosen.no_defaults and chosen.defaults_file is not None:
-        entries += read_entries(chosen.defaults_file, tell)
+        entries += map(_without_command, read_entries(chosen.defaults_file, tell))
     elif not chosen.no_defaults:
         *of_system, of_user = default_files()
         for name in of_system:
             entries += _read_entries(files.expand_path(name), tell)
         if chosen.extra_file is not None:
-            entries += read_entries(chosen.extra_file, tell)
+            entries += map(_without_command, read_entries(chosen.extra_file, tell))
         entries += _read_entries(files.expand_path(of_user), tell)
     if not chosen.no_login_file:
         entries += _login_entries(chosen.login_path, tell)
     suffix = chosen.suffix or next(filter(None, map(os.environ.get, SUFFIX_VARIABLES)), "")
     return merge_entries(entries, suffix, chosen.login_path, tell)
+
+
+def _without_command(entry: OptionEntry) -> OptionEntry:
+    """An entry of a file that is named, which may be somebody else's. Raises UsageError for a command."""
+    if whole_name(entry.key)[0] == COMMAND_KEY and entry.text is not None:
+        raise UsageError(
+            f"{entry.place}: {COMMAND_KEY} would run a command: {sanitize.excerpt(entry.text)}",
+            f"only the account's own files may name one ({', '.join(default_files())}); "
+            f"if it is yours: --{COMMAND_KEY}={shlex.quote(entry.text)}",
+        )
+    return entry
 
 
 SERVER_GROUPS = frozenset({"mysqld", "server", "mariadb", "mariadbd"})

@@ -9,6 +9,7 @@ are looked for in all texts, as words. What stays because it is a word of the pr
 database, too, is listed.
 """
 
+import errno
 import gzip
 import hashlib
 import io
@@ -19,7 +20,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 import msgspec
 
@@ -28,6 +29,8 @@ from tuibench.errors import RunError, UsageError
 
 MANIFEST, RECORD = "manifest.json", "record"
 MOST_FILES, MOST_BYTES = 20_000, 2 << 30
+"""Limits of a bundle."""
+MANIFEST_BYTES, LONG_NAME_BYTES, CHUNK_BYTES = 8 << 20, 4 << 10, 1 << 18
 
 COMMON = frozenset({"", "localhost", "127.0.0.1", "::1", "root", "mysql", "tuibench"})
 """Names that tell nothing."""
@@ -68,7 +71,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     schema: Literal["tuibench.bundle/1"] = "tuibench.bundle/1"
     tuibench: str
     kind: Literal["runs", "sweep"]
-    records: tuple[str, ...]
+    records: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     removed: tuple[str, ...] = ()
     files: dict[str, str] = {}
 
@@ -290,45 +293,128 @@ def _write(place: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def unpack(place: Path, folder: Path) -> Manifest:
-    """Put the files of a bundle into a folder.
+    """Put the files of a bundle into a new folder. Whoever made the bundle may have meant harm: it is read as
+    a stream, nothing is written outside the folder, and what is beyond the limits is refused before it takes
+    memory or disk.
 
     Raises UsageError for what is no bundle, RunError for one that was changed.
     """
+    digests: dict[str, str] = {}
+    about = b""
     try:
-        with files.open_regular(place) as stream, tarfile.open(fileobj=stream, mode="r:gz") as archive:
-            contents = dict(_entries(archive))
-    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
-        raise UsageError(f"{place} is not a bundle: {error}", "tuibench bundle RUN makes one") from error
-    about = contents.pop(MANIFEST, b"")
-    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with files.open_regular(place) as stream:
+            for name, parts in _entries(_Unpacked(stream)):
+                if name == MANIFEST and not about:
+                    about = b"".join(parts)
+                    continue
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                digest = hashlib.sha256()
+                with (folder / name).open("xb") as out:
+                    for part in parts:
+                        digest.update(part)
+                        out.write(part)
+                digests[name] = digest.hexdigest()
         manifest = msgspec.json.decode(about, type=Manifest)
-    except files.DECODE_ERRORS as error:
-        raise UsageError(f"{place} is not a bundle: {MANIFEST}: {error}") from error
+    except FileExistsError as error:
+        raise _no_bundle(place, "it has two entries of one name") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise RunError(
+                f"cannot unpack {place}: {error.strerror}", "TMPDIR names a folder with more space"
+            ) from error
+        raise _no_bundle(place, error.strerror or str(error)) from error
+    except (EOFError, tarfile.TarError, zlib.error, *files.DECODE_ERRORS) as error:
+        raise _no_bundle(place, sanitize.excerpt(str(error))) from error
+    for name in manifest.records:
+        if "/" in name or not _is_plain_name(name) or not (folder / RECORD / name).is_dir():
+            raise _no_bundle(place, f"{MANIFEST}: it has no record '{sanitize.excerpt(name)}'")
     changed = [
         name
-        for name in dict.fromkeys((*manifest.files, *contents))
-        if hashlib.sha256(contents.get(name, b"")).hexdigest() != manifest.files.get(name)
+        for name in dict.fromkeys((*manifest.files, *digests))
+        if digests.get(name) != manifest.files.get(name)
     ]
     if changed:
         raise RunError(
-            f"{place} was changed after it was made: {changed[0]} does not match its digest",
+            f"{place} was changed after it was made: {sanitize.excerpt(changed[0])} does not match its "
+            "digest",
             "get it again from whoever published it",
         )
-    for name, data in contents.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
     return manifest
 
 
-def _entries(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Regular files with plain names below the archive's root."""
-    left = MOST_BYTES
-    for number, entry in enumerate(archive):
-        parts = Path(entry.name).parts
-        if not entry.isfile() or entry.name.startswith("/") or ".." in parts or number >= MOST_FILES:
-            raise tarfile.TarError(f"it has an entry that no bundle has: {entry.name!r}")
-        left -= entry.size
-        if left < 0:
-            raise tarfile.TarError(f"it is larger than {MOST_BYTES >> 30} GiB")
-        stream = archive.extractfile(entry)
-        yield entry.name, stream.read() if stream else b""
+def _no_bundle(place: Path, reason: str) -> UsageError:
+    return UsageError(f"{place} is not a bundle: {reason}", "tuibench bundle RUN makes one")
+
+
+class _Unpacked:
+    """The bytes of a .tar.gz, as they are needed."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = gzip.GzipFile(fileobj=stream)
+        self._left = files.inflated_limit(stream, MOST_BYTES)
+
+    def read(self, size: int) -> bytes:
+        """As many bytes. Raises EOFError if there are fewer, and TarError beyond the limit."""
+        self._left -= size
+        if self._left < 0:
+            raise tarfile.TarError("it is larger than a bundle can be")
+        found = bytearray()
+        while len(found) < size:
+            if not (more := self._stream.read(size - len(found))):
+                raise EOFError("it is incomplete")
+            found += more
+        return bytes(found)
+
+
+def _entries(stream: _Unpacked) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The regular files, by their plain names below the archive's root; each is read before the next one.
+
+    `tarfile` itself reads more than bundles have: links, devices, files with holes, and headers of any length
+    in memory. Raises TarError for them.
+    """
+    for _ in range(MOST_FILES):
+        entry = _header(stream)
+        if entry is None:
+            return
+        name = entry.name
+        if entry.type == tarfile.XHDTYPE:
+            # Before a file whose name does not fit into its own header.
+            name = _long_name(b"".join(_content(stream, min(entry.size, LONG_NAME_BYTES))))
+            entry = _header(stream)
+        if entry is None or entry.type != tarfile.REGTYPE or entry.size < 0 or not _is_plain_name(name):
+            raise tarfile.TarError(f"it has an entry that no bundle has: {sanitize.excerpt(name)}")
+        if entry.size > (MANIFEST_BYTES if name == MANIFEST else MOST_BYTES):
+            raise tarfile.TarError(f"{name} is too large")
+        content = _content(stream, entry.size)
+        yield name, content
+        for _ in content:
+            continue
+    raise tarfile.TarError(f"it has more than {MOST_FILES:,} files")
+
+
+def _header(stream: _Unpacked) -> tarfile.TarInfo | None:
+    """The next entry as it is described in its block; None at the end of the archive."""
+    block = stream.read(tarfile.BLOCKSIZE)
+    return tarfile.TarInfo.frombuf(block, "utf-8", "strict") if any(block) else None
+
+
+def _content(stream: _Unpacked, size: int) -> Iterator[bytes]:
+    for place in range(0, size, CHUNK_BYTES):
+        yield stream.read(min(CHUNK_BYTES, size - place))
+    stream.read(-size % tarfile.BLOCKSIZE)
+
+
+def _long_name(header: bytes) -> str:
+    """The path in a pax header, its only field: `57 path=record/…`, a newline."""
+    found = _PATH.fullmatch(header)
+    if found is None:
+        raise tarfile.TarError("it has a header that no bundle has")
+    return found[1].decode()
+
+
+_PATH = re.compile(rb"\d+ path=([^\n]+)\n")
+
+
+def _is_plain_name(name: str) -> bool:
+    return name.isprintable() and all(part not in ("", ".", "..") for part in name.split("/"))

@@ -179,7 +179,11 @@ def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
     """
     try:
         with files.open_regular(path, limit=within.file_bytes) as raw:
-            inflated = InflatedFile(raw, hdr_log.INFLATED_BYTES) if path.suffix == ".gz" else None
+            inflated = (
+                InflatedFile(raw, files.inflated_limit(raw, hdr_log.INFLATED_BYTES))
+                if path.suffix == ".gz"
+                else None
+            )
             stream = io.BufferedReader(inflated) if inflated else raw
             number = 0
             while line := stream.readline(within.line_bytes + 1):

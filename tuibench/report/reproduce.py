@@ -1,6 +1,7 @@
 """Commands that repeat a recorded run: tuibench's, and sysbench's if it has the same test.
 
-Changes during the run are shown as the commands that repeat them, with their times.
+Changes during the run are shown as the commands that repeat them, with their times. The record may be
+somebody else's: each word is quoted, and what the line would run beside the load is named.
 """
 
 import shlex
@@ -18,6 +19,7 @@ PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
 """The placeholder of a password, which is never printed."""
 
 
+SYSBENCH_PASSWORD = f"--mysql-password={PASSWORD}"
 SYSBENCH_NAMES = {"database": "db"}
 
 
@@ -32,8 +34,26 @@ def _value(value: OptionValue) -> str:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """A command line quoted for a shell; a variable is not quoted."""
-    return " ".join(word if PASSWORD in word else shlex.quote(word) for word in words)
+    """A command line quoted for a shell, apart from sysbench's password, which a variable has."""
+    return " ".join(word if word == SYSBENCH_PASSWORD else shlex.quote(word) for word in words)
+
+
+ACTING = {
+    "--allow-script-io": 0, "--at": 2, "--cluster": 0, "--cluster-program": 0,
+    "--defaults-extra-file": 0, "--defaults-file": 0, "--host-metrics": 0, "--password-command": 0,
+}  # fmt: skip
+"""Options that run commands, read files or reach hosts, and how many words follow them."""
+
+
+def acting_words(line: str) -> tuple[str, ...]:
+    """What a line of tuibench does beside its load, wherever in the record it was."""
+    words = shlex.split(line)
+    found = []
+    for place, word in enumerate(words):
+        name = word.partition("=")[0].replace("_", "-")
+        if name in ACTING:
+            found.append(" ".join(words[place : place + 1 + ACTING[name]]))
+    return tuple(found)
 
 
 STEERED = frozenset(
@@ -44,13 +64,14 @@ STEERED = frozenset(
 class ReproductionCommands(NamedTuple):
     """`prepare` is None without tables to create, `sysbench` if it does not have the test.
 
-    `by_hand` describes changes during the run.
+    `by_hand` describes changes during the run, `acting` what the lines run beside the load.
     """
 
     prepare: str | None
     tuibench: str
     sysbench: str | None
     by_hand: tuple[str, ...]
+    acting: tuple[str, ...]
 
 
 LEVEL_AND_TIME = frozenset(
@@ -87,7 +108,7 @@ def sysbench_command_line(
     values = address_options(target) | {"user": target.user, "database": target.database}
     server = [
         *[f"--mysql-{SYSBENCH_NAMES.get(name, name)}={value}" for name, value in values.items()],
-        *[f"--mysql-password={PASSWORD}"] * has_password,
+        *[SYSBENCH_PASSWORD] * has_password,
     ]
     options = [*sysbench_words(plan, without), *option_arguments(plan.options)]
     return shell_line(["sysbench", plan.profile, *given, *server, *options, "run"])
@@ -103,9 +124,10 @@ def prepare_line(plan: RunPlan, target: Target) -> str | None:
 
 def reproduction_commands(run: Run) -> ReproductionCommands:
     plan, target = run.plan.plan, run.plan.target
+    prepare, line = prepare_line(plan, target), command_line(plan, target)
     return ReproductionCommands(
-        prepare=prepare_line(plan, target),
-        tuibench=command_line(plan, target),
+        prepare=prepare,
+        tuibench=line,
         sysbench=sysbench_command_line(plan, target),
         by_hand=tuple(
             f"after {hms(event.elapsed_seconds)}: {event.text}"
@@ -113,4 +135,5 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
             if event.kind in STEERED and event.elapsed_seconds > 0
             if event.marker is not None and not event.experiment
         ),
+        acting=tuple(dict.fromkeys(each for one in (prepare, line) if one for each in acting_words(one))),
     )

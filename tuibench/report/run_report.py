@@ -642,5 +642,7 @@ def _commands(run: Run) -> Iterator[Block]:
         yield Text((commands.sysbench,), Shape.CODE, title="The same load with sysbench:")
     if commands.by_hand:
         yield Text(commands.by_hand, Shape.LIST, title="Changed during the run:")
+    if commands.acting:
+        yield Text(commands.acting, Shape.LIST, title="Beside the load, these lines have the host do:")
     note = "The password comes from an option file or MYSQL_PWD; it is not recorded."
     yield Text((note,), role="note")

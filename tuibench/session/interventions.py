@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,10 @@ BEFORE_SECONDS = 10.0
 
 COMPARED = ("tps", "p95", "lag")
 COMPARED_TRAFFIC = ("qps", "lag")
+
+
+_CarryOut = Callable[[str], Awaitable[tuple[str, str]]]
+"""Executes a statement or a command; returns what came of it, and its output."""
 
 
 class _Course:
@@ -112,14 +116,20 @@ class Interventions:
         """The run has begun: each intervention of its plan waits for its time."""
         begun_ns = self._clock.now_ns()
         for seconds, what in self._spec.plan.interventions:
-            self._start(self._at(begun_ns + int(seconds * NS_PER_SECOND), what))
+            carry_out = self._command if what.startswith(EXEC) else self._statement
+            self._start(self._at(begun_ns + int(seconds * NS_PER_SECOND), what, carry_out))
 
     def run_sql(self, sql: str) -> str:
-        """Starts a statement; returns the reply as text. Raises a TuibenchError for a refusal."""
+        """Starts a statement; returns the reply as text. Raises a TuibenchError for a refusal.
+
+        It never is a command of this host: scenes and browsers send statements, too.
+        """
         if not sql.strip():
             raise UsageError("type the statement to execute")
+        if sql.lstrip().startswith(EXEC):
+            raise UsageError("only --at executes commands", f"--at TIME {EXEC}COMMAND is an option of a load")
         self._guard.require_confirmation()
-        self._start(self._run(sql))
+        self._start(self._run(sql, self._statement))
         return f"executing {shortened(sql)}"
 
     def on_message(self, message: SessionMessage) -> None:
@@ -155,12 +165,12 @@ class Interventions:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _at(self, due_ns: int, what: str) -> None:
+    async def _at(self, due_ns: int, what: str, carry_out: _CarryOut) -> None:
         await self._clock.sleep(max(0, due_ns - self._clock.now_ns()) / NS_PER_SECOND)
         if not self._lifecycle.is_ending:
-            await self._run(what)
+            await self._run(what, carry_out)
 
-    async def _run(self, what: str) -> None:
+    async def _run(self, what: str, carry_out: _CarryOut) -> None:
         """Execute it; an error is an event, and does not end the run."""
         name = sanitize.text(shortened(what))
         begun = self._log.elapsed_seconds()
@@ -169,7 +179,7 @@ class Interventions:
         self._log.emit(EventKind.INTERVENTION, f"{name} begins")
         output = ""
         try:
-            outcome, output = await (self._command(what) if what.startswith(EXEC) else self._statement(what))
+            outcome, output = await carry_out(what)
         except TuibenchError as error:
             outcome = f"failed: {error.message}"
         except asyncio.CancelledError:

@@ -21,7 +21,7 @@ from typing import Annotated, Literal, NamedTuple
 import click
 from msgspec.structs import replace
 
-from tuibench import __version__, paths, units
+from tuibench import __version__, paths, sanitize, units
 from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir
 from tuibench.cli.output import check_writable, info
@@ -47,6 +47,7 @@ from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_recorded
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.report.run_report import html_report, run_markdown
+from tuibench.sweep import foreign
 from tuibench.sweep.execution import run_and_print, run_on_private_servers
 from tuibench.sweep.folder import is_sweep, load_sweep
 from tuibench.sweep.formats import sweep_text, versions_text
@@ -122,7 +123,9 @@ def _pages(folder: Path, manifest: Manifest) -> dict[str, str]:
             pages[f"{name}.html"], pages[f"{name}.md"] = html_report(runs[0]), run_markdown(runs[0])
         for run in runs:
             found = reproduction_commands(run)
-            commands += [f"# {run.id}", *filter(None, (found.prepare, found.tuibench)), *found.by_hand]
+            remarks = (*(f"beside the load: {each}" for each in found.acting), *found.by_hand)
+            commands += [f"# {run.id}", *(f"# {sanitize.text(each)}" for each in remarks)]
+            commands += filter(None, (found.prepare, found.tuibench))
     return pages | {"commands.txt": "\n".join(commands) + "\n"}
 
 
@@ -139,6 +142,13 @@ def reproduce(
     starts: Annotated[
         int, Option(help="Starts of each server, each with new tables; default: as in the bundle.")
     ] = 0,
+    allow_commands: Annotated[
+        bool,
+        Option(
+            help="Run also what the bundle has beside its load: commands and statements of --at, server "
+            "options that are no settings, other SQL. Without it, they are listed, and nothing is run."
+        ),
+    ] = False,
 ) -> None:
     """Runs the measurement of a bundle here, on private servers, and says for each figure: reproduced (the
     difference is within ±10 %), differs, or cannot tell, with both intervals. What differs in effect between
@@ -151,6 +161,7 @@ def reproduce(
         folders = [Path(scratch) / "record" / name for name in manifest.records]
         is_one = manifest.kind == "sweep"
         there = _sweep_there(folders[0]) if is_one else _runs_there([load_run(each) for each in folders])
+    there = _consented(there, allow_commands=allow_commands)
     plan = replace(there.plan, repeats=starts or max(there.plan.repeats, 2))
     builds = _builds_here(there.builds, server_programs)
     info(f"starting each server once: {', '.join(build.words for build in builds)}")
@@ -170,6 +181,22 @@ def reproduce(
     raise click.exceptions.Exit(
         ExitCode.THRESHOLD_CROSSED if code is ExitCode.DONE and any(differs) else code
     )
+
+
+def _consented(there: "There", *, allow_commands: bool) -> "There":
+    """What is run of it, see `foreign`. Raises UsageError, which names it, for what needs consent."""
+    found = foreign.checked(there.plan, there.builds, MAX_STARTS)
+    for each in found.left_out:
+        info(f"left out, as it is of the host there: {sanitize.excerpt(each)}")
+    asks = [sanitize.excerpt(each) for each in found.asks]
+    if asks and not allow_commands:
+        raise UsageError(
+            "\n  ".join(["the bundle would run more than a load on this host:", *asks]),
+            "nothing was run; --allow-commands runs it, if you trust whoever made the bundle",
+        )
+    for each in asks:
+        info(f"allowed by --allow-commands: {each}")
+    return there._replace(plan=found.plan, builds=found.builds)
 
 
 Figures = dict[str, float]
@@ -201,13 +228,7 @@ def _runs_there(runs: Sequence[Run]) -> There:
             "only a load of a profile, without an experiment, can be reproduced",
             "commands.txt in the bundle has the commands",
         )
-    base = replace(
-        first.plan,
-        seconds=first.plan.seconds or runs[0].summary.seconds,
-        cluster=None,
-        host_metrics="",
-        replicas=(),
-    )
+    base = replace(first.plan, seconds=first.plan.seconds or runs[0].summary.seconds)
     build = _build_of(first.server)
     cases = build_cases([first.plan.profile], first.options, first.plan.threads, first.profile_text)
     plan = SweepPlan(
@@ -261,8 +282,8 @@ def _levels(sweep: Sweep) -> Levels:
     for result in sorted(sweep.done, key=lambda result: result.cell.repeat):
         if result.figures:
             cell = result.cell
-            key = (cell.case.name, names.index(cell.variant.name), cell.threads)
-            found.setdefault(key, []).append([result.figures])
+            place = names.index(cell.variant.name) if cell.variant.name in names else -1
+            found.setdefault((cell.case.name, place, cell.threads), []).append([result.figures])
     return found
 
 

@@ -238,7 +238,8 @@ def program(script: Script, options: Mapping[str, object]) -> Program:
     chosen = {canonical_name(name): value for name, value in options.items()}
     if ALLOW_IO in chosen:
         flag = ProfileOption(type="flag", default=False, help="")
-        allows_io = bool(parse_option_value(ALLOW_IO, flag, chosen[ALLOW_IO] or "on"))
+        given = "on" if chosen[ALLOW_IO] == "" else chosen[ALLOW_IO]
+        allows_io = bool(parse_option_value(ALLOW_IO, flag, given))
         script = msgspec.structs.replace(script, allows_io=allows_io)
         options = {**chosen, ALLOW_IO: allows_io}
     known = declared(script)

@@ -221,6 +221,33 @@ def verb_of(sql: str) -> str:
     return _verb_after_prefix(text) if is_prefix else verb
 
 
+_BEYOND = re.compile(
+    r"/\*M?! | ;\s*\S | \b(?:OUTFILE|DUMPFILE|LOAD|LOAD_FILE|DIRECTORY|SET\s+STATEMENT|mysql`?\s*\.)",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What a statement that reads or writes rows of its tables does not have: SQL in comments, a second
+statement, values of variables, files, tables of the server. Where a text or a comment ends depends on the server's mode.
+"""
+_OF_TABLES = re.compile(
+    r"\s*(?:ALTER|ANALYZE|CHECK|CREATE|DROP|OPTIMIZE|RENAME|TRUNCATE)\s+(?:UNIQUE\s+)?(?:INDEX|TABLE)\b",
+    re.IGNORECASE,
+)
+_BRACKET = re.compile(r"\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|ROLLBACK)\s*", re.IGNORECASE)
+
+
+def only_reads_and_writes(sql: str) -> bool:
+    """True for a SELECT, INSERT, UPDATE, DELETE or REPLACE of rows and for what makes a transaction of them;
+    False in doubt.
+    """
+    is_of_rows = statement_class(sql) is not StatementClass.OTHER and _BEYOND.search(sql) is None
+    return is_of_rows or _BRACKET.fullmatch(sql) is not None
+
+
+def only_acts_on_tables(sql: str) -> bool:
+    """True for the same, and for a statement that makes, changes or drops tables or indexes."""
+    return only_reads_and_writes(sql) or (_OF_TABLES.match(sql) is not None and _BEYOND.search(sql) is None)
+
+
 def _verb_after_prefix(sql: str) -> str:
     """The verb after common table expressions: the first one outside parentheses."""
     text, before = strip_literals(sql), ""

@@ -17,10 +17,11 @@ from tests.integration.demo.owner import Owned
 from tests.integration.support.processes import gone, stays, until
 from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter
+from tuibench.demo import landlock
 from tuibench.demo.binaries import Binary
 from tuibench.demo.process import read_server_options
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.errors import RunError, ServerUnavailableError, SQLError
 from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.rows import Row
@@ -76,6 +77,25 @@ async def test_its_files_are_its_owners_and_its_password_on_no_command_line(serv
     assert server.client_options.stat().st_mode & 0o777 == 0o600
     assert server.target.password in server.client_options.read_text()
     assert not list(server.directory.glob("*.sql"))
+
+
+async def test_no_statement_has_it_write_elsewhere(binary: Binary, base: Path, tmp_path: Path) -> None:
+    """Its account may set every variable. A folder that an option names is meant."""
+    meant, other = tmp_path / "meant", tmp_path / "other"
+    for folder in (meant, other):
+        folder.mkdir()
+    with landlock.only_writing_below([]) as restrict:
+        if restrict is landlock.unrestricted:
+            pytest.skip("needs Linux with Landlock")
+    options = (f"--slow-query-log-file={meant}/slow", "--slow-query-log=ON")
+    server = await PrivateServer.start(binary, base=base, options=options)
+    try:
+        await ask(server.target, f"SET GLOBAL general_log_file = '{other}/general'")
+        with pytest.raises(SQLError, match="Permission denied"):
+            await ask(server.target, "SET GLOBAL general_log = 1")
+    finally:
+        await server.stop()
+    assert [path.name for folder in (meant, other) for path in folder.iterdir()] == ["slow"]
 
 
 # Its life

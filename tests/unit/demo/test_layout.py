@@ -231,6 +231,8 @@ loose_innodb_numa_interleave = ON
 skip-name-resolve
 log_bin = /var/log/mysql/binlog
 socket = /run/mysqld/mysqld.sock
+plugin_dir = /tmp/plugins
+slow_query_log = ../ON
 [mariadb]
 query_cache_type = 0
 [mysqld-8.4]
@@ -254,7 +256,7 @@ def test_the_servers_own_groups_without_places(file: str) -> None:
         "--log-bin=binlog",
     )
     assert options == (*common, "--query-cache-type=0")
-    assert left_out == ("datadir", "socket")
+    assert left_out == ("datadir", "socket", "plugin-dir", "slow-query-log")
     assert read_server_options(file, MY_CNF_MYSQL)[0] == (*common, "--innodb-redo-log-capacity=1G")
 
 

@@ -138,7 +138,6 @@ def test_a_tampered_bundle_is_refused(tmp_path: Path, change: Callable[[dict[str
     place = rewritten(bundled(tmp_path), change)
     with pytest.raises(RunError, match="was changed after it was made"):
         unpack(place, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["../outside", "/outside", "record/../../outside"])
