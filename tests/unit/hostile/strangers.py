@@ -93,7 +93,8 @@ class Watch:
         elif event == "open" and isinstance(arguments[0], str | bytes):
             flags = arguments[2] if isinstance(arguments[2], int) else 0
             place = os.path.abspath(os.fsdecode(arguments[0]))
-            if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not place.startswith(self._allowed):
+            is_write = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if is_write and not place.startswith(self._allowed) and ".pyc." not in place:
                 self.seen.append(f"open {place}")
 
 
