@@ -226,7 +226,8 @@ _BEYOND = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What a statement that reads or writes rows of its tables does not have: SQL in comments, a second
-statement, values of variables, files, tables of the server. Where a text or a comment ends depends on the server's mode.
+statement, values of variables, files, tables of the server. Where a text or a comment ends depends on the
+server's mode.
 """
 _OF_TABLES = re.compile(
     r"\s*(?:ALTER|ANALYZE|CHECK|CREATE|DROP|OPTIMIZE|RENAME|TRUNCATE)\s+(?:UNIQUE\s+)?(?:INDEX|TABLE)\b",
