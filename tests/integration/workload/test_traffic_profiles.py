@@ -35,6 +35,24 @@ async def test_a_slow_log_becomes_a_profile_that_runs(server: PrivateServer, tmp
         await _run(profile, target)
 
 
+async def test_the_general_log_becomes_the_same_profile(server: PrivateServer, tmp_path: Path) -> None:
+    log, profile = tmp_path / "general.log", tmp_path / "observed.toml"
+    tmp_path.chmod(0o777)
+    program = sbtest.program(tables=1, table_size=200)
+    async with sbtest.empty_database(server.target, "general") as target:
+        await prepare_tables(target, program)
+        async with logging_to(server, target, log, "general_log"):
+            await play(target, program, TRANSACTIONS)
+        words = ("profiles", "from-slow-log", str(log), f"--out={profile}")
+        made = await asyncio.to_thread(commands.tuibench, *words, target=target)
+        assert (made.code, "refuses" in made.err) == (0, False), made.err
+    (transaction, *others) = library.load_profile(str(profile)).transactions
+    assert (transaction.weight, transaction.autocommit) == (TRANSACTIONS, False)
+    verbs = Counter(each.sql.split()[0] for each in transaction.steps[0].statements)  # type: ignore[union-attr]
+    assert verbs == {"SELECT": 14, "UPDATE": 2, "DELETE": 1, "INSERT": 1}
+    assert all(each.weight <= 2 for each in others)
+
+
 async def _logged(server: PrivateServer, target: Target, log: Path) -> None:
     """Plays transactions while the server logs all statements."""
     async with logging_to(server, target, log):
@@ -42,13 +60,15 @@ async def _logged(server: PrivateServer, target: Target, log: Path) -> None:
 
 
 @asynccontextmanager
-async def logging_to(server: PrivateServer, target: Target, log: Path) -> AsyncIterator[None]:
+async def logging_to(
+    server: PrivateServer, target: Target, log: Path, name: str = "slow_query_log"
+) -> AsyncIterator[None]:
     """The server logs all statements of sessions in the database that end with the block."""
     async with (
         sbtest.connected(server.target) as admin,
-        sbtest.set_global(admin, "slow_query_log_file", f"'{log}'"),
+        sbtest.set_global(admin, f"{name}_file", f"'{log}'"),
         sbtest.set_global(admin, "long_query_time", "0"),
-        sbtest.set_global(admin, "slow_query_log", "1"),
+        sbtest.set_global(admin, name, "1"),
     ):
         yield
         await sbtest.until_sessions_end(admin, target.database)

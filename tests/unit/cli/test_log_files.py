@@ -5,9 +5,12 @@ import gzip
 import io
 import lzma
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.unit.workload.test_query_log import entry
 from tuibench.cli.log_files import read_logs
@@ -83,6 +86,19 @@ def test_what_cannot_be_read(tmp_path: Path, data: bytes, words: str) -> None:
     with pytest.raises(UsageError) as raised:
         read(tmp_path / "log")
     assert words in f"{raised.value} {raised.value.hint}"
+
+
+@given(
+    st.sampled_from([b"", *(TEXT.encode(each) for each in ("utf-8", "utf-16"))]),
+    st.binary(),
+    st.integers(0, 500),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_bytes(tmp_path: Path, text: bytes, damage: bytes, place: int) -> None:
+    for data in (text[:place] + damage + text[place:], gzip.compress(text) + damage):
+        (tmp_path / "log").write_bytes(data)
+        with suppress(UsageError):
+            read(tmp_path / "log")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
