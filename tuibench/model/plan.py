@@ -415,7 +415,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         str,
         _server(
             metavar="SOURCE",
-            help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
+            help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter; "
+            "https with #ca=FILE, its login from ~/.netrc or with #login=FILE.",
         ),
     ] = ""
     no_waits: Annotated[

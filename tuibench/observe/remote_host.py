@@ -1,12 +1,14 @@
 """A server's host that is not this one (`--host-metrics`): its figures by ssh or from a node_exporter.
 
 ssh:USER@db1            the system's ssh; nothing is installed there
-http://db1:9100/metrics a node_exporter
+http://db1:9100/metrics a node_exporter; https://db1:9100/metrics#ca=FILE,login=FILE behind TLS and a login
 
 ssh: one long-running command that prints figures on request. Keys, jump hosts and known hosts are those of
 ~/.ssh: ssh runs with BatchMode, so it never prompts. The command ends when its input is closed, including by
 the end of this process. node_exporter: one request per reading, limited to the collectors needed. It has host
-figures but no processes: the server's share is unknown.
+figures but no processes: the server's share is unknown. The address is recorded and shown, so it has no
+password: the login is in a file in the form of netrc(5), as curl reads it, which only its owner may read. It
+is sent over TLS and to this host itself, and not to an address that a redirection names.
 
 A reading starts at the beginning of a tick and is collected at its end, so that it does not delay the tick. A
 late reading is collected by a later tick; a failed one is a gap with a reason. The delay before the next
@@ -15,9 +17,11 @@ attempt grows with each failure.
 
 import asyncio
 import contextlib
+import os
 import re
 from asyncio.subprocess import PIPE, Process
-from typing import NamedTuple, Protocol
+from base64 import b64encode
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from tuibench import numerals
@@ -29,6 +33,9 @@ from tuibench.model.tick import Tick
 from tuibench.observe.host import CpuTime, HostTotals, host_tick, known
 from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
 EXAMPLES = "for example ssh:ann@db1, ssh:ann@db1:2222 or http://db1:9100/metrics"
 SSH, HTTP = "ssh", ("http", "https")
 _USER = r"(?:(?P<user>[^@/\s-][^@/\s]*)@)?"
@@ -37,10 +44,16 @@ _SSH = re.compile(rf"{_USER}{_HOST}(?::(?P<port>\d+))?/?")
 
 
 class HostAddress(NamedTuple):
-    """A parsed `--host-metrics`. `url` is set for a node_exporter, the others for ssh."""
+    """A parsed `--host-metrics`. `url` is set for a node_exporter, `user`, `host` and `port` for ssh.
+
+    `ca` is the file with the certificate of the exporter's issuer, empty for those of the system; `login` is
+    the file with the login, empty for ~/.netrc.
+    """
 
     text: str
     url: str = ""
+    ca: str = ""
+    login: str = ""
     user: str = ""
     host: str = ""
     port: int | None = None
@@ -85,9 +98,22 @@ def _exporter(text: str) -> HostAddress:
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             "--host-metrics takes no user and password in a URL: it is recorded and shown",
-            "let the exporter answer this host without one",
+            f"put the login into {NETRC}: machine {parts.hostname} login USER password PASSWORD",
         )
-    return HostAddress(text, url=text if parts.path not in ("", "/") else f"{text.rstrip('/')}/metrics")
+    files = {"ca": "", "login": ""}
+    for option in filter(None, parts.fragment.split(",")):
+        name, _, file = option.partition("=")
+        if name not in files or not file:
+            raise UsageError(f"--host-metrics: '{option}' is no option of a URL", "#ca=FILE, #login=FILE")
+        files[name] = os.path.expanduser(file)
+        if not os.path.isabs(files[name]):
+            raise UsageError(
+                f"--host-metrics: '{file}' is no absolute path", "the session runs in any folder"
+            )
+    if files["ca"] and parts.scheme != "https":
+        raise UsageError("--host-metrics: #ca=FILE is for an https:// URL")
+    path = parts.path if parts.path not in ("", "/") else "/metrics"
+    return HostAddress(text, url=parts._replace(path=path, fragment="").geturl(), **files)
 
 
 class NamedSample(NamedTuple):
@@ -148,25 +174,63 @@ class Figure(NamedTuple):
     value: float
 
 
+NETRC = "~/.netrc"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+UNAUTHORIZED = 401
+OTHERS_MAY_READ = 0o077
+
+
+def read_login(file: str, host: str) -> tuple[str, str] | None:
+    """User and password for a host from a file in the form of netrc(5); None without the default file, or
+    without an entry.
+
+    Raises HostSourceError for a file that others may read, or that is not in this form.
+    """
+    from netrc import NetrcParseError, netrc
+
+    path = file or os.path.expanduser(NETRC)
+    try:
+        if os.stat(path).st_mode & OTHERS_MAY_READ:
+            if not file:
+                return None
+            raise HostSourceError(f"others may read the login in {path}: chmod 600 {path}")
+        found = netrc(path).hosts.get(host)
+    except FileNotFoundError:
+        if not file:
+            return None
+        raise HostSourceError(f"there is no file {path} with the login") from None
+    except (NetrcParseError, OSError, UnicodeDecodeError) as error:
+        # The parser's message would have words of the file.
+        raise HostSourceError(f"the login in {path} cannot be read ({type(error).__name__})") from None
+    return (found[0], found[2] or "") if found else None
+
+
 class NodeExporterSource(HostSource):
     """`timeout_seconds` limits each request."""
 
     def __init__(self, address: HostAddress, timeout_seconds: float) -> None:
         self._address = address
         self._timeout_seconds = timeout_seconds
+        self._context: SSLContext | None = None
         self._query = "" if urlsplit(address.url).query else f"?{QUERY}"
 
     async def read(self) -> HostTotals:
         """One reading. Raises HostSourceError. A run without an exporter does not import the libraries."""
         from http.client import HTTPException
-        from urllib.error import URLError
+        from ssl import SSLCertVerificationError
+        from urllib.error import HTTPError, URLError
 
         where = urlsplit(self._address.url).netloc
         try:
             totals = parse_page(await asyncio.to_thread(self._get))
         except (HTTPException, OSError, ValueError) as error:
             reason = error.reason if isinstance(error, URLError) else error
-            raise HostSourceError(f"node_exporter {where}: {reason}") from error
+            remedy = ""
+            if isinstance(error, HTTPError) and error.code == UNAUTHORIZED:
+                remedy = f" (its login: a line of {self._address.login or NETRC} for this host, over https)"
+            elif isinstance(reason, SSLCertVerificationError):
+                remedy = " (the certificate of its issuer: #ca=FILE behind the URL)"
+            raise HostSourceError(f"node_exporter {where}: {reason}{remedy}") from error
         if totals is None:
             raise HostSourceError(f"{where} answers, but is not a node_exporter of a Linux host")
         return totals
@@ -192,10 +256,25 @@ class NodeExporterSource(HostSource):
         self._query = ""
         return self._get_url(self._address.url)
 
-    def _get_url(self, url: str) -> str:
-        from urllib.request import ProxyHandler, build_opener
+    def _tls(self) -> "SSLContext":
+        """The system's certificates, or only the given one."""
+        from ssl import create_default_context
 
-        with build_opener(ProxyHandler({})).open(url, timeout=self._timeout_seconds) as answer:
+        if self._context is None:
+            self._context = create_default_context(cafile=self._address.ca or None)
+        return self._context
+
+    def _get_url(self, url: str) -> str:
+        from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
+
+        request, host = Request(url), urlsplit(url).hostname or ""  # noqa: S310 (http or https)
+        is_secure = request.type == "https"
+        login = read_login(self._address.login, host) if is_secure or host in LOOPBACK else None
+        if login is not None:
+            words = b64encode(":".join(login).encode()).decode("ascii")
+            request.add_unredirected_header("Authorization", f"Basic {words}")
+        handlers = (ProxyHandler({}), *([HTTPSHandler(context=self._tls())] if is_secure else []))
+        with build_opener(*handlers).open(request, timeout=self._timeout_seconds) as answer:
             return str(answer.read(MAX_BYTES).decode("utf-8", errors="replace"))
 
 

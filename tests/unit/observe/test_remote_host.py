@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import ssl
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.fakes import FakeClock
+from tests.integration.support import certificates
 from tests.ticks import figures
 from tests.unit.observe.captured import FACTS, exporter_page, reading
 from tuibench.errors import UsageError
@@ -308,6 +311,20 @@ def test_what_is_none_is_refused(text: str) -> None:
         parse_host_metrics(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("https://db1:9100#ca=ca.pem", "'ca.pem' is no absolute path"),
+        ("https://db1:9100#key=/k.pem", "'key=/k.pem' is no option of a URL"),
+        ("https://db1:9100#ca=", "'ca=' is no option of a URL"),
+        ("http://db1:9100#ca=/ca.pem", "is for an https:// URL"),
+    ],
+)
+def test_files_of_a_url_are_absolute_and_of_two_kinds(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_host_metrics(text)
+
+
 def test_a_password_in_a_url_is_refused_and_not_repeated() -> None:
     with pytest.raises(UsageError) as refused:
         parse_host_metrics("http://ann:secret@db1:9100/metrics")
@@ -347,6 +364,97 @@ def exporter() -> Iterator[tuple[type[Exporter], str]]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+class Guarded(Exporter):
+    """Answers those who log in; `/moved` sends them on to the figures."""
+
+    logins: list[str | None] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        login = self.headers.get("Authorization")
+        type(self).logins.append(login)
+        if self.path.startswith("/moved"):
+            self.send_response(302)
+            self.send_header("Location", "/metrics")
+            self.end_headers()
+        elif login == f"Basic {b64encode(b'ann:s3cret').decode()}":
+            super().do_GET()
+        else:
+            self.send_error(401)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[type[Guarded], str, Path]]:
+    """An exporter behind TLS and a login: its class, its URL, and a folder with `ca.pem` and `.netrc`."""
+
+    class Own(Guarded):
+        logins: list[str | None] = []  # noqa: RUF012
+
+    files = certificates.make(tmp_path, "localhost")
+    secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    secure.load_cert_chain(files.cert, files.key)
+    login = tmp_path / ".netrc"
+    login.write_text("machine localhost login ann password s3cret")
+    login.chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    server = HTTPServer(("127.0.0.1", 0), Own)
+    server.socket = secure.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield Own, f"https://localhost:{server.server_port}", tmp_path
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def source_of(text: str) -> NodeExporterSource:
+    return NodeExporterSource(parse_host_metrics(text), 5.0)
+
+
+async def test_an_exporter_behind_tls_and_a_login_is_read(guarded: tuple[type[Guarded], str, Path]) -> None:
+    page, url, folder = guarded
+    source = source_of(f"{url}#ca={folder / 'ca.pem'}")
+    assert (await source.read()).sums == parse_totals_of_page()
+    (folder / ".netrc").rename(folder / "login")
+    named = source_of(f"{url}/metrics#login={folder / 'login'},ca={folder / 'ca.pem'}")
+    assert (await named.read()).sums == parse_totals_of_page()
+    assert None not in page.logins
+
+
+def parse_totals_of_page() -> dict[str, float]:
+    found = parse_page(exporter_page())
+    assert found is not None
+    return dict(found.sums)
+
+
+async def test_without_its_authority_or_login_the_reason_is_told_without_the_password(
+    guarded: tuple[type[Guarded], str, Path],
+) -> None:
+    page, url, folder = guarded
+    ca, login = f"ca={folder / 'ca.pem'}", folder / ".netrc"
+    with pytest.raises(HostSourceError, match=r"certificate verify failed.*#ca=FILE"):
+        await source_of(url).read()
+    login.write_text("machine elsewhere login ann password s3cret\ndefault login ann password s3cret")
+    with pytest.raises(HostSourceError, match=r"Unauthorized \(its login: a line of ~/.netrc"):
+        await source_of(f"{url}#{ca}").read()
+    login.write_text("machine localhost s3cret")
+    with pytest.raises(HostSourceError, match="cannot be read") as caught:
+        await source_of(f"{url}#{ca}").read()
+    assert "s3cret" not in str(caught.value)
+    login.chmod(0o644)
+    with pytest.raises(HostSourceError, match="others may read the login"):
+        await source_of(f"{url}#{ca},login={login}").read()
+    assert set(page.logins) == {None}
+
+
+async def test_a_login_does_not_follow_a_redirection(
+    guarded: tuple[type[Guarded], str, Path],
+) -> None:
+    page, url, folder = guarded
+    with pytest.raises(HostSourceError, match="Unauthorized"):
+        await source_of(f"{url}/moved#ca={folder / 'ca.pem'}").read()
+    assert [login is None for login in page.logins] == [False, True]
 
 
 def test_two_pages_are_a_sample() -> None:
