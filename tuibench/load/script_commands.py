@@ -33,9 +33,16 @@ OUTPUT_SECONDS = 0.5
 
 
 async def run_command(
-    target: Target, program: Program, command: str, *, seed: int = 0, write: Callable[[str], object]
+    target: Target,
+    program: Program,
+    command: str,
+    *,
+    seed: int = 0,
+    is_prepared: bool = True,
+    write: Callable[[str], object],
 ) -> int:
-    """Runs a command of the program's script; returns the number of its connections.
+    """Runs a command of the program's script; returns the number of its connections. Without `is_prepared`,
+    all its statements are sent as text.
 
     `write` gets what the script prints. Raises UsageError if the script has no such command, and the first
     error of a connection.
@@ -49,7 +56,8 @@ async def run_command(
         while len(connections) < count:
             connections.append(await _login(target))
         await choose(EngineChoice.NATIVE, program, target)
-        await _Command(target, msgspec.structs.replace(program, script=chosen), seed, write).run(connections)
+        chosen_program = msgspec.structs.replace(program, script=chosen)
+        await _Command(target, chosen_program, seed, write, is_prepared=is_prepared).run(connections)
     finally:
         for each in connections:
             await each.close()
@@ -63,12 +71,20 @@ async def _login(target: Target) -> Connection:
 class _Command:
     """One command on its connections."""
 
-    def __init__(self, target: Target, program: Program, seed: int, write: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        program: Program,
+        seed: int,
+        write: Callable[[str], object],
+        *,
+        is_prepared: bool,
+    ) -> None:
         self._target = target
         self._write = write
         self._returned: dict[int, asyncio.Future[Returned]] = {}
         self._native: Any = native_module().Engine(
-            compiled(program, ProgramLayout(program)),
+            compiled(program, ProgramLayout(program), is_prepared=is_prepared),
             str(seed),
             ignored=set(),
             max_retries=0,

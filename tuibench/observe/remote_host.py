@@ -113,7 +113,8 @@ def _exporter(text: str) -> HostAddress:
     if files["ca"] and parts.scheme != "https":
         raise UsageError("--host-metrics: #ca=FILE is for an https:// URL")
     path = parts.path if parts.path not in ("", "/") else "/metrics"
-    return HostAddress(text, url=parts._replace(path=path, fragment="").geturl(), **files)
+    url = parts._replace(path=path, fragment="").geturl()
+    return HostAddress(text, url=url, ca=files["ca"], login=files["login"])
 
 
 class NamedSample(NamedTuple):

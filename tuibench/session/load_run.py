@@ -373,7 +373,10 @@ class LoadRun(SessionRun):
         if own is not None and name in script.declared(own).hooks:
             from tuibench.load.script_commands import run_command
 
-            await run_command(self.spec.target, self.program, name, write=lambda _: None)
+            is_prepared = self.spec.plan.prepared
+            await run_command(
+                self.spec.target, self.program, name, is_prepared=is_prepared, write=lambda _: None
+            )
 
     def _assemble(self) -> None:
         """Connect the parts; workers and watcher exist already."""

@@ -155,6 +155,23 @@ fn prepared_statements_are_prepared_again_on_another_connection() {
 }
 
 #[test]
+fn a_statement_that_is_not_prepared_is_sent_as_text_whatever_the_error() {
+    let mut run = Running::new(
+        "function event()
+            local st = sysbench.sql.driver():connect():prepare('SELECT c FROM t WHERE id=?')
+            local id = st:bind_create(sysbench.sql.type.INT)
+            st:bind_param(id)
+            id:set(7)
+            st:execute()
+        end",
+    );
+    run.start();
+    assert_eq!(run.resume(Answer::Event), Step::Call { name: None });
+    assert_eq!(run.fail(1105, false), Step::Call { name: Some(0) });
+    assert_eq!(run.text(), "SELECT c FROM t WHERE id=7");
+}
+
+#[test]
 fn without_prepared_statements_values_are_in_the_text() {
     let mut given = settings(
         "function event()

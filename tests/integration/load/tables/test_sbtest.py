@@ -89,7 +89,7 @@ async def test_foreign_tables_are_neither_used_nor_dropped(server: PrivateServer
         await prepare_tables(target, sbtest.program(tables=6, table_size=100))
         async with sbtest.connected(target) as connection:
             await connection.execute("ALTER TABLE sbtest2 ADD COLUMN mine INT")
-            await connection.execute("ALTER TABLE sbtest3 MODIFY c VARCHAR(200)")
+            await connection.execute("ALTER TABLE sbtest3 MODIFY c TINYTEXT")
             await connection.execute("DROP TABLE sbtest4")
             await connection.execute("CREATE VIEW sbtest4 AS SELECT * FROM sbtest1")
             await connection.execute("CREATE TABLE sbtest_mine (id INT)")
