@@ -87,7 +87,7 @@ def is_host_starved(sample: Sample, interval_seconds: float) -> bool:
 
 LAG_LIMIT = 0.10
 DISTURBED_PERCENT = 5.0
-"""Steal or throttling of this share or more is a disturbance."""
+"""Steal of this share or more is a disturbance, throttling a limit of the client."""
 
 TICKS_LOOKED_AT = 5
 TICKS_NEEDED = 3
@@ -180,17 +180,26 @@ def busy_text(others: float | None, host: str = "") -> str:
 
 
 def disturbed_host(host: LoadHost) -> BadTick | None:
-    """A host that does not get the CPU time that it requests."""
-    steal, throttled = host.cpu_steal or 0.0, host.cpu_throttled or 0.0
-    most = max(steal, throttled)
-    if most < DISTURBED_PERCENT:
+    """A host whose CPU time goes to other guests."""
+    steal = host.cpu_steal or 0.0
+    if steal < DISTURBED_PERCENT:
         return None
     name = f"host {host.name}: " if host.name else ""
-    if steal >= throttled:
-        text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
-    else:
-        text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"
-    return ((most,), f"host disturbed: {name}{text}")
+    text = f"{percent(steal)} steal: the hypervisor gives the CPU to other guests; use another host"
+    return ((steal,), f"host disturbed: {name}{text}")
+
+
+def throttled_client(host: LoadHost) -> BadTick | None:
+    """A host where the CPU limit of the workers' own control group, such as a container's, stops them."""
+    throttled = host.cpu_throttled or 0.0
+    if throttled < DISTURBED_PERCENT:
+        return None
+    of = f" of host {host.name}" if host.name else ""
+    text = (
+        f"the CPU limit of the control group{of} stopped the client {percent(throttled)} of the time; the "
+        "server may do more: raise the limit, or use another host"
+    )
+    return ((True, throttled / 100), f"client-limited: {text}")
 
 
 def worst_of(ticks: Iterable[BadTick | None]) -> BadTick | None:
@@ -239,7 +248,8 @@ class ClientLimit:
     """Alarms about the client and its host.
 
     Lateness has one warning: if other programs or the hypervisor take the CPU time, they are the cause,
-    and the client is the limit only if a worker is saturated.
+    and the client is the limit only if a worker is saturated. A worker that its CPU limit stops is the limit,
+    however little it uses.
     """
 
     def __init__(self) -> None:
@@ -254,7 +264,9 @@ class ClientLimit:
         is_explained = (busy or disturbed) is not None and not _is_full(load)
         is_saturated = not hosts and is_host_saturated(read("cpu_total", host))
         limited = is_client_limited(load) and not is_explained
-        self._client.add(limiting_client(load, hosts, is_saturated=is_saturated) if limited else None)
+        throttled = worst_of(map(throttled_client, usage))
+        late = limiting_client(load, hosts, is_saturated=is_saturated) if limited else None
+        self._client.add(throttled or late)
 
     @property
     def now(self) -> bool:

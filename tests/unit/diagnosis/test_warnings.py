@@ -46,8 +46,11 @@ def test_a_host_that_others_use_up_is_named() -> None:
 def test_a_host_that_is_robbed_or_throttled_is_named() -> None:
     robbed = LoadHost(name="west", cpu_total=50.0, cpu_others=0.0, cpu_steal=12.0)
     throttled = LoadHost(name="south", cpu_total=50.0, cpu_others=0.0, cpu_throttled=30.0)
-    (text,) = warnings(CALM, robbed, throttled, worker_cpu=0.2, lag_p99_ms=0.0)
-    assert text.startswith("host disturbed: host south: its control group is throttled 30 % of the time")
+    limited, disturbed = warnings(CALM, robbed, throttled, worker_cpu=0.2, lag_p99_ms=0.0)
+    assert disturbed.startswith("host disturbed: host west: 12 % steal")
+    assert limited.startswith(
+        "client-limited: the CPU limit of the control group of host south stopped the client 30 % of the time"
+    )
 
 
 def test_hosts_that_were_not_sampled_are_no_cause() -> None:
@@ -172,9 +175,15 @@ def test_what_the_hypervisor_takes_is_a_disturbance_and_no_program() -> None:
     assert limit.active_warnings[0].startswith("host disturbed: 12 % steal")
 
 
-def test_throttling_is_a_disturbance() -> None:
-    (warning,) = on_host(GOOD, cpu_total=40.0, cpu_throttled=30.0).active_warnings
-    assert warning.startswith("host disturbed: its control group is throttled 30 % of the time")
+def test_a_client_that_its_cpu_limit_stops_is_the_limit() -> None:
+    """However little a worker uses: with a limit of half a core that is never a full one."""
+    for one in (GOOD, LATE):
+        limit = on_host(one, cpu_total=40.0, cpu_throttled=30.0)
+        (warning,) = limit.active_warnings
+        assert warning.startswith(
+            "client-limited: the CPU limit of the control group stopped the client 30 % of the time"
+        )
+        assert limit.now
 
 
 def test_a_full_worker_is_the_limit_on_a_busy_host_too() -> None:
