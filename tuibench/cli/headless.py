@@ -35,14 +35,16 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import on_ending_signals
-from tuibench.errors import ExitCode
+from tuibench.errors import ConnectionLostError, ExitCode
 from tuibench.installation import native_module
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
 from tuibench.model.event import REPORTED_KINDS, Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, SessionSpec, Status
 from tuibench.model.plan import RunPlan
+from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, Sample, Tick
+from tuibench.mysql.connection import Connection, connect, detach_socket
 from tuibench.record import sysbench_report
 from tuibench.record.recorder import pretty_json
 from tuibench.record.sysbench_report import (
@@ -57,6 +59,7 @@ from tuibench.record.sysbench_report import (
     interval_line,
     interval_stat,
     report_stat,
+    without_labels,
 )
 from tuibench.report.analysis import addenda
 from tuibench.report.text import run_notes, watch_line, watch_notes
@@ -69,11 +72,20 @@ from tuibench.workload.options import THREADS
 from tuibench.workload.program import Program
 
 
+def note(text: str) -> None:
+    """Write a message beside sysbench's report, which logs often hold together."""
+    info(without_labels(text))
+
+
 class ScriptReporter:
     """Calls the report hooks that a script has. `write` gets what they print."""
 
-    def __init__(self, program: Program, plan: RunPlan, write: Write) -> None:
+    def __init__(self, program: Program, plan: RunPlan, target: Target, write: Write) -> None:
         own = program.script
+        self.has_failed = False
+        self._target = target
+        self._loop = asyncio.get_running_loop()
+        self._sessions: list[Connection] = []
         self._hooks = script.declared(own).hooks if own is not None else ()
         self._write = write
         self._threads = plan.threads
@@ -81,18 +93,10 @@ class ScriptReporter:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="report hook")
         self._calls: set[asyncio.Future[str]] = set()
         self._intervals: Any = None
+        self._ends = False
         if own is not None:
-            general = {
-                "events": plan.events or 0,
-                "histogram": plan.histogram,
-                "percentile": self._percentile,
-                "rand_seed": plan.seed,
-                "rate": plan.rate,
-                "report_interval": plan.report_seconds,
-                "time": plan.seconds or 0,
-            }
             options = {**program.options, THREADS: plan.threads}
-            self._settings = script.native_settings(own, options, general=general)
+            self._settings = script.native_settings(own, options)
 
     @property
     def reports_intervals(self) -> bool:
@@ -114,10 +118,13 @@ class ScriptReporter:
     async def end(self, report: FullReport | None = None) -> None:
         """Ends the intervals, and reports the time since the last checkpoint, if there is a report of it."""
         self._call(self._report_interval, None, {})
+        self._ends = True
         if report is not None and self.reports_totals:
             self._call(self._report_totals, script.REPORT_CUMULATIVE, report_stat(report, 0), 0)
         await asyncio.gather(*self._calls, return_exceptions=True)
         self._pool.shutdown()
+        for session in self._sessions:
+            session.abort()
 
     def _call(self, call: Any, *arguments: object) -> None:
         called = asyncio.get_running_loop().run_in_executor(self._pool, call, *arguments)
@@ -130,17 +137,31 @@ class ScriptReporter:
         if error is None:
             self._write(call.result())
         else:
-            info(f"tuibench: {sanitize.excerpt(str(error))}")
+            self.has_failed |= self._ends
+            note(f"tuibench: a report hook: {sanitize.excerpt(str(error))}")
 
     def _report_interval(self, hook: str | None, stat: Mapping[str, float]) -> str:
         if hook is None and self._intervals is None:
             return ""
         if self._intervals is None:
-            self._intervals = native_module().ScriptReport(self._settings, self._threads)
+            self._intervals = native_module().ScriptReport(self._settings, self._threads, self._connect)
         return str(self._intervals.call(hook, list(stat.items())))
 
     def _report_totals(self, hook: str, stat: Mapping[str, float], tid: int) -> str:
-        return str(native_module().ScriptReport(self._settings, tid).call(hook, list(stat.items())))
+        report = native_module().ScriptReport(self._settings, tid, self._connect)
+        return str(report.call(hook, list(stat.items())))
+
+    def _connect(self, _: int) -> tuple[Any, ...]:
+        """Opens a session for a hook, which is called on a thread of its own."""
+        return asyncio.run_coroutine_threadsafe(self._login(), self._loop).result()
+
+    async def _login(self) -> tuple[Any, ...]:
+        opened = await connect(self._target, records=native_module().TlsRecords)
+        self._sessions.append(opened)
+        socket = detach_socket(opened)
+        if socket is None:
+            raise ConnectionLostError(2013, "the connection was lost")
+        return tuple(socket)
 
 
 class CsvWriter:
@@ -161,7 +182,7 @@ class CsvWriter:
             self._write(sysbench_report.interval_csv_row(whole, self._percentile))
         except OSError as error:
             self.is_cut = True
-            info(f"tuibench: no more rows of CSV can be written: {error.strerror}")
+            note(f"tuibench: no more rows of CSV can be written: {error.strerror}")
 
 
 @contextmanager
@@ -249,7 +270,7 @@ class IntervalPrinter:
 
     def note(self, message: SessionMessage) -> None:
         if isinstance(message, Event) and message.kind in REPORTED_KINDS:
-            info(f"{timestamp(message.elapsed_seconds)} {message.text}")
+            note(f"{timestamp(message.elapsed_seconds)} {message.text}")
 
 
 async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
@@ -260,7 +281,7 @@ async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summa
     run = LoadRun(spec)
     async with serve_metrics(run) as metrics:
         if metrics and output.verbosity:
-            info(f"metrics at {metrics}")
+            note(f"metrics at {metrics}")
         return await _run_load(run, output)
 
 
@@ -268,7 +289,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     spec, bus, lifecycle = run.spec, run.watcher.bus, run.watcher.lifecycle
     reader = PipeSafeStdout(partial(run.request_stop, "interrupted"))
     words = write_stderr if output.is_stdout_taken else reader.write
-    hooks = ScriptReporter(run.program, spec.plan, words)
+    hooks = ScriptReporter(run.program, spec.plan, spec.target, words)
     printer = IntervalPrinter(output.report_interval_seconds, spec.plan.percentiles, words, hooks)
     if output.is_reporting or hooks.reports_intervals:
         bus.interval_listeners.append(printer.tick)
@@ -281,9 +302,9 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
             words(head_text(__version__, spec.plan))
             bus.listeners.append(printer.state)
             server = run.watcher.server
-            info(f"{server.flavour} {server.version} at {server.where}, {run.data_set}")
+            note(f"{server.flavour} {server.version} at {server.where}, {run.data_set}")
         if output.verbosity and spec.plan.trial is not None:
-            info(ab_test_announcement(spec.plan))
+            note(ab_test_announcement(spec.plan))
         with open_csv(output.csv, output.csv_seconds, spec.plan.percentiles, reader.write) as rows:
             if rows is not None:
                 bus.interval_listeners.append(rows.tick)
@@ -294,11 +315,11 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
         words(histogram_text(run.load.accounting.since_checkpoint.hist(RESPONSE)))
     await hooks.end(run.load.since_checkpoint())
     if output.is_reporting:
-        words(addenda(summary) if hooks.reports_totals else run.text(summary))
+        words(addenda(summary) if hooks.reports_totals and not hooks.has_failed else run.text(summary))
         for line in run_notes(summary, spec.run_directory):
-            info(line)
+            note(line)
     code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.tick))
-    is_cut = rows is not None and rows.is_cut
+    is_cut = hooks.has_failed or (rows is not None and rows.is_cut)
     return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
 
 
@@ -306,7 +327,7 @@ def final_exit_code(code: ExitCode, thresholds: tuple[Threshold, ...], run: Tick
     """Report each crossed threshold and return the exit code; a failed run keeps its own."""
     crossed = crossed_thresholds(thresholds, run)
     for line in crossed:
-        info(f"tuibench: {line}")
+        note(f"tuibench: {line}")
     return ExitCode.THRESHOLD_CROSSED if crossed and code is ExitCode.DONE else code
 
 
@@ -318,7 +339,7 @@ def write_summary_json(path: str, summary: Summary) -> None:
 def warn_leftovers() -> None:
     """Warn about settings that a crashed session left changed, before a new session starts."""
     for warning in leftover_warnings():
-        info(f"tuibench: {warning}; `tuibench restore` restores it")
+        note(f"tuibench: {warning}; `tuibench restore` restores it")
 
 
 async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:

@@ -79,8 +79,8 @@ def failure(text: str) -> None:
 
 
 def timestamp(elapsed_seconds: float) -> str:
-    """Timestamp before a message; the run's time starts after its warm-up."""
-    return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"
+    """The time before a message, unlike that of an interval line; the run's time starts after its warm-up."""
+    return "in the warm-up:" if elapsed_seconds < 0 else f"at {elapsed_seconds:.0f} s:"
 
 
 def write_stderr(text: str) -> None:

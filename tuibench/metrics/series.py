@@ -178,5 +178,5 @@ def statement_text(each: TimedStatement) -> str:
 def slow_lines(slowest: Sequence[SlowTransaction]) -> Iterator[str]:
     """The lines of a summary."""
     if slowest:
-        yield "slowest transactions:"
+        yield "the slowest:"
         yield from (f"    {slow_text(each)}" for each in slowest[:SHOWN])

@@ -10,6 +10,7 @@ Aggregation of ticks to intervals.
 """
 
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -42,14 +43,40 @@ from tuibench.model.tick import (
 )
 from tuibench.record.hdr_log import encode_histogram
 
+SYSBENCH = "1.0.20"
+"""The version whose formats these are."""
+
+LABELS = (
+    "SQL statistics", "queries performed", "read", "write", "other", "total", "transactions", "queries",
+    "ignored errors", "reconnects", "General statistics", "total time", "total number of events",
+    "Latency (ms)", "min", "avg", "max", "percentile", "percentile stats", "sum", "Threads fairness",
+    "events (avg/stddev)",
+    "execution time (avg/stddev)", "Number of threads", "Target transaction rate", "thds", "tps", "qps",
+    "(r/w/o", "%)", "err/s", "reconn/s", "queue length", "concurrency",
+)  # fmt: skip
+"""What stands before a colon in sysbench's output, by which programs find its figures."""
+
+_LABELLED = re.compile("(" + "|".join(map(re.escape, LABELS)) + r")\s*:", re.IGNORECASE)
+
+
+def without_labels(note: str) -> str:
+    """A line beside the report, without labels of it: logs often hold stdout and stderr, and are searched for
+    these.
+    """
+    return _LABELLED.sub(r"\1 –", note)
+
 
 def head_text(version: str, plan: RunPlan) -> str:
-    """The text before the first interval line, until the threads have started."""
+    """The text before the first interval line, until the threads have started.
+
+    Its first line has the version of sysbench whose format follows, where programs that parse logs look.
+    """
     rate = f"Target transaction rate: {plan.rate:g}/sec\n" if plan.rate else ""
     every = plan.report_seconds
     lines = f"Report intermediate results every {every:g} second(s)\n" if every else ""
     return (
-        f"tuibench {version}\n\nRunning the test with following options:\nNumber of threads: {plan.threads}\n"
+        f"tuibench {version}, in the format of sysbench {SYSBENCH} (not sysbench itself)\n\n"
+        f"Running the test with following options:\nNumber of threads: {plan.threads}\n"
         f"{rate}{lines}Initializing random number generator from seed ({plan.seed}).\n\n\n"
         "Initializing worker threads...\n\n"
     )

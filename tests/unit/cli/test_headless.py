@@ -1,23 +1,32 @@
 """Runs without a screen, and private servers."""
 
 import errno
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tests.examples import EVENT, LATENCY, sample, summary
+from tests.paths import DATA
 from tuibench.cli import runner
-from tuibench.cli.headless import CsvWriter, IntervalPrinter, final_exit_code, open_csv, write_summary_json
+from tuibench.cli.headless import (
+    CsvWriter,
+    IntervalPrinter,
+    final_exit_code,
+    note,
+    open_csv,
+    write_summary_json,
+)
 from tuibench.cli.options import PrivateServerOptions
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError, UsageError
 from tuibench.metrics.thresholds import parse_threshold
-from tuibench.model.event import EventKind
+from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
-from tuibench.model.tick import Histogram, Tick
+from tuibench.model.summary import ErrorTotals, KindTotals, Reconciliation, Summary, TransactionTotals
+from tuibench.model.tick import Histogram, Latency, Tick
 from tuibench.record.recorder import pretty_json
 from tuibench.record.sysbench_report import CSV_HEADER, head_text
 from tuibench.report.text import run_notes
@@ -82,7 +91,7 @@ def test_the_start_of_the_threads_is_printed_once(
 )
 def test_the_head_is_sysbenchs(plan: RunPlan, lines: list[str]) -> None:
     assert head_text("1.2.3", plan).splitlines() == [
-        "tuibench 1.2.3",
+        "tuibench 1.2.3, in the format of sysbench 1.0.20 (not sysbench itself)",
         "",
         "Running the test with following options:",
         *lines,
@@ -132,7 +141,7 @@ def test_what_an_operator_must_know_is_said_on_stderr(capsys: pytest.CaptureFixt
     printer.note(msgspec.structs.replace(EVENT, kind=EventKind.START))
     printer.note(sample())
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "[ 12s ] restarted\n")
+    assert (captured.out, captured.err) == ("", "at 12 s: restarted\n")
 
 
 def test_what_is_said_before_the_measured_time_is_of_the_warm_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,9 +151,9 @@ def test_what_is_said_before_the_measured_time_is_of_the_warm_up(capsys: pytest.
             msgspec.structs.replace(EVENT, kind=EventKind.RESTART, elapsed_seconds=elapsed, text="restarted")
         )
     assert capsys.readouterr().err.splitlines() == [
-        "[ warm-up ] restarted",
-        "[ warm-up ] restarted",
-        "[ 0s ] restarted",
+        "in the warm-up: restarted",
+        "in the warm-up: restarted",
+        "at 0 s: restarted",
     ]
 
 
@@ -430,3 +439,34 @@ def test_a_server_that_is_kept(
         assert error is end  # noqa: PT017
     assert server.log == ["release"]
     assert said in capsys.readouterr().err
+
+
+PRINTED_BY_SYSBENCH = "".join(
+    (DATA / f"sysbench-{name}.txt").read_text() for name in ("summary", "summary-percentile-0", "interval")
+)
+
+
+def labels_of(text: str) -> set[str]:
+    """What stands before the colons of sysbench's report and of its interval lines."""
+    found = {line.partition(":")[0].strip() for line in text.splitlines() if ":" in line and line[0] != "["}
+    rows = [line.partition("]")[2] for line in text.splitlines() if line[:1] == "["]
+    return (found | {word for row in rows for word in re.findall(r"(\S+):(?= )", row)}) - {""}
+
+
+def test_no_note_beside_the_report_has_a_label_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Logs hold stdout and stderr together, and are searched for these labels."""
+    labels = labels_of(PRINTED_BY_SYSBENCH + "Number of threads: 8\n")
+    assert {"transactions", "queries", "95th percentile", "total time", "thds", "(r/w/o"} <= labels
+    for label in labels:
+        note(f"warning: the host's {label}: no such file")
+        assert f"{label}:" not in capsys.readouterr().err
+    read = Latency(count=3, min=1.0, avg=2.0, p50=2.0, p95=3.0, p99=3.0, p999=3.0, max=3.0)
+    kinds = {"read": KindTotals(**asdict(read), p90=3.0, retries=0, rolled_back=0)}
+    for line in run_notes(summary(by_transaction=kinds), "/runs/1"):
+        note(line)
+    printed = capsys.readouterr().err
+    assert "read – 3 transactions" in printed
+    assert not [label for label in labels if f"{label}:" in printed]
+    event = Event(at=0.0, elapsed_seconds=12.0, kind=EventKind.RESTART, text="restarted")
+    IntervalPrinter(1.0, ()).note(event)
+    assert not capsys.readouterr().err.startswith("[")
