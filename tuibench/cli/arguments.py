@@ -107,6 +107,12 @@ def raise_unknown_command(name: str, known: Iterable[str], rest: Sequence[str] =
         raise UsageError(
             f"'{name}' is a profile, not a command", f"run it: {shlex.join(['tuibench', 'run', name, *rest])}"
         )
+    if name.endswith(".lua"):
+        known = ("run", "prepare", "cleanup", "live")
+        raise UsageError(
+            f"{name} without a command of it",
+            f"such as {', '.join(known)}; `tuibench profiles show {name}` lists its own",
+        )
     if line := sysbench_syntax.tpcc_mysql_line(name, rest):
         raise UsageError(f"'{name}' is a program of tpcc-mysql", f"here: {line}")
     near = get_close_matches(name, list(known), 1)
@@ -227,6 +233,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "prewarm": ("oltp_read_write --tables=4 -h db1 -u app -p",),
     "cleanup": ("oltp_read_write --tables=4 -h db1 -u app -p", "tpcc"),
+    "script": ("./my.lua makedb --threads=4 -h db1 -u app -p",),
     "check": ("tpcc", "sbtest --tables=4 --table-size=100000"),
     "profiles": (
         "",

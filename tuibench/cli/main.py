@@ -36,6 +36,7 @@ SECTIONS = {
         "prewarm": "Read the tables of a profile into the server's buffer pool.",
         "check": "Check that the tables of a data set are consistent.",
         "cleanup": "Drop the tables of a profile.",
+        "script": "Run a command that a Lua script has of its own.",
         "profiles": "List the profiles, show one, or check a file.",
     },
     "The server": {
@@ -77,6 +78,7 @@ MODULES = {
     "prewarm": "cli.tables",
     "check": "cli.tables",
     "cleanup": "cli.tables",
+    "script": "cli.tables",
     "profiles": "cli.profiles",
     "watch": "cli.server",
     "doctor": "cli.run",

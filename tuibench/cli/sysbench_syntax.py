@@ -16,7 +16,9 @@ from tuibench.errors import UsageError
 from tuibench.model.sysbench import SYSBENCH_TESTS
 
 SYSBENCH_VERBS = ("prepare", "prewarm", "run", "cleanup")
-SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, "live", "probe", "sweep", "doctor", "check"})
+SCRIPT = "script"
+"""Our command for those that a script has beside these."""
+SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, SCRIPT, "live", "probe", "sweep", "doctor", "check"})
 """Commands that take a profile with sysbench's options."""
 
 TEST, CONFIG_FILE, OLTP = "--test", "--config-file", "oltp"
@@ -251,6 +253,8 @@ def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[s
     for place, word in enumerate(arguments):
         if word in SYSBENCH_VERBS:
             return [word, *arguments[:place], *arguments[place + 1 :]]
+    if own := _own_command(arguments):
+        return own
     if arguments[0].endswith(".lua"):
         for place, word in enumerate(arguments):
             if word in commands:
@@ -258,6 +262,27 @@ def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[s
     if any(each.partition("=")[0] == TEST for each in arguments):
         raise UsageError(f"{TEST} without a command", f"add one of {', '.join(SYSBENCH_VERBS)}")
     return list(arguments)
+
+
+def _own_command(arguments: Sequence[str]) -> list[str]:
+    """The line for a command that a script in it declares; empty without one. Raises UsageError for a script
+    that cannot be loaded.
+    """
+    path = next((word for word in arguments if word.endswith(".lua") and Path(word).is_file()), "")
+    if not path:
+        return []
+    from tuibench.workload import script
+
+    known = script.declared(script.load(Path(path))).commands
+    rest = [word for word in arguments if word != path]
+    return next(
+        (
+            [SCRIPT, path, word, *rest[:place], *rest[place + 1 :]]
+            for place, word in enumerate(rest)
+            if word in known
+        ),
+        [],
+    )
 
 
 def translate_options(
@@ -489,9 +514,9 @@ def _ignored(name: str, value: str, equals: str, line: Translation) -> str:
 
 def _drop_run_options(line: Translation) -> None:
     """Drop options that only `run` uses, as sysbench does."""
-    if line.command not in ("prepare", "prewarm", "cleanup"):
+    if line.command not in ("prepare", "prewarm", "cleanup", SCRIPT):
         return
-    dropped = RUN_ONLY_OPTIONS | ({"--threads"} if line.command != "prepare" else set())
+    dropped = RUN_ONLY_OPTIONS | ({"--threads"} if line.command in ("prewarm", "cleanup") else set())
     kept: list[str] = []
     waiting = iter(enumerate(line.arguments))
     for place, word in waiting:

@@ -1,4 +1,4 @@
-"""`tuibench prepare`, `prewarm`, `check`, `cleanup`: the tables of a profile."""
+"""`tuibench prepare`, `prewarm`, `check`, `cleanup`, `script`: the tables of a profile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 1000
 
-__all__ = ["CONTEXT", "check", "cleanup", "prepare", "prewarm"]
+__all__ = ["CONTEXT", "check", "cleanup", "prepare", "prewarm", "script"]
 
 
 def prepare(
@@ -57,13 +57,11 @@ def prepare(
         raise UsageError(f"--threads must be between 0 and {MOST_CONNECTIONS} for prepare, not {threads}")
     planned = {"threads": threads} if threads else {}
     name, options = split_profile_and_options(profile, context.args)
-    program = library.load_program(name, {**options, **planned})
-    if program.script is not None:
-        if load_with != "auto" or without_binlog:
-            raise UsageError(
-                "a Lua script loads its tables itself: --load-with and --without-binlog are for profiles"
-            )
-        script.check_command(program.script, script.PREPARE)
+    program = library.load_program(name, {**options, **planned}, command=script.PREPARE)
+    if program.script is not None and (load_with != "auto" or without_binlog):
+        raise UsageError(
+            "a Lua script loads its tables itself: --load-with and --without-binlog are for profiles"
+        )
     method = LoadOptions(
         parallel=threads or 2 * (os.cpu_count() or 1),
         insert_method=check_choice("--load-with", load_with, INSERT_METHODS),
@@ -130,12 +128,12 @@ def prewarm(
     """Analyses each table and reads it through each of its indexes. Give their number: --tables=4."""
     from tuibench.cli.runner import run_async
     from tuibench.load.tables import prepare_line, prewarm_tables
-    from tuibench.workload import library
+    from tuibench.workload import library, script
 
-    program = library.load_program(*split_profile_and_options(profile, context.args))
+    program = library.load_program(*split_profile_and_options(profile, context.args), command=script.PREWARM)
     target = server.target()
     if program.script is not None:
-        run_async(run_script_command(target, program, "prewarm"))
+        run_async(run_script_command(target, program, script.PREWARM))
         return
     tables = run_async(prewarm_tables(target, program, lambda table: info(f"reading {table}")))
     if not tables:
@@ -191,11 +189,11 @@ def cleanup(
     """Drops only tables with the names and columns of the data set. Give their number: --tables=4."""
     from tuibench.cli.runner import run_async
     from tuibench.load.tables import drop_tables as drop
-    from tuibench.workload import library
+    from tuibench.workload import library, script
 
-    program = library.load_program(*split_profile_and_options(profile, context.args))
+    program = library.load_program(*split_profile_and_options(profile, context.args), command=script.CLEANUP)
     if program.script is not None:
-        run_async(run_script_command(server.target(), program, "cleanup"))
+        run_async(run_script_command(server.target(), program, script.CLEANUP))
         return
     result = run_async(drop(server.target(), program, warning))
     info(f"dropped {', '.join(result.dropped) or 'nothing'}")
@@ -203,6 +201,27 @@ def cleanup(
         info(f"left {table}: its columns differ from the data set's")
     if result.others:
         info(f"left {', '.join(result.others)}: --tables={len(program.tables)} does not include them")
+
+
+def script(
+    context: click.Context,
+    profile: Annotated[str, Argument(help="The script's file: ./my.lua.")],
+    command: Annotated[str, Argument(help="A command of sysbench.cmdline.commands.")],
+    server: ServerOptions,
+    threads: Annotated[
+        int,
+        Option("--threads", "--num-threads", help="Connections of a command that is declared as parallel."),
+    ] = 1,
+) -> None:
+    """Other options are the script's. As in sysbench: tuibench ./my.lua --tables=4 COMMAND"""
+    from tuibench.cli.runner import run_async
+    from tuibench.workload import library
+
+    if not 1 <= threads <= MOST_CONNECTIONS:
+        raise UsageError(f"--threads must be between 1 and {MOST_CONNECTIONS}, not {threads}")
+    name, options = split_profile_and_options(profile, context.args)
+    program = library.load_program(name, {**options, "threads": threads}, command=command)
+    run_async(run_script_command(server.target(), program, command))
 
 
 async def _check(target: Target, program: Program, after_load: bool | None) -> tuple[ConditionResult, ...]:

@@ -77,6 +77,20 @@ Forward = Callable[[Reassign], None]
 """Receives the work of a worker without connections."""
 
 
+CRASHES = frozenset(
+    {
+        signal.SIGSEGV,
+        signal.SIGBUS,
+        signal.SIGABRT,
+        signal.SIGILL,
+        signal.SIGFPE,
+        signal.SIGTRAP,
+        signal.SIGSYS,
+    }
+)
+"""Signals of a program's own errors."""
+
+
 class WorkerGoneError(RunError):
     """A worker process, or a host, has ended unexpectedly."""
 
@@ -159,6 +173,10 @@ class WorkerLink(ABC, Generic[Incoming]):
     @abstractmethod
     def gone(self) -> WorkerGoneError:
         """The error of one that has ended unexpectedly."""
+
+    async def crash(self) -> str:
+        """How it has ended by an error of its own; empty if it has not, or that is unknown."""
+        return ""
 
     async def last_reports(self, seconds: float) -> list[WorkerReport]:
         """The pending report and the last one, if they arrive in time; one that runs gets more time."""
@@ -305,6 +323,14 @@ class WorkerProcess(WorkerLink[FromWorker]):
         with contextlib.suppress(TimeoutError):
             await wait_with_timeout(self.process.wait(), END_SECONDS)
         await self._stderr.close(END_SECONDS)
+
+    async def crash(self) -> str:
+        with contextlib.suppress(TimeoutError):
+            await wait_with_timeout(self.process.wait(), 1)
+        code = self.process.returncode or 0
+        if -code in CRASHES:
+            return f"by {signal.Signals(-code).name}"
+        return f"with exit code {code}" if code > 0 else ""
 
     async def end(self) -> None:
         """Ends the process; a process that has finished ends on its own."""
@@ -674,8 +700,14 @@ class Fleet:
     async def replace(self, gone: AnyLink, error: WorkerGoneError) -> WorkerReport | None:
         """Replaces a process that ended; returns its final report, None if it had never reported.
 
-        A process that ended before its first report is not replaced: the new one would end, too.
+        A process that ended before its first report is not replaced, nor one that a script has ended: the new
+        one would end, too.
         """
+        if self._program.script is not None and (crash := await gone.crash()):
+            raise RunError(
+                f"{self._program.script.path}: the script ended {gone.name} {crash}",
+                "with --allow-script-io a script can end the process that runs it",
+            )
         known = self._known.pop(gone, None)
         if known is None or self._is_over or not can_begin_again(self._program):
             raise error

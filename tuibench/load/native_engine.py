@@ -25,7 +25,7 @@ import asyncio
 import hashlib
 import random
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ from tuibench.model.plan import Arrival, EngineChoice, OnError
 from tuibench.model.server import Target
 from tuibench.model.tick import WAIT, Histogram, SlowTransaction, grouped_statements
 from tuibench.mysql import connection
-from tuibench.mysql.connection import connect
+from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.errors import error_for_code
 from tuibench.mysql.login import first_logins
 from tuibench.mysql.transport import tls_context
@@ -132,6 +132,9 @@ TEXT = 0
 
 NO_DESCRIPTOR = "no descriptor"
 
+RECONNECTING = "reconnecting"
+"""A script asks for a new session; the code is its number, 0 for that of the connection."""
+
 PANIC_HINT = "this is a bug in tuibench: report it; --engine=asyncio runs the load without this engine"
 
 
@@ -157,6 +160,31 @@ class Returned(NamedTuple):
                 return RunError(f"the native engine failed: {sanitize.excerpt(self.message)}", PANIC_HINT)
             case _:
                 return None
+
+
+class FurtherSessions:
+    """The sessions that a script has opened beside that of its connection.
+
+    The engine uses them until it returns the connection at its end.
+    """
+
+    def __init__(self, native: Any, number: int, login: Callable[[], Awaitable[Connection]]) -> None:
+        self._native = native
+        self._number = number
+        self._login = login
+        self._open: dict[int, Connection] = {}
+
+    async def connect(self, place: int) -> None:
+        """Opens one, in place of that with this number. Raises the error of its login."""
+        if (before := self._open.pop(place, None)) is not None:
+            before.abort()
+        self._open[place] = opened = await self._login()
+        if (socket := connection.detach_socket(opened)) is not None:
+            self._native.attach_further(self._number, place, *socket)
+
+    def close(self) -> None:
+        while self._open:
+            self._open.popitem()[1].abort()
 
 
 class Statements(NamedTuple):
@@ -192,6 +220,8 @@ class NativeUser(LoadConnection[Any]):
     __slots__ = (
         "_attached",
         "_before",
+        "_further",
+        "_is_same",
         "_is_spent",
         "_is_suspended",
         "_native",
@@ -222,6 +252,9 @@ class NativeUser(LoadConnection[Any]):
         self._is_spent = False
         # An event of a script waits for the login that it asked for.
         self._is_suspended = False
+        # Its script has opened a session beside the one that goes on.
+        self._is_same = False
+        self._further = FurtherSessions(native, number, self._login_further)
         self._statements = Statements(array("L"), [])
         self._returned: asyncio.Future[Returned] | None = None
 
@@ -255,6 +288,7 @@ class NativeUser(LoadConnection[Any]):
         try:
             await super().run()
         finally:
+            self._further.close()
             if self.is_admitted:
                 self._native.dismiss(self.number)
 
@@ -291,6 +325,7 @@ class NativeUser(LoadConnection[Any]):
             returned = await self._run_attached(conn)
             if returned.reason in ("lost", "aborted", "broken", "script", "panicked", NO_DESCRIPTOR):
                 conn.connection.abort()
+                self._further.close()
                 if returned.reason == NO_DESCRIPTOR:
                     await self._wait_for_descriptors(returned.message)
                 elif returned.reason == "broken":
@@ -302,11 +337,24 @@ class NativeUser(LoadConnection[Any]):
             connection.reattach_socket(conn.connection)
             if error := returned.error(conn.connection.target.where):
                 raise error
-            self._is_suspended = returned.reason == "reconnecting"
+            if returned.reason == RECONNECTING and returned.code:
+                await self._further.connect(returned.code)
+                self._is_same = True
+                continue
+            self._is_suspended = returned.reason == RECONNECTING
             self._renews = self._is_suspended or returned.reason == "login due"
             if self._renews or returned.reason == "new login":
                 return
             self._is_spent = returned.reason == "left"
+
+    async def _login_further(self) -> Connection:
+        """Opens a session beside the own one, with the load's session settings."""
+        context = self._context
+        opened = await context.connect(context.target.for_connection(self.number))
+        for sql in context.session_sql:
+            await opened.execute(sql)
+        context.recorder.other_questions += opened.statements
+        return opened
 
     async def _wait_for_descriptors(self, reason: str) -> None:
         """Pauses before the next login while no descriptor is available. Raises RunError unless refusals are
@@ -335,11 +383,10 @@ class NativeUser(LoadConnection[Any]):
                 stream_key,
                 self._statements.identities.tolist(),
                 self._statements.readers,
-                socket.without_eof,
-                socket.no_backslash_escapes,
-                socket.is_compressed,
-                socket.records,
+                *socket[1:],
+                is_same=self._is_same,
             )
+            self._is_same = False
             if self._is_suspended and self._is_leaving:
                 self._native.leave(self.number)
             self._is_suspended = False

@@ -6,6 +6,7 @@ retries: the first error that the script does not handle ends the command.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +15,9 @@ from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
 from tuibench.installation import native_module
 from tuibench.load.native_engine import (
     MOST_THREADS,
+    RECONNECTING,
     TEXT,
+    FurtherSessions,
     Returned,
     choose,
     compiled,
@@ -49,7 +52,8 @@ async def run_command(
     """
     if program.script is None:
         raise UsageError(f"{program.profile} is no script")
-    chosen = msgspec.structs.replace(program.script, command=command)
+    own = program.script if program.script.general else script.with_general_options(program.script, target)
+    chosen = msgspec.structs.replace(own, command=command)
     count = int(program.options[THREADS]) if script.check_command(chosen, command) else 1
     connections: list[Connection] = []
     try:
@@ -83,6 +87,7 @@ class _Command:
         self._target = target
         self._write = write
         self._returned: dict[int, asyncio.Future[Returned]] = {}
+        self._further: dict[int, FurtherSessions] = {}
         self._native: Any = native_module().Engine(
             compiled(program, ProgramLayout(program), is_prepared=is_prepared),
             str(seed),
@@ -103,6 +108,7 @@ class _Command:
         loop.add_reader(self._native.fileno(), self._on_returned)
         try:
             for number, each in enumerate(connections):
+                self._further[number] = FurtherSessions(self._native, number, partial(_login, self._target))
                 self._attach(number, each)
             numbers = {returned: number for number, returned in self._returned.items()}
             waiting = set(numbers)
@@ -113,11 +119,15 @@ class _Command:
                 if output := self._native.take_output():
                     self._write(output)
                 for returned in done:
-                    if returned.result().reason == "reconnecting":
-                        number = numbers[returned]
-                        connections[number].abort()
-                        connections[number] = await _login(self._target)
-                        self._attach(number, connections[number])
+                    if returned.result().reason == RECONNECTING:
+                        number, place = numbers[returned], returned.result().code
+                        if place:
+                            await self._further[number].connect(place)
+                            connection.reattach_socket(connections[number])
+                        else:
+                            connections[number].abort()
+                            connections[number] = await _login(self._target)
+                        self._attach(number, connections[number], is_same=place > 0)
                         numbers[self._returned[number]] = number
                         waiting.add(self._returned[number])
                     elif error := _error(returned.result(), self._target.where):
@@ -125,6 +135,7 @@ class _Command:
         finally:
             for number in self._returned:
                 self._native.abort(number)
+                self._further[number].close()
             await asyncio.wait(set(self._returned.values()))
             loop.remove_reader(self._native.fileno())
             self._native.close()
@@ -134,24 +145,14 @@ class _Command:
                 else:
                     each.abort()
 
-    def _attach(self, number: int, opened: Connection) -> None:
+    def _attach(self, number: int, opened: Connection, *, is_same: bool = False) -> None:
         self._returned[number] = asyncio.get_running_loop().create_future()
         socket = connection.detach_socket(opened)
         if socket is None:
             self._returned[number].set_result(Returned("lost"))
             return
         self._native.admit(number)
-        self._native.attach(
-            number,
-            socket.descriptor,
-            stream_key,
-            [TEXT],
-            [],
-            socket.without_eof,
-            socket.no_backslash_escapes,
-            socket.is_compressed,
-            socket.records,
-        )
+        self._native.attach(number, socket.descriptor, stream_key, [TEXT], [], *socket[1:], is_same=is_same)
 
     def _on_returned(self) -> None:
         for number, *reason in self._native.returned():

@@ -248,6 +248,9 @@ class LoadRun(SessionRun):
         super().__init__(spec, Watcher(spec, clock, self._identify))
         plan = spec.plan
         self.program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
+        if (own := self.program.script) is not None:
+            own = script.with_general_options(own, spec.target, plan)
+            self.program = replace(self.program, script=own)
         self.engine = choose_before_login(plan.engine, self.program)
         self.load: LoadController
         self.plan_runner: PlanRunner

@@ -124,12 +124,15 @@ def _base_profile(name: str, source: str, seen: tuple[Path, ...]) -> Path:
     return path
 
 
-def load_program(name: str, options: Mapping[str, object] | None = None, text: str = "") -> Program:
+def load_program(
+    name: str, options: Mapping[str, object] | None = None, text: str = "", *, command: str = script.RUN
+) -> Program:
     """The program of a profile, by name or path, with options (texts or typed values).
 
-    `text` replaces the file's contents; `name` is then only its name.
+    `text` replaces the file's contents; `name` is then only its name. `command` is the one of a script that
+    is run. Raises UsageError if the script does not have it.
     """
     path = None if text else find_profile(name)
     if path is not None and script.is_script(path):
-        return script.program(script.load(path), options or {})
+        return script.program(script.load(path, command), options or {})
     return compiler.compile_profile(parse_profile(text, name) if text else load_profile(name), options or {})

@@ -140,6 +140,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     """A Lua script of sysbench: its file and text, and the folders that its `require` searches.
 
     `command` is the command that is run, `run` for events. With `allows_io` it may use files and programs.
+    `general` are the values of sysbench's own options: those of the run and of the server.
     """
 
     path: str
@@ -147,6 +148,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     command: str = "run"
     search: tuple[str, ...] = ()
     allows_io: bool = False
+    general: tuple[tuple[str, bool | float | str | tuple[str, ...]], ...] = ()
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):

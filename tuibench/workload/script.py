@@ -13,7 +13,8 @@ import msgspec
 
 from tuibench import files, installation, sanitize
 from tuibench.errors import UsageError
-from tuibench.model.plan import OptionValue
+from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.server import Endpoint, Target
 from tuibench.workload import compiler
 from tuibench.workload.language import Profile, StatementText, StepText, TransactionText
 from tuibench.workload.options import (
@@ -81,24 +82,56 @@ def is_script(path: Path) -> bool:
     return path.suffix == SUFFIX
 
 
-def load(path: Path) -> Script:
-    """The script in a file. Raises UsageError if it cannot be read."""
+def load(path: Path, command: str = RUN) -> Script:
+    """The script in a file, to run this command of it. Raises UsageError if it cannot be read."""
     try:
         text = files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the script {path}: {error}") from error
     folders = (path.resolve().parent, *(folder for folder in INSTALLED if folder.is_dir()))
-    return Script(path=str(path), text=text, search=tuple(map(str, dict.fromkeys(folders))))
+    search = tuple(map(str, dict.fromkeys(folders)))
+    return Script(path=str(path), text=text, command=command, search=search)
+
+
+def with_general_options(script: Script, target: Target, plan: RunPlan | None = None) -> Script:
+    """A script that sees the options of the run and of the server, as in sysbench. The password is empty
+    unless the script may use files.
+    """
+    endpoints: tuple[Target | Endpoint, ...] = (target, *target.further)
+    general: dict[str, bool | float | str | tuple[str, ...]] = {
+        "mysql_compression": target.compress,
+        "mysql_db": target.database,
+        "mysql_host": tuple(each.host for each in endpoints),
+        "mysql_password": target.password if script.allows_io else "",
+        "mysql_port": tuple(str(each.port) for each in endpoints),
+        "mysql_socket": tuple(each.socket for each in endpoints if each.socket),
+        "mysql_ssl": target.ssl_mode not in ("disabled", "preferred"),
+        "mysql_user": target.user,
+    }
+    if plan is not None:
+        events, seconds = plan.events or 0, plan.seconds or 0
+        ignored = ("all",) if plan.ignored_errors is None else tuple(map(str, plan.ignored_errors))
+        general |= {
+            "events": events,
+            "histogram": plan.histogram,
+            "max_requests": events,
+            "max_time": seconds,
+            "mysql_ignore_errors": ignored,
+            "percentile": plan.percentiles[0] if plan.percentiles else 0,
+            "rand_seed": plan.seed,
+            "rate": plan.rate,
+            "report_checkpoints": tuple(map(str, plan.checkpoints)),
+            "report_interval": plan.report_seconds,
+            "time": seconds,
+            "tx_rate": plan.rate,
+        }
+    return msgspec.structs.replace(script, general=tuple(general.items()))
 
 
 def native_settings(
-    script: Script,
-    options: Mapping[str, OptionValue],
-    *,
-    is_prepared: bool = True,
-    general: Mapping[str, object] | None = None,
+    script: Script, options: Mapping[str, OptionValue], *, is_prepared: bool = True
 ) -> dict[str, Any]:
-    """A script in the form of the native engine; `general` are options of sysbench itself."""
+    """A script in the form of the native engine."""
     threads = int(options.get(THREADS, 1))
     shared = {name: option.default for name, option in compiler.SHARED_OPTIONS.items()} | {
         name: value for name, value in options.items() if name in compiler.SHARED_OPTIONS
@@ -123,7 +156,7 @@ def native_settings(
             "threads": threads,
             "num_threads": threads,
             "db_ps_mode": "auto" if is_prepared else "disable",
-            **(general or {}),
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in script.general},
         },
         "distributions": {
             "default": shared["rand_type"],
@@ -147,17 +180,37 @@ GENERAL: dict[str, object] = {
     "db_driver": "mysql",
     "debug": False,
     "events": 0,
+    "forced_shutdown": "off",
+    "help": False,
     "histogram": False,
+    "max_requests": 0,
+    "max_time": 0,
+    "mysql_compression": False,
+    "mysql_db": "sbtest",
+    "mysql_debug": False,
+    "mysql_dry_run": False,
+    "mysql_host": ["localhost"],
+    "mysql_ignore_errors": ["1213", "1020", "1205"],
+    "mysql_password": "",
+    "mysql_port": ["3306"],
+    "mysql_socket": [],
+    "mysql_ssl": False,
+    "mysql_ssl_cipher": "",
     "mysql_storage_engine": "innodb",
+    "mysql_user": "sbtest",
     "percentile": 95,
     "rand_seed": 0,
     "rate": 0,
+    "report_checkpoints": [],
     "report_interval": 0,
+    "thread_stack_size": 65536,
     "time": 10,
+    "tx_rate": 0,
     "validate": False,
     "verbosity": 3,
+    "version": False,
 }
-"""Options of sysbench that a script may read; the run itself has its own."""
+"""sysbench's own options that a script may read, with their values without a run and a server."""
 
 
 def declared(script: Script) -> Declared:
@@ -165,7 +218,7 @@ def declared(script: Script) -> Declared:
 
     Raises UsageError with its error, or if the engine is not built with Lua.
     """
-    return _declared(msgspec.structs.replace(script, command="help"))
+    return _declared(msgspec.structs.replace(script, command="help", general=()))
 
 
 @cache

@@ -23,6 +23,9 @@ use crate::measure::recorder::{Counters, Figures, Latencies, Recorder};
 use crate::pacing::Reassignment;
 use crate::sys;
 
+const STACK_BYTES: usize = 256 << 10;
+/// More than scripts may use: see `script::functions`.
+const SCRIPT_STACK_BYTES: usize = 2 << 20;
 /// A report waits for a script that computes at most so long.
 const MOST_WAIT_NS: i64 = sys::NS_PER_SECOND / 2;
 
@@ -178,9 +181,10 @@ impl Engine {
     fn spawn(&self, handle: &Arc<ThreadHandle>) -> io::Result<()> {
         let (handle, shared, all) = (handle.clone(), self.shared.clone(), self.handles.clone());
         let name = "tuibench-load".to_string();
+        let stack_bytes = if self.shared.program.script.is_some() { SCRIPT_STACK_BYTES } else { STACK_BYTES };
         let thread = std::thread::Builder::new()
             .name(name)
-            .stack_size(256 << 10)
+            .stack_size(stack_bytes)
             .spawn(move || thread::run(&handle, &shared, &all))?;
         lock(&self.threads).push(thread);
         Ok(())

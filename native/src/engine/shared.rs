@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::engine::connection::link::FurtherLink;
 use crate::measure::gaps::CompletionGaps;
 use crate::pacing::WorkQueue;
 use crate::program::stream::Stream;
@@ -34,8 +35,9 @@ pub enum ReturnReason {
     NewLogin,
     /// It has run as many transactions as a login is for.
     LoginDue,
-    /// Its script asks for a new login, on which the event in flight goes on.
-    Reconnecting,
+    /// Its script asks for a new login, on which the event in flight goes on: in place of the connection's own (0), or
+    /// beside it.
+    Reconnecting(usize),
     /// The connection was lost.
     Lost,
     /// What the server sent is no response.
@@ -71,6 +73,8 @@ pub struct Shared {
     pub weights_version: AtomicU64,
     /// The streams of connections that Python has.
     pub streams: Mutex<HashMap<i64, Stream>>,
+    /// The sessions that scripts have beside those of their connections, by the connection's number.
+    pub further: Mutex<HashMap<i64, HashMap<usize, FurtherLink>>>,
     pub returned: Mutex<Vec<(i64, ReturnReason)>>,
     /// Signals Python that `returned` has entries.
     pub notifier: Notifier,

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
+use std::os::unix::io::RawFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -85,6 +86,8 @@ pub fn run(handle: &Arc<ThreadHandle>, shared: &Arc<Shared>, all: &Arc<Mutex<Vec
 /// A connection, and the time at which it continues if nothing happens before.
 struct Slot {
     connection: Box<Connection>,
+    /// The descriptor that is waited for.
+    fd: RawFd,
     timer: Option<i64>,
     wants_to_send: bool,
 }
@@ -204,7 +207,7 @@ impl Thread {
         });
         let (number, fd) = (connection.number, connection.fd());
         self.by_number.insert(number, token);
-        self.slots[token] = Some(Slot { connection, timer: None, wants_to_send: false });
+        self.slots[token] = Some(Slot { connection, fd, timer: None, wants_to_send: false });
         if self.poller.add(fd, token).is_err() {
             self.give_back(token, ReturnReason::Lost);
             return;
@@ -232,8 +235,12 @@ impl Thread {
             Some(next) => next,
             None => return,
         };
-        if !matches!(next, Next::Return(_)) && !self.send_rest(token) {
-            next = self.act(token, Connection::unsendable).unwrap_or(next);
+        if !matches!(next, Next::Return(_)) {
+            if !self.follow_link(token) {
+                next = Next::Return(ReturnReason::Lost);
+            } else if !self.send_rest(token) {
+                next = self.act(token, Connection::unsendable).unwrap_or(next);
+            }
         }
         match next {
             Next::Bytes => self.set_timer(token, None),
@@ -268,6 +275,20 @@ impl Thread {
             wake_all(&self.all);
         }
         Some(next)
+    }
+
+    /// Waits for the session that a script uses now; false if that is impossible.
+    fn follow_link(&mut self, token: usize) -> bool {
+        if let Some(Some(slot)) = self.slots.get_mut(token) {
+            let fd = slot.connection.fd();
+            if fd != slot.fd {
+                self.poller.remove(slot.fd);
+                slot.fd = fd;
+                slot.wants_to_send = false;
+                return self.poller.add(fd, token).is_ok();
+            }
+        }
+        true
     }
 
     /// Sends the rest of a connection's output; false if the connection cannot send any more.
@@ -316,10 +337,14 @@ impl Thread {
     fn give_back(&mut self, token: usize, returned: ReturnReason) {
         if let Some(slot) = self.slots[token].take() {
             let number = slot.connection.number;
-            self.poller.remove(slot.connection.fd());
+            self.poller.remove(slot.fd);
             self.by_number.remove(&number);
             self.free.push(token);
-            lock(&self.shared.streams).insert(number, slot.connection.into_stream(&returned));
+            let (stream, further) = slot.connection.into_parts(&returned);
+            lock(&self.shared.streams).insert(number, stream);
+            if !further.is_empty() {
+                lock(&self.shared.further).insert(number, further);
+            }
             self.shared.report_return(number, returned);
         }
     }

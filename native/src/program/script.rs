@@ -15,6 +15,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use crate::protocol::response::Outcome;
 use crate::values::mt19937::Mt19937;
 use crate::values::value::ProfileError;
 
@@ -48,7 +49,7 @@ pub enum Step {
     Sleep {
         microseconds: u64,
     },
-    /// The script asks for a new connection, in place of its own.
+    /// The script asks for a new session, in place of the one with that number if there is one.
     Reconnect,
     Verdict(Verdict),
 }
@@ -75,10 +76,32 @@ pub struct Encoding {
     pub no_backslash_escapes: bool,
 }
 
+/// What answers a script that runs beside the load. Errors are those of a session that is lost or cannot be opened.
+pub trait Server {
+    /// Opens a session, in place of the one with that number.
+    fn connect(&mut self, link: usize) -> Result<Encoding, String>;
+
+    /// Sends a packet; `response` gets the server's, if it is kept.
+    fn ask(
+        &mut self,
+        link: usize,
+        packet: &[u8],
+        is_preparation: bool,
+        keeps: bool,
+        response: &mut Vec<u8>,
+    ) -> Result<Outcome, String>;
+}
+
 /// The script of one connection number; it outlives the connection.
 pub trait Script: Send {
-    /// It has a new connection: statements are prepared again.
-    fn attach(&mut self, encoding: Encoding);
+    /// It has a new session with this number, 0 for that of its connection: statements are prepared again.
+    fn attach(&mut self, link: usize, encoding: Encoding);
+
+    /// The sessions beside that of its connection are gone.
+    fn lose_further(&mut self);
+
+    /// The session of the step that it has asked for last.
+    fn link(&self) -> usize;
 
     /// Passes an answer; appends the packet of a call to `to`, and at the end what needs no answer.
     fn resume(&mut self, answer: Answer<'_>, to: &mut Vec<u8>) -> Step;
@@ -86,11 +109,11 @@ pub trait Script: Send {
     /// Whether it reads the rows of the call in flight: then the answer needs the whole response.
     fn reads_rows(&self) -> bool;
 
-    /// Whether a transaction is open, by the statements that succeeded.
-    fn is_in_transaction(&self) -> bool;
+    /// A session with an open transaction, by the statements that succeeded.
+    fn open_transaction(&self) -> Option<usize>;
 
     /// A rollback that the script did not send.
-    fn rolled_back(&mut self);
+    fn rolled_back(&mut self, link: usize);
 
     /// Whether the statement in flight is a COMMIT.
     fn is_committing(&self) -> bool;
@@ -148,6 +171,6 @@ impl Scripted {
 
     /// Whether its connection was lost before it had started: then it must be made again.
     pub fn is_half_started(&self) -> bool {
-        matches!(self.phase, Phase::Starting | Phase::Ending | Phase::Over)
+        matches!(self.phase, Phase::Starting | Phase::Ending | Phase::Over) && !self.is_reconnecting
     }
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::engine::connection::layers::{Encryption, Layers};
+use crate::engine::connection::link::{FurtherLink, Link};
 use crate::engine::connection::{Command, Connection};
 use crate::engine::shared::{lock, ErrorPolicy, ReturnReason, Shared};
 use crate::engine::{self, ConnectionFairness, FairnessStats};
@@ -16,7 +17,7 @@ use crate::measure::histogram::Histogram;
 use crate::measure::recorder::{Counters, SlowTransaction, Timed};
 use crate::pacing::{ArrivalSchedule, Reassignment, WorkQueue};
 use crate::program::bytecode::Code;
-use crate::program::script::Scripted;
+use crate::program::script::{Encoding, Scripted};
 use crate::protocol::rows::RowReader;
 use crate::python::program::{forms_of, new_stream, Back, Program};
 use crate::python::tls::{taken, TlsRecords};
@@ -74,6 +75,7 @@ impl Engine {
             weights: Mutex::new(weights.into()),
             weights_version: AtomicU64::new(0),
             streams: Mutex::default(),
+            further: Mutex::default(),
             returned: Mutex::default(),
             notifier: sys::Notifier::new()?,
         };
@@ -99,8 +101,10 @@ impl Engine {
     /// Runs a connection over a copy of its descriptor, until `returned` returns it. `identities` are the server's
     /// numbers of the prepared statements (0: as text), `readers` those that capture: their index, whether their
     /// rows are binary, and the columns' definitions as far as they are known. `records` are those of a connection
-    /// with TLS, which the engine uses in the meantime; `is_compressed` is whether packets travel in frames.
+    /// with TLS, which the engine uses in the meantime; `is_compressed` is whether packets travel in frames. `is_same` if
+    /// the engine has had this session before.
     #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (number, descriptor, keys, identities, readers, without_eof, no_backslash_escapes, is_compressed, records, *, is_same = false))]
     fn attach(
         &self,
         number: i64,
@@ -112,6 +116,7 @@ impl Engine {
         no_backslash_escapes: bool,
         is_compressed: bool,
         records: Option<&Bound<'_, TlsRecords>>,
+        is_same: bool,
     ) -> PyResult<()> {
         let forms = forms_of(&self.program, &identities, no_backslash_escapes)?;
         let kept = lock(&self.engine.shared.streams).remove(&number);
@@ -129,14 +134,31 @@ impl Engine {
             .map(|(index, is_binary, columns)| (index, RowReader::new(is_binary, without_eof, &columns)))
             .collect();
         let figures = self.engine.admit(number);
-        let fd = sys::duplicate(descriptor)?;
-        let encryption = match records {
-            Some(records) => Some(Encryption::taken_from(records.get().0.clone()).ok_or_else(taken)?),
-            None => None,
-        };
-        let layers = Layers::new(encryption, is_compressed);
-        let connection = Connection::new(number, fd, layers, stream, forms, readers, without_eof, figures);
+        let link = link_of(descriptor, without_eof, is_compressed, records)?;
+        let further = lock(&self.engine.shared.further).remove(&number).unwrap_or_default();
+        let encoding = forms.encoding(without_eof);
+        let connection =
+            Connection::new(number, link, further, stream, forms, readers, encoding, is_same, figures);
         Ok(self.engine.attach(connection)?)
+    }
+
+    /// Gives a further session to the script of a connection, before it is attached: the engine keeps it until the
+    /// connection is lost, or another one has its place.
+    #[allow(clippy::too_many_arguments)]
+    fn attach_further(
+        &self,
+        number: i64,
+        place: usize,
+        descriptor: i32,
+        without_eof: bool,
+        no_backslash_escapes: bool,
+        is_compressed: bool,
+        records: Option<&Bound<'_, TlsRecords>>,
+    ) -> PyResult<()> {
+        let link = link_of(descriptor, without_eof, is_compressed, records)?;
+        let made = FurtherLink::new(link, Encoding { without_eof, no_backslash_escapes });
+        lock(&self.engine.shared.further).entry(number).or_default().insert(place, made);
+        Ok(())
     }
 
     /// The connections that returned since the last call.
@@ -269,6 +291,21 @@ impl Engine {
     }
 }
 
+/// A session over a copy of a descriptor.
+pub fn link_of(
+    descriptor: i32,
+    without_eof: bool,
+    is_compressed: bool,
+    records: Option<&Bound<'_, TlsRecords>>,
+) -> PyResult<Link> {
+    let fd = sys::duplicate(descriptor)?;
+    let encryption = match records {
+        Some(records) => Some(Encryption::taken_from(records.get().0.clone()).ok_or_else(taken)?),
+        None => None,
+    };
+    Ok(Link::new(fd, Layers::new(encryption, is_compressed), without_eof))
+}
+
 pub fn back(number: i64, returned: ReturnReason) -> Back {
     let plain = |why| (number, why, 0, String::new());
     match returned {
@@ -276,7 +313,7 @@ pub fn back(number: i64, returned: ReturnReason) -> Back {
         ReturnReason::Parked => plain("asked"),
         ReturnReason::NewLogin => plain("new login"),
         ReturnReason::LoginDue => plain("login due"),
-        ReturnReason::Reconnecting => plain("reconnecting"),
+        ReturnReason::Reconnecting(link) => (number, "reconnecting", link as u16, String::new()),
         ReturnReason::Lost => plain("lost"),
         ReturnReason::Aborted => plain("aborted"),
         ReturnReason::Broken(what) => (number, "broken", 0, what),

@@ -4,9 +4,9 @@
 -- from the board, and resumes the coroutine with the answer. So a thread of the engine runs many scripts, and none of
 -- them blocks another.
 --
---   query(sql), execute(statement), send_rows()  -> the result | false: native.failure() is why
---   prepare(sql)                          -> a slot | false
---   sleep(microseconds), reconnect()
+--   query(session, sql), execute(statement), send_rows(session)  -> the result | false: native.failure() is why
+--   prepare(session, sql)                 -> a slot | false
+--   sleep(microseconds), reconnect(session)
 --   judge(verdict, code, message)         between two events -> whether there is another one
 --
 -- `native` has the functions written in Rust, `config` the options of the run.
@@ -14,6 +14,8 @@
 local native, config = ...
 local query, prepare, execute, judge = native.query, native.prepare, native.execute, native.judge
 local add_row, send_rows = native.add_row, native.send_rows
+
+local check_stack = native.check_stack
 
 local error, pcall, type, tostring, tonumber, select = error, pcall, type, tostring, tonumber, select
 local pairs, ipairs, setmetatable, unpack, next = pairs, ipairs, setmetatable, unpack, next
@@ -23,6 +25,11 @@ local resume, wrap, create, status, yield =
     coroutine.resume, coroutine.wrap, coroutine.create, coroutine.status, coroutine.yield
 
 jit.off()
+
+-- Functions of C that call back into Lua, and coroutines that resume others, take from the C stack.
+
+string.gsub, string.format, table.sort = native.guard(string.gsub), native.guard(string.format), native.guard(table.sort)
+os.time = native.guard(os.time)
 
 -- Coroutines of the script: a suspension that is the engine's goes through them.
 
@@ -47,8 +54,26 @@ function _G.pcall(...)
     return caught(pcall(...))
 end
 
-function xpcall(...)
-    return caught(standard_xpcall(...))
+function xpcall(body, handler, ...)
+    check_stack()
+    local function handled(problem)
+        if native.exceeded() then
+            return problem
+        end
+        return handler(problem)
+    end
+    return caught(standard_xpcall(body, handled, ...))
+end
+
+-- Lua says of this error not where it was raised.
+local OVERFLOW = "stack overflow"
+
+local function placed(problem)
+    return problem == OVERFLOW and native.place() .. problem or problem
+end
+
+local function attempt(...)
+    return standard_xpcall((...), placed, select(2, ...))
 end
 
 local function relayed(co, ok, first, ...)
@@ -59,6 +84,7 @@ local function relayed(co, ok, first, ...)
 end
 
 function coroutine.resume(co, ...)
+    check_stack()
     return relayed(co, resume(co, ...))
 end
 
@@ -110,11 +136,12 @@ mysql_table_engine, myisam_max_rows = "innodb", 1000000
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
 local TYPE = sysbench.sql.type
 
--- The connection in use, as long as the script holds it.
+-- The connections by the numbers of their sessions, as long as the script holds them. The first session is the one of
+-- the engine's connection.
 local connected = setmetatable({}, { __mode = "v" })
 
-local function raise(sql)
-    local connection = connected[1] or {}
+local function raise(of, sql)
+    local connection = connected[of] or {}
     local code, state, message, is_ignorable = native.failure()
     local description =
         { connection = connection, query = sql, sql_errno = code, sql_state = state, sql_errmsg = message }
@@ -134,13 +161,13 @@ end
 
 local result_methods = { fetch_row = native.fetch_row, free = function() end }
 local result_class = {
-    __index = function(_, name)
+    __index = function(result, name)
         if name == "nrows" then
-            return (native.shape())
+            return (native.shape(result[1]))
         elseif name == "nfields" then
-            return select(2, native.shape())
+            return select(2, native.shape(result[1]))
         elseif name == "connection" then
-            return connected[1]
+            return connected[result[1]]
         end
         return result_methods[name]
     end,
@@ -163,8 +190,7 @@ native.keep(1, {
     __gc = native.close,
     __tostring = function() return "<sql_statement>" end,
 })
-native.keep(2, setmetatable({}, result_class))
-native.keep(3, tonumber)
+native.keep(2, tonumber)
 
 function statement_methods:bind_create(kind, max_len)
     if type(kind) ~= "number" or kind <= TYPE.NONE or kind > TYPE.VARCHAR then
@@ -176,8 +202,13 @@ function statement_methods:bind_create(kind, max_len)
     return native.parameter(kind, max_len or MOST_OF_A_TIME)
 end
 
+-- A session that was lost beside the engine's connection is opened again when it is used next.
+local function reopened(session)
+    return not native.is_open(session) and native.reconnect(session)
+end
+
 function statement_methods:execute()
-    return execute(self) or raise(native.text(self))
+    return execute(self) or reopened(self) and execute(self) or raise(native.session(self), native.text(self))
 end
 
 -- Connections
@@ -186,11 +217,13 @@ local connection_methods = {}
 local connection_class = { __index = connection_methods, __tostring = function() return "<sql_connection>" end }
 
 function connection_methods:query(sql)
-    return query(sql) or raise(sql)
+    local session = self[1]
+    return query(session, sql) or reopened(session) and query(session, sql) or raise(session, sql)
 end
 
 function connection_methods:query_row(sql)
-    local result = query(sql) or raise(sql)
+    local session = self[1]
+    local result = query(session, sql) or reopened(session) and query(session, sql) or raise(session, sql)
     local row = result:fetch_row()
     if row then
         return unpack(row, 1, result.nfields)
@@ -199,7 +232,9 @@ function connection_methods:query_row(sql)
 end
 
 function connection_methods:prepare(sql)
-    return native.statement(prepare(sql) or raise(sql))
+    local session = self[1]
+    return native.statement(
+        prepare(session, sql) or reopened(session) and prepare(session, sql) or raise(session, sql))
 end
 
 function connection_methods:check_error(result)
@@ -216,40 +251,38 @@ local closed_class = {
 }
 
 function connection_methods:disconnect()
-    if connected[1] == self then
-        connected[1] = nil
+    if connected[self[1]] == self then
+        connected[self[1]] = nil
     end
     setmetatable(self, closed_class)
 end
 
 function connection_methods:reconnect()
-    native.reconnect()
-    return true
+    return native.reconnect(self[1])
 end
 
 -- Rows are collected into statements, as sysbench does.
 
-local head
-
-local function flush()
-    return send_rows() or raise(head)
+local function flush(connection)
+    local session = connection[1]
+    return send_rows(session) or reopened(session) and send_rows(session) or raise(session, connection.head)
 end
 
 function connection_methods:bulk_insert_init(text)
-    head = text
-    native.begin_rows(text)
+    self.head = text
+    native.begin_rows(self[1], text)
 end
 
 function connection_methods:bulk_insert_next(row)
-    if not add_row(row) then
-        flush()
-        add_row(row)
+    if not add_row(self[1], row) then
+        flush(self)
+        add_row(self[1], row)
     end
 end
 
 function connection_methods:bulk_insert_done()
-    flush()
-    native.begin_rows("")
+    flush(self)
+    native.begin_rows(self[1], "")
 end
 
 local driver_methods = {}
@@ -259,22 +292,37 @@ function driver_methods:name()
     return "mysql"
 end
 
-local has_connected = false
+-- How many sessions there are; each login takes the place of one that the script holds no more.
+local sessions, MOST_SESSIONS = 0, 1000
+
+local function unheld()
+    for session = 0, sessions - 1 do
+        if not connected[session] then
+            return session
+        end
+    end
+end
 
 function driver_methods:connect()
-    if connected[1] then
+    local session = unheld()
+    if not session and sessions > 0 then
         -- As in sysbench, one that the script holds no more is closed.
         collect()
+        session = unheld()
     end
-    if connected[1] then
-        error("a script has one connection for each thread: a second connect() is not supported", 2)
+    if session then
+        native.reconnect(session)
+    elseif sessions == MOST_SESSIONS then
+        error(format("this thread holds %d connections already", MOST_SESSIONS), 2)
+    else
+        session, sessions = sessions, sessions + 1
+        native.keep_result(session, setmetatable({ session }, result_class))
+        if not native.is_open(session) then
+            native.reconnect(session)
+        end
     end
-    if has_connected then
-        native.reconnect()
-    end
-    has_connected = true
-    local connection = setmetatable({ error = 0, sql_errno = 0 }, connection_class)
-    connected[1] = connection
+    local connection = setmetatable({ session, error = 0, sql_errno = 0 }, connection_class)
+    connected[session] = connection
     return connection
 end
 
@@ -618,7 +666,11 @@ if not config.allows_io then
         return self
     end
     io.stdout, io.stderr, io.flush = output, output, function() end
-    debug = { traceback = function(message) return tostring(message or "") end }
+    debug = { getinfo = native.getinfo, traceback = native.traceback }
+    for _, name in ipairs({ "debug", "getfenv", "gethook", "getlocal", "getmetatable", "getregistry", "getupvalue", "setfenv",
+        "sethook", "setlocal", "setmetatable", "setupvalue" }) do
+        debug[name] = refused("debug." .. name .. "()")
+    end
 
     native_ffi = setmetatable({ cdef = function() end, C = library, os = jit.os, arch = jit.arch }, {
         __index = function(_, name)
@@ -727,7 +779,7 @@ local function judged(ok, result)
     return "fault", 0, tostring(result)
 end
 
-local function describe()
+local function describe(is_incomplete)
     local options, commands = {}, {}
     for name, definition in pairs(sysbench.cmdline.options or {}) do
         local default = definition[2]
@@ -754,18 +806,21 @@ local function describe()
     for _, name in ipairs({ "report_intermediate", "report_cumulative" }) do
         hooks[#hooks + 1] = sysbench.hooks[name] and name or nil
     end
-    return options, commands, type(event) == "function", concat(hooks, ",")
+    config.options, config.commands, config.hooks = options, commands, concat(hooks, ",")
+    config.has_events = is_incomplete or type(event) == "function"
 end
 
 return function()
-    local ok, problem = pcall(function()
+    local ok, problem = attempt(function()
         native.compile(config.text, "@" .. config.path)()
     end)
+    if config.entry == "describe" and (ok or native.is_open(0)) then
+        -- Without a server, a script that asks for rows while it is loaded may fail: it is loaded again for its events.
+        describe(not ok)
+        return judge("begun")
+    end
     if not ok then
         return judge(judged(false, problem))
-    end
-    if config.entry == "describe" then
-        return yield(describe())
     end
     ok, problem = pcall(read_options)
     if not ok then
@@ -777,7 +832,7 @@ return function()
             return judge("fault", 0, "the script has no command '" .. config.command .. "'")
         end
         judge("begun")
-        local verdict, code, message = judged(pcall(body))
+        local verdict, code, message = judged(attempt(body))
         if verdict == "restart" then
             verdict = "failed"
         end
@@ -787,7 +842,7 @@ return function()
     if config.entry == "report" then
         local name, stat = judge("begun")
         while name do
-            name, stat = judge(judged(pcall(sysbench.hooks[name], stat)))
+            name, stat = judge(judged(attempt(sysbench.hooks[name], stat)))
         end
         if is_array_open then
             native.write("\n]\n")
@@ -798,14 +853,14 @@ return function()
         return judge("fault", 0, "the script has no function event()")
     end
     if type(thread_init) == "function" then
-        ok, problem = pcall(thread_init, config.tid)
+        ok, problem = attempt(thread_init, config.tid)
         if not ok then
             return judge(judged(false, problem))
         end
     end
     local has_event = judge("begun")
     while has_event do
-        local fine, result = pcall(event, config.tid)
+        local fine, result = standard_xpcall(event, placed, config.tid)
         if fine then
             has_event = judge(result and "over" or "done")
         else
@@ -813,7 +868,7 @@ return function()
         end
     end
     if type(thread_done) == "function" then
-        ok, problem = pcall(thread_done, config.tid)
+        ok, problem = attempt(thread_done, config.tid)
         return judge(judged(ok, problem))
     end
     return judge("done")

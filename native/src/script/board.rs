@@ -55,6 +55,7 @@ pub enum Reply {
 /// A prepared statement. `identity` is the server's number of it, on the connection of that generation. `parameters`
 /// live as long as the statement in Lua, which alone executes the slot.
 struct Slot {
+    session: usize,
     sql: Vec<u8>,
     pieces: Vec<Vec<u8>>,
     name: usize,
@@ -62,6 +63,24 @@ struct Slot {
     identity: Option<(u64, u32)>,
     is_text: bool,
     parameters: Vec<*const Parameter>,
+}
+
+/// A session with the server, by its number 0 that of the connection. It is open unless it was lost, or not opened yet.
+#[derive(Default)]
+struct Session {
+    encoding: Encoding,
+    /// A number of its login.
+    generation: u64,
+    is_open: bool,
+    rows: Rows,
+    /// Rows that the last statement has returned or changed.
+    affected: u64,
+    collected: CollectedRows,
+    in_transaction: bool,
+    /// The result of its statements, by its place in the registry.
+    result: c_int,
+    /// Packets that are not sent yet: those of closed statements, and that of the step.
+    packets: Vec<u8>,
 }
 
 /// The request whose answer is awaited.
@@ -123,21 +142,20 @@ impl CollectedRows {
 
 pub struct Board {
     pub random: Randomness,
-    pub rows: Rows,
-    /// Rows that the last statement has returned or changed.
-    pub affected: u64,
     pub failure: Failure,
-    pub collected: CollectedRows,
     /// Errors that the script has counted itself, and that are not taken yet.
     pub errors: u64,
     /// The last text that was drawn.
     pub drawn: Vec<u8>,
     /// Values of Lua that functions need, by their places in the registry.
-    pub kept: [c_int; 4],
+    pub kept: [c_int; 3],
+    /// The address in the thread's stack from which the script runs.
+    pub stack_from: usize,
     /// What the suspended script asks for.
     pub step: Option<Step>,
-    /// Packets that are not sent yet: those of closed statements, and that of the step.
-    pub packets: Vec<u8>,
+    /// The session of the step.
+    pub session: usize,
+    sessions: Vec<Session>,
     names: Arc<Names>,
     numbers: HashMap<Vec<u8>, usize>,
     /// The text of a name, and the values of an execution: kept for their memory.
@@ -149,11 +167,10 @@ pub struct Board {
     /// With so many open statements, those that the script holds no more are looked for.
     most_open: usize,
     pending: Pending,
+    /// That of the last login.
     generation: u64,
-    encoding: Encoding,
     is_prepared: bool,
     effect: Effect,
-    pub in_transaction: bool,
     pub has_committed: bool,
 }
 
@@ -161,15 +178,14 @@ impl Board {
     pub fn new(random: Randomness, names: Arc<Names>, is_prepared: bool) -> Self {
         Self {
             random,
-            rows: Rows::default(),
-            affected: 0,
             failure: Failure::default(),
-            collected: CollectedRows::default(),
             errors: 0,
             drawn: Vec::new(),
-            kept: [LUA_NOREF; 4],
+            kept: [LUA_NOREF; 3],
+            stack_from: 0,
             step: None,
-            packets: Vec::new(),
+            session: 0,
+            sessions: vec![Session { result: LUA_NOREF, ..Session::default() }],
             names,
             numbers: HashMap::new(),
             name: Vec::new(),
@@ -179,36 +195,95 @@ impl Board {
             most_open: FIRST_COLLECTION,
             pending: Pending::None,
             generation: 0,
-            encoding: Encoding::default(),
             is_prepared,
             effect: Effect::None,
-            in_transaction: false,
             has_committed: false,
         }
     }
 
-    /// There is a new connection: statements are prepared again.
-    pub fn attach(&mut self, encoding: Encoding) {
+    /// There is a new session: statements are prepared again.
+    pub fn attach(&mut self, number: usize, encoding: Encoding) {
         self.generation += 1;
-        self.encoding = encoding;
-        self.in_transaction = false;
-        self.packets.clear();
+        let generation = self.generation;
+        let session = self.session_mut(number);
+        session.generation = generation;
+        session.encoding = encoding;
+        session.is_open = true;
+        session.in_transaction = false;
+        session.packets.clear();
     }
 
-    /// Asks for a step without a statement.
-    pub fn ask(&mut self, step: Step) {
+    pub fn lose_further(&mut self) {
+        self.sessions.iter_mut().skip(1).for_each(|session| session.is_open = false);
+    }
+
+    fn session_mut(&mut self, number: usize) -> &mut Session {
+        while self.sessions.len() <= number {
+            self.sessions.push(Session { result: LUA_NOREF, ..Session::default() });
+        }
+        &mut self.sessions[number]
+    }
+
+    pub fn is_open(&self, number: usize) -> bool {
+        self.sessions.get(number).map_or(false, |session| session.is_open)
+    }
+
+    /// The session of a statement.
+    pub fn session_of(&self, slot: usize) -> usize {
+        self.slots[slot].session
+    }
+
+    /// Where the registry has the result of a session's statements.
+    pub fn result(&mut self, number: usize) -> &mut c_int {
+        &mut self.session_mut(number).result
+    }
+
+    /// The rows of the last statement of a session, and how many it has returned or changed.
+    pub fn rows(&mut self, number: usize) -> (&mut Rows, u64) {
+        let session = self.session_mut(number);
+        (&mut session.rows, session.affected)
+    }
+
+    /// The statement of a session that collects rows.
+    pub fn collected(&mut self, number: usize) -> &mut CollectedRows {
+        &mut self.session_mut(number).collected
+    }
+
+    /// The packets of the step.
+    pub fn packets(&mut self) -> &mut Vec<u8> {
+        &mut self.sessions[self.session].packets
+    }
+
+    /// An event begins: what an earlier one has left open is its own affair.
+    pub fn begin_event(&mut self) {
+        self.sessions.iter_mut().for_each(|session| session.in_transaction = false);
+    }
+
+    pub fn open_transaction(&self) -> Option<usize> {
+        self.sessions.iter().position(|session| session.in_transaction)
+    }
+
+    pub fn rolled_back(&mut self, number: usize) {
+        self.session_mut(number).in_transaction = false;
+    }
+
+    /// Asks for a step without a statement, that concerns a session.
+    pub fn ask(&mut self, step: Step, session: usize) {
+        self.session_mut(session);
+        self.session = session;
         self.pending = Pending::None;
         self.step = Some(step);
     }
 
-    pub fn query(&mut self, sql: &[u8]) {
-        self.query_named(sql, sql);
+    pub fn query(&mut self, session: usize, sql: &[u8]) {
+        self.query_named(session, sql, sql);
     }
 
-    fn query_named(&mut self, sql: &[u8], name: &[u8]) {
+    fn query_named(&mut self, session: usize, sql: &[u8], name: &[u8]) {
         let name = self.number_of(name);
+        self.session = session;
         self.effect = Effect::of(sql);
-        write_command(COM_QUERY, sql, &mut self.packets);
+        write_command(COM_QUERY, sql, &mut self.sessions[session].packets);
         self.pending = Pending::Query;
         self.step = Some(Step::Call { name: Some(name) });
     }
@@ -225,8 +300,8 @@ impl Board {
     }
 
     /// Adds a row to the statement that collects them, unless it would become too long.
-    pub fn add_row(&mut self, row: &[u8]) -> bool {
-        let CollectedRows { text, head, first } = &mut self.collected;
+    pub fn add_row(&mut self, session: usize, row: &[u8]) -> bool {
+        let CollectedRows { text, head, first } = self.collected(session);
         if text.len() > *head {
             if text.len() + row.len() + 1 >= BULK_BYTES {
                 return false;
@@ -241,16 +316,16 @@ impl Board {
     }
 
     /// Sends the rows that are collected; false if there are none.
-    pub fn send_rows(&mut self) -> bool {
-        let mut collected = std::mem::take(&mut self.collected);
+    pub fn send_rows(&mut self, session: usize) -> bool {
+        let mut collected = std::mem::take(self.collected(session));
         let has_rows = collected.text.len() > collected.head;
         if has_rows {
             // All such statements have the name of one row.
-            self.query_named(&collected.text, &collected.text[..collected.first]);
+            self.query_named(session, &collected.text, &collected.text[..collected.first]);
             collected.text.truncate(collected.head);
             collected.first = collected.head;
         }
-        self.collected = collected;
+        *self.collected(session) = collected;
         has_rows
     }
 
@@ -265,9 +340,10 @@ impl Board {
     }
 
     /// Its slot if the statement is sent as text, and needs no preparation.
-    pub fn prepare(&mut self, sql: &[u8]) -> Option<usize> {
+    pub fn prepare(&mut self, session: usize, sql: &[u8]) -> Option<usize> {
         let name = self.number_of(sql);
         let made = Slot {
+            session,
             sql: sql.to_vec(),
             pieces: split_at_placeholders(sql),
             name,
@@ -291,7 +367,8 @@ impl Board {
 
     fn ask_preparation(&mut self, slot: usize) {
         self.effect = Effect::None;
-        write_command(COM_STMT_PREPARE, &self.slots[slot].sql, &mut self.packets);
+        self.session = self.slots[slot].session;
+        write_command(COM_STMT_PREPARE, &self.slots[slot].sql, &mut self.sessions[self.session].packets);
         self.step = Some(Step::Call { name: None });
     }
 
@@ -302,8 +379,9 @@ impl Board {
 
     /// Executes a statement; the error is one of the script.
     pub fn execute(&mut self, slot: usize) -> Result<(), String> {
-        let Self { slots, values, packets, encoding, .. } = self;
-        let Slot { sql, pieces, name, effect, identity, is_text, parameters } = &slots[slot];
+        let Self { slots, values, sessions, .. } = self;
+        let Slot { session: number, sql, pieces, name, effect, identity, is_text, parameters } = &slots[slot];
+        let Session { packets, encoding, generation, .. } = &mut sessions[*number];
         let (given, wanted) = (parameters.len(), pieces.len() - 1);
         if given != wanted {
             return Err(format!(
@@ -312,7 +390,7 @@ impl Board {
             ));
         }
         let identity = match identity {
-            Some((of, identity)) if *of == self.generation => Some(*identity),
+            Some((of, identity)) if of == generation => Some(*identity),
             _ if *is_text => None,
             _ => {
                 self.pending = Pending::PrepareAgain(slot);
@@ -333,6 +411,7 @@ impl Board {
             return Err(fault.to_string());
         }
         self.effect = *effect;
+        self.session = *number;
         self.pending = Pending::Execute(slot);
         self.step = Some(Step::Call { name: Some(*name) });
         Ok(())
@@ -343,8 +422,9 @@ impl Board {
         self.unused.push(slot);
         self.slots[slot].parameters.clear();
         if let Some((generation, identity)) = self.slots[slot].identity.take() {
-            if generation == self.generation {
-                write_command(COM_STMT_CLOSE, &identity.to_le_bytes(), &mut self.packets);
+            let session = &mut self.sessions[self.slots[slot].session];
+            if generation == session.generation {
+                write_command(COM_STMT_CLOSE, &identity.to_le_bytes(), &mut session.packets);
             }
         }
     }
@@ -352,27 +432,28 @@ impl Board {
     /// A statement succeeded. None if the script goes on waiting, for the next step.
     pub fn done(&mut self, affected: u64, response: &mut Vec<u8>) -> Result<Option<Reply>, String> {
         self.has_committed = self.effect == Effect::Commits;
+        let reads_rows = self.reads_rows();
+        let session = &mut self.sessions[self.session];
         match self.effect {
-            Effect::Begins => self.in_transaction = true,
-            Effect::Commits | Effect::RollsBack => self.in_transaction = false,
+            Effect::Begins => session.in_transaction = true,
+            Effect::Commits | Effect::RollsBack => session.in_transaction = false,
             Effect::None => {}
         }
-        let reads_rows = self.reads_rows();
         match std::mem::replace(&mut self.pending, Pending::None) {
             Pending::Prepare(slot) => {
-                self.slots[slot].identity = Some((self.generation, affected as u32));
+                self.slots[slot].identity = Some((session.generation, affected as u32));
                 Ok(Some(Reply::Slot(slot)))
             }
             Pending::PrepareAgain(slot) => {
-                self.slots[slot].identity = Some((self.generation, affected as u32));
+                self.slots[slot].identity = Some((session.generation, affected as u32));
                 self.execute(slot).map(|()| None)
             }
             _ => {
                 if reads_rows {
-                    std::mem::swap(&mut self.rows.bytes, response);
+                    std::mem::swap(&mut session.rows.bytes, response);
                 }
-                self.rows.begin(self.encoding.without_eof, reads_rows);
-                self.affected = affected;
+                session.rows.begin(session.encoding.without_eof, reads_rows);
+                session.affected = affected;
                 Ok(Some(Reply::Result))
             }
         }

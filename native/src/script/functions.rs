@@ -4,7 +4,7 @@
 //! instructions of Lua, and its code is the same memory for all states. Their first word says whose they are, so that no
 //! other userdata that a script gets hold of is taken for one.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_void, CStr};
 use std::slice;
 
 use mlua::ffi::{self, lua_State};
@@ -16,15 +16,18 @@ use crate::script::random::Kind;
 use crate::values::value::Value;
 
 const MOST_SLEEP_US: f64 = 3.6e9;
+/// A script may use so much of its thread's C stack: a few times the stack of sysbench's threads, and half of the least
+/// that ours have. Lua itself limits only the stacks of its coroutines.
+const MOST_C_STACK: usize = 512 << 10;
+/// The name of `api.lua` in errors and places.
+pub const API_NAME: &str = "=sysbench";
 const NO_SLOT: usize = usize::MAX;
 
 /// Values of Lua in [`Board::kept`].
 pub mod kept {
     pub const PARAMETER_CLASS: usize = 0;
     pub const STATEMENT_CLASS: usize = 1;
-    /// The result of the connection.
-    pub const RESULT: usize = 2;
-    pub const TONUMBER: usize = 3;
+    pub const TONUMBER: usize = 2;
 }
 
 /// A type of userdata: what its first word has beside the address of the board.
@@ -130,8 +133,22 @@ unsafe fn object_at<'a, T: Object>(
     (object.cast::<usize>().read() == board as usize + T::TAG).then(|| &mut *object)
 }
 
-/// Raises an error at the place of the caller that is so many levels above the function.
-unsafe fn raise(state: *mut lua_State, level: c_int, message: String) -> c_int {
+/// The level of the script's function that has called, maybe through `api.lua`, the one at a level; and its place.
+pub unsafe fn script_level(state: *mut lua_State, mut level: c_int) -> (c_int, ffi::lua_Debug) {
+    let mut place = std::mem::zeroed::<ffi::lua_Debug>();
+    while ffi::lua_getstack(state, level, &mut place) != 0 {
+        ffi::lua_getinfo(state, c"Sl".as_ptr(), &mut place);
+        if place.currentline > 0 && CStr::from_ptr(place.source).to_bytes() != API_NAME.as_bytes() {
+            break;
+        }
+        level += 1;
+    }
+    (level, place)
+}
+
+/// Raises an error at the place of the script that has called the function.
+unsafe fn raise(state: *mut lua_State, message: String) -> c_int {
+    let (level, _) = script_level(state, 1);
     ffi::luaL_where(state, level);
     push_text(state, message.as_bytes());
     drop(message);
@@ -148,11 +165,115 @@ unsafe fn suspend(state: *mut lua_State, board: *mut Board) -> c_int {
 /// Raises an error where a script cannot be suspended: in a function that one of C calls.
 unsafe fn check_yieldable(state: *mut lua_State) {
     if lua_isyieldable(state) == 0 {
-        raise(state, 2, "attempt to yield across C-call boundary".into());
+        raise(state, "attempt to yield across C-call boundary".into());
     }
 }
 
+/// Raises an error if the script's calls are nested too deeply in the C stack.
+#[inline(always)]
+unsafe fn check_depth(state: *mut lua_State, board: &Board) {
+    let here = 0u8;
+    if board.stack_from.abs_diff(std::ptr::addr_of!(here) as usize) > MOST_C_STACK {
+        raise(state, "C stack overflow: calls are nested too deeply".into());
+    }
+}
+
+/// A function of Lua's libraries that calls back into Lua on the C stack; it is the second upvalue.
+unsafe extern "C-unwind" fn guarded(state: *mut lua_State) -> c_int {
+    check_depth(state, board_of(state));
+    let function = ffi::lua_touserdata(state, ffi::lua_upvalueindex(2));
+    std::mem::transmute::<*mut c_void, ffi::lua_CFunction>(function)(state)
+}
+
 // Functions for api.lua alone, which calls them with the right values.
+
+/// A function of Lua's libraries, as one that does not exhaust the C stack.
+unsafe extern "C-unwind" fn guard(state: *mut lua_State) -> c_int {
+    let board: *mut Board = board_of(state);
+    match ffi::lua_tocfunction(state, 1) {
+        Some(function) => {
+            ffi::lua_pushlightuserdata(state, board.cast());
+            ffi::lua_pushlightuserdata(state, function as *mut c_void);
+            ffi::lua_pushcclosure(state, guarded, 2);
+        }
+        None => ffi::lua_pushvalue(state, 1),
+    }
+    1
+}
+
+/// `debug.getinfo` without what leads to other functions and their values.
+unsafe extern "C-unwind" fn getinfo(state: *mut lua_State) -> c_int {
+    let of = match ffi::lua_type(state, 1) {
+        ffi::LUA_TTHREAD => ffi::lua_tothread(state, 1),
+        _ => state,
+    };
+    let first = if of == state { 1 } else { 2 };
+    let mut place = std::mem::zeroed::<ffi::lua_Debug>();
+    if ffi::lua_type(state, first) == ffi::LUA_TFUNCTION {
+        ffi::lua_pushvalue(state, first);
+        ffi::lua_getinfo(state, c">Snu".as_ptr(), &mut place);
+        place.currentline = -1;
+    } else {
+        let level = ffi::luaL_checknumber(state, first);
+        if ffi::lua_getstack(of, level.clamp(-1.0, 1e6) as c_int, &mut place) == 0 {
+            ffi::lua_pushnil(state);
+            return 1;
+        }
+        ffi::lua_getinfo(of, c"nSlu".as_ptr(), &mut place);
+    }
+    ffi::lua_createtable(state, 0, 9);
+    for (name, text) in [
+        (c"source", place.source),
+        (c"short_src", place.short_src.as_ptr()),
+        (c"what", place.what),
+        (c"name", place.name),
+        (c"namewhat", place.namewhat),
+    ] {
+        if !text.is_null() {
+            push_text(state, CStr::from_ptr(text).to_bytes());
+            ffi::lua_setfield(state, -2, name.as_ptr());
+        }
+    }
+    for (name, number) in [
+        (c"currentline", place.currentline),
+        (c"linedefined", place.linedefined),
+        (c"lastlinedefined", place.lastlinedefined),
+        (c"nups", place.nups),
+    ] {
+        ffi::lua_pushnumber(state, number.into());
+        ffi::lua_setfield(state, -2, name.as_ptr());
+    }
+    1
+}
+
+/// `debug.traceback`.
+unsafe extern "C-unwind" fn traceback(state: *mut lua_State) -> c_int {
+    let of = match ffi::lua_type(state, 1) {
+        ffi::LUA_TTHREAD => ffi::lua_tothread(state, 1),
+        _ => state,
+    };
+    let first = if of == state { 1 } else { 2 };
+    if string_at(state, first).is_none() && ffi::lua_type(state, first) > ffi::LUA_TNIL {
+        ffi::lua_pushvalue(state, first);
+        return 1;
+    }
+    let message = ffi::lua_tolstring(state, first, std::ptr::null_mut());
+    let level = ffi::lua_tonumber(state, first + 1) as c_int;
+    ffi::luaL_traceback(state, of, message, level.max(if of == state { 1 } else { 0 }));
+    1
+}
+
+/// The place of the script's function that runs, as it begins a message.
+unsafe extern "C-unwind" fn place(state: *mut lua_State) -> c_int {
+    let (level, _) = script_level(state, 1);
+    ffi::luaL_where(state, level);
+    1
+}
+
+unsafe extern "C-unwind" fn check_stack(state: *mut lua_State) -> c_int {
+    check_depth(state, board_of(state));
+    0
+}
 
 unsafe extern "C-unwind" fn keep(state: *mut lua_State) -> c_int {
     let place = ffi::lua_tonumber(state, 1) as usize;
@@ -162,39 +283,82 @@ unsafe extern "C-unwind" fn keep(state: *mut lua_State) -> c_int {
     0
 }
 
+/// The result of the statements of a session.
+unsafe extern "C-unwind" fn keep_result(state: *mut lua_State) -> c_int {
+    let kept: *mut c_int = board_of(state).result(session_at(state, 1));
+    ffi::luaL_unref(state, ffi::LUA_REGISTRYINDEX, *kept);
+    *kept = ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX);
+    0
+}
+
+/// The number of a session, that of a connection's or of a statement's.
+unsafe fn session_at(state: *mut lua_State, place: c_int) -> usize {
+    let board = board_of(state);
+    match object_at::<Statement>(state, place, board) {
+        Some(Statement { slot, .. }) if *slot != NO_SLOT => board.session_of(*slot),
+        _ => ffi::lua_tonumber(state, place) as usize,
+    }
+}
+
+unsafe extern "C-unwind" fn session(state: *mut lua_State) -> c_int {
+    ffi::lua_pushnumber(state, session_at(state, 1) as f64);
+    1
+}
+
+unsafe extern "C-unwind" fn is_open(state: *mut lua_State) -> c_int {
+    let is_open = board_of(state).is_open(session_at(state, 1));
+    ffi::lua_pushboolean(state, is_open.into());
+    1
+}
+
+/// Instead of an answer, if a session is not open.
+unsafe fn closed(state: *mut lua_State) -> c_int {
+    ffi::lua_pushboolean(state, 0);
+    1
+}
+
 unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
     check_yieldable(state);
     let board = board_of(state);
-    match string_at(state, 1) {
-        Some(sql) => board.query(sql),
-        None => return raise(state, 2, "query() needs a string".into()),
+    let session = ffi::lua_tonumber(state, 1) as usize;
+    if !board.is_open(session) {
+        return closed(state);
+    }
+    match string_at(state, 2) {
+        Some(sql) => board.query(session, sql),
+        None => return raise(state, "query() needs a string".into()),
     }
     suspend(state, board)
 }
 
 unsafe extern "C-unwind" fn begin_rows(state: *mut lua_State) -> c_int {
     let mut size = 0;
-    let head = slice::from_raw_parts(ffi::luaL_checklstring(state, 1, &mut size).cast(), size);
-    board_of(state).collected = CollectedRows::new(head);
+    let head = slice::from_raw_parts(ffi::luaL_checklstring(state, 2, &mut size).cast(), size);
+    *board_of(state).collected(ffi::lua_tonumber(state, 1) as usize) = CollectedRows::new(head);
     0
 }
 
 /// False if the rows must be sent first.
 unsafe extern "C-unwind" fn add_row(state: *mut lua_State) -> c_int {
     let board = board_of(state);
-    if !board.collected.has_begun() {
-        return raise(state, 2, "bulk_insert_next() needs bulk_insert_init() first".into());
+    let session = ffi::lua_tonumber(state, 1) as usize;
+    if !board.collected(session).has_begun() {
+        return raise(state, "bulk_insert_next() needs bulk_insert_init() first".into());
     }
     let mut size = 0;
-    let row = slice::from_raw_parts(ffi::luaL_checklstring(state, 1, &mut size).cast(), size);
-    ffi::lua_pushboolean(state, board.add_row(row).into());
+    let row = slice::from_raw_parts(ffi::luaL_checklstring(state, 2, &mut size).cast(), size);
+    ffi::lua_pushboolean(state, board.add_row(session, row).into());
     1
 }
 
 unsafe extern "C-unwind" fn send_rows(state: *mut lua_State) -> c_int {
     check_yieldable(state);
     let board = board_of(state);
-    if board.send_rows() {
+    let session = ffi::lua_tonumber(state, 1) as usize;
+    if !board.is_open(session) {
+        return closed(state);
+    }
+    if board.send_rows(session) {
         return suspend(state, board);
     }
     ffi::lua_pushboolean(state, 1);
@@ -209,9 +373,13 @@ unsafe extern "C-unwind" fn prepare(state: *mut lua_State) -> c_int {
         ffi::lua_gc(state, ffi::LUA_GCCOLLECT, 0);
         board.looked();
     }
-    let slot = match string_at(state, 1) {
-        Some(sql) => board.prepare(sql),
-        None => return raise(state, 2, "prepare() needs a string".into()),
+    let session = ffi::lua_tonumber(state, 1) as usize;
+    if !board.is_open(session) {
+        return closed(state);
+    }
+    let slot = match string_at(state, 2) {
+        Some(sql) => board.prepare(session, sql),
+        None => return raise(state, "prepare() needs a string".into()),
     };
     match slot {
         Some(slot) => {
@@ -227,11 +395,14 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
     let board = board_of(state);
     let slot = match object_at::<Statement>(state, 1, board) {
         Some(Statement { slot, .. }) if *slot != NO_SLOT => *slot,
-        _ => return raise(state, 2, "this statement is closed".into()),
+        _ => return raise(state, "this statement is closed".into()),
     };
+    if !board.is_open(board.session_of(slot)) {
+        return closed(state);
+    }
     match board.execute(slot) {
         Ok(()) => suspend(state, board),
-        Err(message) => raise(state, 2, message),
+        Err(message) => raise(state, message),
     }
 }
 
@@ -239,14 +410,14 @@ unsafe extern "C-unwind" fn sleep(state: *mut lua_State) -> c_int {
     check_yieldable(state);
     let microseconds = ffi::luaL_checknumber(state, 1).clamp(0.0, MOST_SLEEP_US) as u64;
     let board = board_of(state);
-    board.ask(Step::Sleep { microseconds });
+    board.ask(Step::Sleep { microseconds }, 0);
     suspend(state, board)
 }
 
 unsafe extern "C-unwind" fn reconnect(state: *mut lua_State) -> c_int {
     check_yieldable(state);
     let board = board_of(state);
-    board.ask(Step::Reconnect);
+    board.ask(Step::Reconnect, session_at(state, 1));
     suspend(state, board)
 }
 
@@ -263,7 +434,7 @@ unsafe extern "C-unwind" fn judge(state: *mut lua_State) -> c_int {
         _ => Verdict::Fault(message()),
     };
     let board = board_of(state);
-    board.ask(Step::Verdict(verdict));
+    board.ask(Step::Verdict(verdict), 0);
     suspend(state, board)
 }
 
@@ -313,9 +484,9 @@ unsafe extern "C-unwind" fn failure(state: *mut lua_State) -> c_int {
 
 /// Rows and columns of the last statement.
 unsafe extern "C-unwind" fn shape(state: *mut lua_State) -> c_int {
-    let board = board_of(state);
-    ffi::lua_pushnumber(state, board.affected as f64);
-    ffi::lua_pushnumber(state, board.rows.fields as f64);
+    let (rows, affected) = board_of(state).rows(ffi::lua_tonumber(state, 1) as usize);
+    ffi::lua_pushnumber(state, affected as f64);
+    ffi::lua_pushnumber(state, rows.fields as f64);
     2
 }
 
@@ -360,14 +531,14 @@ unsafe extern "C-unwind" fn bind_param(state: *mut lua_State) -> c_int {
     let board = board_of(state);
     let slot = match object_at::<Statement>(state, 1, board) {
         Some(Statement { slot, .. }) if *slot != NO_SLOT => *slot,
-        _ => return raise(state, 1, "this statement is closed".into()),
+        _ => return raise(state, "this statement is closed".into()),
     };
     let count = ffi::lua_gettop(state) - 1;
     board.parameters(slot).clear();
     ffi::lua_createtable(state, count, 0);
     for number in 1..=count {
         if object_at::<Parameter>(state, number + 1, board).is_none() {
-            return raise(state, 1, "bind_param() needs what bind_create() returns".into());
+            return raise(state, "bind_param() needs what bind_create() returns".into());
         }
         ffi::lua_pushvalue(state, number + 1);
         ffi::lua_rawseti_(state, -2, number);
@@ -384,7 +555,7 @@ unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
     let board = board_of(state);
     let parameter = match object_at::<Parameter>(state, 1, board) {
         Some(parameter) => parameter,
-        None => return raise(state, 1, "set() needs a parameter".into()),
+        None => return raise(state, "set() needs a parameter".into()),
     };
     if ffi::lua_type(state, 2) == ffi::LUA_TCDATA {
         ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, board.kept[kept::TONUMBER]);
@@ -404,13 +575,13 @@ unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
             parameter.value
         }
         (given, kind) => {
-            let given = std::ffi::CStr::from_ptr(ffi::lua_typename(state, given)).to_string_lossy();
+            let given = CStr::from_ptr(ffi::lua_typename(state, given)).to_string_lossy();
             let message = match kind {
                 ParameterKind::Whole => format!("cannot convert '{given}' to 'int64_t'"),
                 ParameterKind::Real => format!("cannot convert '{given}' to 'double'"),
                 ParameterKind::Text => format!("a parameter of this type needs a string, not a {given}"),
             };
-            return raise(state, 1, message);
+            return raise(state, message);
         }
     };
     0
@@ -424,7 +595,7 @@ unsafe extern "C-unwind" fn set_rand_str(state: *mut lua_State) -> c_int {
             board.random.text(&pattern[..text.len()], text);
             0
         }
-        _ => raise(state, 1, "set_rand_str() needs a parameter of a text, and a pattern".into()),
+        _ => raise(state, "set_rand_str() needs a parameter of a text, and a pattern".into()),
     }
 }
 
@@ -475,9 +646,11 @@ unsafe extern "C-unwind" fn varstring(state: *mut lua_State) -> c_int {
     1
 }
 
-/// The next row of the last result, or nil.
+/// The next row of a result, which has the number of its session, or nil.
 unsafe extern "C-unwind" fn fetch_row(state: *mut lua_State) -> c_int {
-    let rows = &mut board_of(state).rows;
+    ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
+    ffi::lua_rawgeti_(state, 1, 1);
+    let (rows, _) = board_of(state).rows(ffi::lua_tonumber(state, -1) as usize);
     let fields = rows.fields as c_int;
     match rows.next() {
         None => ffi::lua_pushnil(state),
@@ -496,7 +669,15 @@ unsafe extern "C-unwind" fn fetch_row(state: *mut lua_State) -> c_int {
 
 /// A table of all functions. They use the board, which outlives the state.
 pub fn table(lua: &Lua, board: *mut Board) -> mlua::Result<Table> {
-    let functions: [(&str, ffi::lua_CFunction); 26] = [
+    let functions: [(&str, ffi::lua_CFunction); 34] = [
+        ("session", session),
+        ("keep_result", keep_result),
+        ("is_open", is_open),
+        ("getinfo", getinfo),
+        ("traceback", traceback),
+        ("place", place),
+        ("guard", guard),
+        ("check_stack", check_stack),
         ("keep", keep),
         ("query", query),
         ("begin_rows", begin_rows),

@@ -20,6 +20,7 @@ use std::time::Duration;
 use mlua::ffi::{self, lua_State};
 
 use crate::engine::shared::lock;
+use crate::script::functions::script_level;
 use crate::sys;
 
 /// A script that computes for this long without a statement is stopped.
@@ -81,7 +82,7 @@ fn watch() {
 }
 
 /// The hook: ends a script whose time is over.
-unsafe extern "C-unwind" fn check(state: *mut lua_State, place: *mut ffi::lua_Debug) {
+unsafe extern "C-unwind" fn check(state: *mut lua_State, _: *mut ffi::lua_Debug) {
     ffi::lua_pushlightuserdata(state, ptr::addr_of!(KEY) as *mut c_void);
     ffi::lua_rawget(state, ffi::LUA_REGISTRYINDEX);
     let limit = &mut *(ffi::lua_touserdata(state, -1) as *mut Inner);
@@ -96,9 +97,9 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, place: *mut ffi::lua_De
     let is_ending = limit.is_ending.load(Ordering::Relaxed);
     let most_ns = if is_ending { limit.most_cpu_ns.min(MOST_CPU_AT_END_NS) } else { limit.most_cpu_ns };
     if used_ns > limit.from_cpu_ns + most_ns {
-        ffi::lua_getinfo(state, c"Sl".as_ptr(), place);
+        let (_, place) = script_level(state, 0);
         let when = if is_ending { "when the run ends" } else { "for too long" };
-        limit.end(CStr::from_ptr((*place).short_src.as_ptr()), (*place).currentline, when);
+        limit.end(CStr::from_ptr(place.short_src.as_ptr()), place.currentline, when);
         push_message(state, limit);
         ffi::lua_error(state);
     }
@@ -157,13 +158,18 @@ impl Limit {
         Self(inner)
     }
 
-    /// Runs a part of the script, which is limited.
-    pub fn limiting<T>(&mut self, run: impl FnOnce() -> T) -> T {
+    /// A part of the script begins, which is limited until its [`end`](Self::end). Returns its turn.
+    pub fn begin(&mut self) -> u64 {
         // SAFETY: the script runs on this thread only.
         let watched = unsafe { &(*self.0).watched };
         let turn = watched.turns.load(Ordering::Relaxed) + 1;
         watched.turns.store(turn, Ordering::Release);
-        let done = run();
+        turn
+    }
+
+    pub fn end(&mut self, turn: u64) {
+        // SAFETY: as above.
+        let watched = unsafe { &(*self.0).watched };
         watched.turns.store(turn + 1, Ordering::Release);
         // SAFETY: the hook does not run; it is removed while the watching thread sets none.
         unsafe {
@@ -172,7 +178,6 @@ impl Limit {
                 ffi::lua_sethook(watched.state, None, 0, 0);
             }
         }
-        done
     }
 
     /// Pushes a function of Lua that returns the error of the limit that was exceeded, or nil.

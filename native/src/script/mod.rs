@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::engine::shared::lock;
-use crate::program::script::{Script, ScriptSource};
+use crate::program::script::{Script, ScriptSource, Server};
 pub use crate::script::limit::MOST_CPU_NS;
 use crate::script::names::Names;
 pub use crate::script::random::Distributions;
@@ -109,9 +109,9 @@ impl LuaSource {
     }
 
     /// A state for the report hooks, which has loaded the script; `tid` is its number of a thread.
-    pub fn report(&self, tid: i64) -> Result<LuaScript, String> {
+    pub fn report(&self, tid: i64, server: &mut dyn Server) -> Result<LuaScript, String> {
         let mut report = self.lua("report", tid, Mt19937::from_key(&[0]))?;
-        report.report(None, Vec::new())?;
+        report.report(None, Vec::new(), server)?;
         Ok(report)
     }
 

@@ -1,18 +1,20 @@
 //! The Lua state of one connection: its coroutine, which the engine resumes.
 
 use std::ffi::c_int;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mlua::ffi::{self, lua_State};
-use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, Value as LuaValue, Variadic};
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, Thread, Value as LuaValue, Variadic};
 
 use crate::engine::shared::lock;
-use crate::program::script::{Answer, Encoding, Script, Step, Verdict};
+use crate::program::script::{Answer, Encoding, Script, Server, Step, Verdict};
+use crate::protocol::response::Outcome;
 use crate::script::board::{Board, Failure, Reply};
-use crate::script::functions::{self, kept, string_at};
+use crate::script::functions::{self, string_at};
 use crate::script::limit::Limit;
 use crate::script::names::Names;
 use crate::script::random::Randomness;
@@ -25,6 +27,12 @@ pub const MOST_MEMORY: usize = 512 << 20;
 /// LuaJIT's error without memory, which `pcall` does not catch.
 const NO_MEMORY: &str = "not enough memory";
 const LOST: u16 = 2013;
+/// A folder like /srv/bench may be that of a script and its libraries, one like /srv not.
+const LEAST_DEPTH: usize = 2;
+/// A script that sends more statements while it is loaded without a server does not end.
+const MOST_STEPS_OF_LOADING: usize = 10_000;
+/// Columns of the response to them.
+const COLUMNS_OF_LOADING: u8 = 32;
 
 /// The board of a state: its functions use it while it runs, [`LuaScript`] meanwhile does not.
 struct OwnedBoard(*mut Board);
@@ -41,6 +49,7 @@ pub struct LuaScript {
     thread: Thread,
     /// The state of the coroutine.
     state: *mut lua_State,
+    config: Table,
     lua: Lua,
     board: OwnedBoard,
     path: String,
@@ -78,7 +87,7 @@ impl LuaScript {
         };
         let native = native_functions(&lua, settings, &board, &limit, output)?;
         let config = config(&lua, settings, entry, connection)?;
-        let body: Function = lua.load(API).set_name("=sysbench").call((native, config))?;
+        let body: Function = lua.load(API).set_name(functions::API_NAME).call((native, config.clone()))?;
         let thread = lua.create_thread(body)?;
         let state = std::cell::Cell::new(ptr::null_mut());
         // SAFETY: the state is that of the thread, which lives as long.
@@ -93,6 +102,7 @@ impl LuaScript {
             limit,
             thread,
             state: state.get(),
+            config,
             lua,
             board,
             path: settings.path.clone(),
@@ -102,40 +112,100 @@ impl LuaScript {
         })
     }
 
-    /// What the script declares; for the entry `describe`.
+    /// What the script declares; for the entry `describe`. There is no server: a statement has one row of ones.
     pub fn declared(&mut self) -> Result<Declared, String> {
-        let Self { limit, thread, .. } = self;
-        let mut values = limit
-            .limiting(|| thread.resume::<MultiValue>(()))
-            .map_err(|error| self.fault(&error.to_string()))?;
-        match self.board().step.take() {
-            None => {}
-            Some(Step::Verdict(Verdict::Fault(message) | Verdict::Failed(_, message))) => {
-                return Err(self.fault(&message));
-            }
-            Some(_) => return Err("the script sends statements while it is loaded".to_string()),
+        let mut answer = Answer::Start;
+        let one_row = row_of_ones();
+        let mut response = Vec::new();
+        for _ in 0..MOST_STEPS_OF_LOADING {
+            answer = match self.answered(answer)? {
+                Step::Verdict(Verdict::Begun) => {
+                    return read_declared(&self.config).map_err(|error| error.to_string())
+                }
+                Step::Verdict(
+                    Verdict::Failed(_, message) | Verdict::Restart(_, message) | Verdict::Fault(message),
+                ) => return Err(self.fault(&message)),
+                Step::Verdict(_) => return Err("the script ends while it is loaded".to_string()),
+                Step::Call { .. } => {
+                    self.board().packets().clear();
+                    response.clone_from(&one_row);
+                    Answer::Done { affected: 1, response: &mut response }
+                }
+                Step::Reconnect => {
+                    let link = self.link();
+                    self.board().attach(link, Encoding { without_eof: true, no_backslash_escapes: false });
+                    Answer::Reconnected
+                }
+                Step::Sleep { .. } => Answer::Waited,
+            };
         }
-        let mut next = || values.pop_front().unwrap_or(LuaValue::Nil);
-        let (options, commands, has_events, hooks) = (next(), next(), next(), next());
-        let declared = read_declared(options, commands, has_events).map_err(|error| error.to_string())?;
-        let hooks = hooks.as_string().map(mlua::String::to_string_lossy).unwrap_or_default();
-        Ok(Declared { hooks, ..declared })
+        Err("the script sends statements without end while it is loaded".to_string())
     }
 
     /// Calls a report hook with its figures. For the entry `report`; without a hook, the first time it loads the
-    /// script, the next time it ends the reports.
-    pub fn report(&mut self, hook: Option<&str>, figures: Vec<(String, f64)>) -> Result<(), String> {
-        let Self { limit, thread, lua, .. } = self;
-        lua.create_table_from(figures)
-            .and_then(|figures| limit.limiting(|| thread.resume::<()>((hook, figures))))
-            .map_err(|error| self.fault(&error.to_string()))?;
-        match self.board().step.take() {
-            Some(Step::Verdict(Verdict::Begun | Verdict::Done)) => Ok(()),
-            Some(Step::Verdict(
-                Verdict::Fault(message) | Verdict::Failed(_, message) | Verdict::Restart(_, message),
-            )) => Err(self.fault(&message)),
-            _ => Err("a report hook sends no statements, and does not wait".to_string()),
+    /// script, the next time it ends the reports. The hook's sessions are those of `server`.
+    pub fn report(
+        &mut self,
+        hook: Option<&str>,
+        figures: Vec<(String, f64)>,
+        server: &mut dyn Server,
+    ) -> Result<(), String> {
+        let called = self
+            .lua
+            .create_table_from(figures)
+            .and_then(|figures| self.limiting(|script| script.thread.resume::<()>((hook, figures))));
+        called.map_err(|error| self.fault(&error.to_string()))?;
+        let mut response = Vec::new();
+        let mut step = self.board().step.take();
+        loop {
+            let failure;
+            let link = self.link();
+            let answer = match step {
+                Some(Step::Verdict(Verdict::Begun | Verdict::Done)) => return Ok(()),
+                Some(Step::Verdict(
+                    Verdict::Fault(message) | Verdict::Failed(_, message) | Verdict::Restart(_, message),
+                )) => return Err(self.fault(&message)),
+                Some(Step::Reconnect) => {
+                    let encoding = server.connect(link)?;
+                    self.board().attach(link, encoding);
+                    Answer::Reconnected
+                }
+                Some(Step::Sleep { microseconds }) => {
+                    std::thread::sleep(Duration::from_micros(microseconds));
+                    Answer::Waited
+                }
+                Some(Step::Call { name }) => {
+                    let packet = std::mem::take(self.board().packets());
+                    let reads_rows = self.reads_rows();
+                    let outcome = server.ask(link, &packet, name.is_none(), reads_rows, &mut response)?;
+                    match outcome {
+                        Outcome::Done(affected) => Answer::Done { affected, response: &mut response },
+                        Outcome::Broken(what) => return Err(what.to_string()),
+                        Outcome::ServerError(code, message) => {
+                            failure = message;
+                            Answer::Failed {
+                                code,
+                                message: &failure,
+                                response: &response,
+                                is_ignorable: false,
+                            }
+                        }
+                    }
+                }
+                _ => return Err("the report hook ends the script".to_string()),
+            };
+            step = Some(self.answered(answer)?);
         }
+    }
+
+    /// Runs a part of the script, within its limits of time and of the C stack.
+    fn limiting<T>(&mut self, run: impl FnOnce(&Self) -> T) -> T {
+        let here = 0u8;
+        self.board().stack_from = ptr::addr_of!(here) as usize;
+        let turn = self.limit.begin();
+        let done = run(self);
+        self.limit.end(turn);
+        done
     }
 
     /// The message of an error without the traceback that follows it.
@@ -163,11 +233,10 @@ impl LuaScript {
         if self.is_over {
             return Err("the script has ended".to_string());
         }
-        let Self { limit, state, .. } = self;
-        let mut results = 0;
+        let (state, mut results) = (self.state, 0);
         // SAFETY: the coroutine is suspended, and has so many arguments on its stack.
         let status =
-            limit.limiting(|| unsafe { ffi::lua_resume(*state, ptr::null_mut(), arguments, &mut results) });
+            self.limiting(|_| unsafe { ffi::lua_resume(state, ptr::null_mut(), arguments, &mut results) });
         self.is_over = status != ffi::LUA_YIELD;
         if matches!(status, ffi::LUA_YIELD | ffi::LUA_OK) {
             return Ok(());
@@ -180,7 +249,9 @@ impl LuaScript {
     /// Puts a reply in place of what the coroutine has yielded; returns how many values it is. It needs no memory of
     /// Lua's.
     fn push(&mut self, reply: Reply) -> c_int {
-        let (state, result) = (self.state, self.board().kept[kept::RESULT]);
+        let state = self.state;
+        let session = self.board().session;
+        let result = *self.board().result(session);
         // SAFETY: the coroutine is suspended, and a stack has room for a value.
         unsafe {
             ffi::lua_settop(state, 0);
@@ -201,7 +272,7 @@ impl LuaScript {
             Answer::Start => None,
             Answer::Waited => Some(Reply::Nothing),
             Answer::Event => {
-                board.in_transaction = false;
+                board.begin_event();
                 Some(Reply::Is(true))
             }
             Answer::End => Some(Reply::Is(false)),
@@ -235,8 +306,16 @@ impl LuaScript {
 }
 
 impl Script for LuaScript {
-    fn attach(&mut self, encoding: Encoding) {
-        self.board().attach(encoding);
+    fn attach(&mut self, link: usize, encoding: Encoding) {
+        self.board().attach(link, encoding);
+    }
+
+    fn lose_further(&mut self) {
+        self.board().lose_further();
+    }
+
+    fn link(&self) -> usize {
+        self.peek().session
     }
 
     fn resume(&mut self, answer: Answer<'_>, to: &mut Vec<u8>) -> Step {
@@ -248,7 +327,7 @@ impl Script for LuaScript {
             _ => false,
         };
         if is_sent {
-            to.append(&mut self.board().packets);
+            to.append(self.board().packets());
         }
         step
     }
@@ -257,12 +336,12 @@ impl Script for LuaScript {
         self.peek().reads_rows()
     }
 
-    fn is_in_transaction(&self) -> bool {
-        self.peek().in_transaction
+    fn open_transaction(&self) -> Option<usize> {
+        self.peek().open_transaction()
     }
 
-    fn rolled_back(&mut self) {
-        self.board().in_transaction = false;
+    fn rolled_back(&mut self, link: usize) {
+        self.board().rolled_back(link);
     }
 
     fn is_committing(&self) -> bool {
@@ -278,13 +357,31 @@ impl Script for LuaScript {
     }
 }
 
-fn read_declared(options: LuaValue, commands: LuaValue, has_events: LuaValue) -> mlua::Result<Declared> {
-    let mut declared = Declared { has_events: has_events.as_boolean() == Some(true), ..Declared::default() };
-    for option in options.as_table().into_iter().flat_map(Table::sequence_values::<Table>) {
+/// A response with one row, whose columns are all 1.
+fn row_of_ones() -> Vec<u8> {
+    let columns = COLUMNS_OF_LOADING;
+    let mut payloads = vec![vec![columns]];
+    payloads.extend(std::iter::repeat(b"\x03def".to_vec()).take(columns.into()));
+    payloads.push(b"\x011".repeat(columns.into()));
+    payloads.push(vec![0xfe, 0, 0, 2, 0, 0, 0]);
+    let packet = |(sequence, payload): (u32, Vec<u8>)| {
+        [&(payload.len() as u32 | sequence << 24).to_le_bytes()[..], &payload].concat()
+    };
+    (1..).zip(payloads).flat_map(packet).collect()
+}
+
+/// What `api.lua` has put into the configuration of a script.
+fn read_declared(config: &Table) -> mlua::Result<Declared> {
+    let mut declared = Declared {
+        has_events: config.get("has_events")?,
+        hooks: config.get("hooks")?,
+        ..Declared::default()
+    };
+    for option in config.get::<Table>("options")?.sequence_values::<Table>() {
         let option = option?;
         declared.options.push((option.get(1)?, option.get(2)?, option.get(3)?, option.get(4)?));
     }
-    for command in commands.as_table().into_iter().flat_map(Table::sequence_values::<Table>) {
+    for command in config.get::<Table>("commands")?.sequence_values::<Table>() {
         let command = command?;
         declared.commands.push((command.get(1)?, command.get(2)?));
     }
@@ -320,7 +417,16 @@ fn config(lua: &Lua, settings: &Settings, entry: &str, connection: i64) -> mlua:
     Ok(table)
 }
 
-/// A file that a script may read: one of Lua, in its own folder or that of an installed sysbench.
+/// Whether a file is in the same tree as the script: below a folder that contains both, but is neither the user's home nor
+/// above it, nor one directly below the root.
+fn is_of_same_tree(file: &Path, folder: &Path, home: Option<&Path>) -> bool {
+    let common: PathBuf =
+        file.components().zip(folder.components()).take_while(|(a, b)| a == b).map(|(a, _)| a).collect();
+    let depth = common.components().filter(|part| matches!(part, Component::Normal(_))).count();
+    depth >= LEAST_DEPTH && !home.map_or(false, |home| home.starts_with(&common))
+}
+
+/// A file that a script may read: one of Lua, in its own tree or the folder of an installed sysbench.
 fn readable(folders: &[PathBuf], allows_io: bool, path: &str) -> Option<String> {
     let first = folders.first()?;
     let relative = path.trim_start_matches("./");
@@ -328,10 +434,14 @@ fn readable(folders: &[PathBuf], allows_io: bool, path: &str) -> Option<String> 
     let whole = found.canonicalize().ok()?;
     let is_allowed = allows_io
         || (whole.extension().map_or(false, |kind| kind == "lua")
-            && folders
+            && (folders
                 .iter()
                 .filter_map(|folder| folder.canonicalize().ok())
-                .any(|folder| whole.starts_with(folder)));
+                .any(|folder| whole.starts_with(folder))
+                || first.canonicalize().map_or(false, |folder| {
+                    let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+                    is_of_same_tree(&whole, &folder, home.as_deref())
+                })));
     if !is_allowed {
         return None;
     }
@@ -373,4 +483,24 @@ fn native_functions(
     let memory = |lua: &Lua, _: Variadic<LuaValue>| Ok(lua.used_memory() as f64 / 1024.0);
     native.set("memory", lua.create_function(memory)?)?;
     Ok(native)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_beside_a_script_but_not_anywhere_in_the_home() {
+        let home = Some(Path::new("/home/me"));
+        for (file, folder, is) in [
+            ("/srv/bench/lib/names.lua", "/srv/bench/deep/select", true),
+            ("/home/me/bench/lib/names.lua", "/home/me/bench/select", true),
+            ("/home/me/.config/secret.lua", "/home/me/bench/select", false),
+            ("/home/you/bench/x.lua", "/home/me/bench", false),
+            ("/srv/other/x.lua", "/srv/bench", false),
+            ("/usr/share/lua/x.lua", "/srv/bench", false),
+        ] {
+            assert_eq!(is_of_same_tree(Path::new(file), Path::new(folder), home), is, "{file}");
+        }
+    }
 }

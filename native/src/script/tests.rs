@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::{Distributions, General, LuaSource, Settings};
-use crate::program::script::{Answer, Encoding, Script, ScriptSource, Step, Verdict};
+use crate::program::script::{Answer, Encoding, Script, ScriptSource, Server, Step, Verdict};
+use crate::protocol::response::Outcome;
 use crate::values::mt19937::Mt19937;
 
 fn settings(text: &str) -> Settings {
@@ -48,7 +49,7 @@ impl Running {
     fn of(settings: Settings) -> Self {
         let source = LuaSource::new(settings);
         let mut script = source.script(1, Mt19937::from_key(&[5])).unwrap();
-        script.attach(Encoding { without_eof: true, no_backslash_escapes: false });
+        script.attach(0, Encoding { without_eof: true, no_backslash_escapes: false });
         Self { source, script, sent: Vec::new() }
     }
 
@@ -145,7 +146,7 @@ fn prepared_statements_are_prepared_again_on_another_connection() {
     assert_eq!((run.sent[4], run.sent[5]), (0x17, 77));
     assert!(run.sent.ends_with(b"\x07\0\0\0\0\0\0\0\x03abc"), "{:?}", run.sent);
     assert_eq!(run.ok(1), Step::Verdict(Verdict::Done));
-    run.script.attach(Encoding::default());
+    run.script.attach(0, Encoding::default());
     assert_eq!(run.resume(Answer::Event), Step::Call { name: None });
     assert_eq!(run.ok(2 << 32 | 5), Step::Call { name: Some(0) });
     assert_eq!((run.sent[4], run.sent[5]), (0x17, 5));
@@ -290,11 +291,11 @@ fn hooks_see_errors_and_may_ignore_them() {
     run.start();
     run.resume(Answer::Event);
     run.ok(0);
-    assert!(run.script.is_in_transaction());
+    assert_eq!(run.script.open_transaction(), Some(0));
     assert_eq!(run.fail(1062, false), Step::Call { name: Some(2) });
     assert_eq!(run.text(), "ROLLBACK");
     assert_eq!(run.ok(0), Step::Verdict(Verdict::Restart(1062, "no".into())));
-    assert!(!run.script.is_in_transaction());
+    assert_eq!(run.script.open_transaction(), None);
 }
 
 #[test]
@@ -343,7 +344,7 @@ fn after_a_loss_the_event_ends() {
     let mut run = Running::new(ONE_QUERY);
     run.start();
     run.resume(Answer::Event);
-    run.script.attach(Encoding::default());
+    run.script.attach(0, Encoding::default());
     let step = run.resume(Answer::Lost);
     assert!(matches!(step, Step::Verdict(Verdict::Restart(2013, _))), "{step:?}");
     assert_eq!(run.resume(Answer::Event), Step::Call { name: Some(0) });
@@ -402,10 +403,6 @@ fn what_a_script_must_not_do_is_refused_with_a_message() {
             "my.lua: the script uses more than 4 MiB of memory",
         ),
         ("function event() load('\\27LJ')() end", "attempt to call a nil value"),
-        (
-            "function event() local d = sysbench.sql.driver() local c = d:connect() c = {c, d:connect()} end",
-            "a second connect()",
-        ),
     ] {
         let found = fault_of(text);
         assert!(found.contains(message), "{text}: {found}");
@@ -649,12 +646,12 @@ fn an_event_goes_on_with_a_new_connection() {
     run.resume(Answer::Start);
     assert_eq!(run.ok(1 << 32 | 7), Step::Verdict(Verdict::Begun));
     assert_eq!(run.resume(Answer::Event), Step::Reconnect);
-    run.script.attach(Encoding::default());
+    run.script.attach(0, Encoding::default());
     assert_eq!(run.resume(Answer::Reconnected), Step::Call { name: None });
     assert_eq!(run.ok(9), Step::Call { name: Some(0) });
     assert_eq!((run.sent[4], run.sent[5]), (0x17, 9));
     assert_eq!(run.ok(0), Step::Reconnect);
-    run.script.attach(Encoding::default());
+    run.script.attach(0, Encoding::default());
     run.resume(Answer::Reconnected);
     assert_eq!(run.text(), "y");
     assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
@@ -683,4 +680,169 @@ fn what_a_script_holds_no_more_is_closed() {
         assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
     }
     assert!(closed > 100, "{closed}");
+}
+
+#[test]
+fn calls_that_nest_in_the_c_stack_are_an_error_of_the_script() {
+    for body in [
+        "local function f() coroutine.wrap(f)() end f()",
+        "local function f() local ok, why = coroutine.resume(coroutine.create(f)) error(why, 0) end f()",
+        "local function f() return (('x'):gsub('x', f)) end f()",
+        "string.gsub('x', 'x', function(...) return string.gsub('x', 'x', setmetatable({}, {__index = function() f() end})) end) f()",
+        "local t = setmetatable({}, {__tostring = function(t) return string.format('%s', t) end}) string.format('%s', t)",
+        "local function f() table.sort({1, 2, 3}, f) end f()",
+        "local t = setmetatable({}, {__index = function(t) return os.time(t) end}) os.time(t)",
+        "local function f(why) xpcall(error, f) end xpcall(error, f) f() error('goes on')",
+        "local function f() for i = 1, 9 do xpcall(f, f) end pcall(f) return (('x'):gsub('x', f)) end f()",
+        "local function f() return pcall(f) and f() end error(tostring(f()))",
+        "local function f() return f() .. f() end f()",
+        "assert(load(string.rep('(', 100000) .. '1' .. string.rep(')', 100000)))",
+        "assert(load('return ' .. string.rep('{', 100000) .. string.rep('}', 100000)))",
+        "assert(load(string.rep('function f() ', 100000)))",
+        "(string.rep('a', 500000)):match(string.rep('a?', 400000) .. 'b')",
+    ] {
+        let mut given = settings(&format!("function event()\n {body}\n end"));
+        given.most_memory = 64 << 20;
+        given.most_cpu_ns = 300_000_000;
+        let mut run = Running::of(given);
+        run.start();
+        match run.resume(Answer::Event) {
+            Step::Verdict(Verdict::Fault(message)) => assert!(message.contains("my.lua:2:"), "{body}: {message}"),
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn each_connection_has_its_session_with_statements_rows_and_transaction() {
+    let mut run = Running::new(
+        "function thread_init()
+            local drv = sysbench.sql.driver()
+            writer, reader = drv:connect(), drv:connect()
+            st = reader:prepare('SELECT ?')
+            st:bind_param(st:bind_create(sysbench.sql.type.INT))
+        end
+        function event()
+            writer:query('BEGIN')
+            local mine = writer:query('SELECT 1')
+            local theirs = reader:query('SELECT 2')
+            assert(mine ~= theirs and mine.nrows == 1 and theirs.nrows == 2)
+            assert(mine.connection == writer and theirs.connection == reader)
+            assert(theirs:fetch_row()[1] == 'b' and mine:fetch_row()[1] == 'a')
+            st:execute()
+            writer:query('NOT')
+        end",
+    );
+    assert_eq!(run.resume(Answer::Start), Step::Reconnect);
+    assert_eq!(run.script.link(), 1);
+    run.script.attach(1, Encoding::default());
+    assert_eq!(run.resume(Answer::Reconnected), Step::Call { name: None });
+    assert_eq!(run.script.link(), 1);
+    assert_eq!(run.ok(1 << 32 | 9), Step::Verdict(Verdict::Begun));
+    run.resume(Answer::Event);
+    assert_eq!((run.text().as_str(), run.script.link()), ("BEGIN", 0));
+    run.ok(0);
+    run.rows(&["a"]);
+    assert_eq!((run.text().as_str(), run.script.link()), ("SELECT 2", 1));
+    let mut response = packet(&[1], 1);
+    response.extend(packet(b"\x03def", 2));
+    response.extend(packet(END_OF_COLUMNS, 3));
+    response.extend([packet(b"\x01b", 4), packet(b"\x01c", 5), packet(END_OF_COLUMNS, 6)].concat());
+    run.resume(Answer::Done { affected: 2, response: &mut response });
+    assert_eq!((run.sent[4], run.sent[5], run.script.link()), (0x17, 9, 1));
+    run.ok(0);
+    assert_eq!(run.script.link(), 0);
+    assert_eq!(run.fail(1213, true), Step::Verdict(Verdict::Restart(1213, "no".into())));
+    assert_eq!(run.script.open_transaction(), Some(0));
+    run.script.rolled_back(0);
+    assert_eq!(run.script.open_transaction(), None);
+}
+
+/// The end of the columns for a server that sends EOF packets.
+const END_OF_COLUMNS: &[u8] = &[0xfe, 0, 0, 2, 0];
+
+#[test]
+fn a_session_that_is_lost_is_opened_again_when_it_is_used() {
+    let mut run = Running::new(
+        "function thread_init() local d = sysbench.sql.driver() one, two = d:connect(), d:connect() end
+        function event() one:query('a') two:query('b') end",
+    );
+    assert_eq!(run.resume(Answer::Start), Step::Reconnect);
+    run.script.attach(1, Encoding::default());
+    assert_eq!(run.resume(Answer::Reconnected), Step::Verdict(Verdict::Begun));
+    run.script.attach(0, Encoding::default());
+    run.script.lose_further();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "a");
+    assert_eq!(run.ok(0), Step::Reconnect);
+    assert_eq!(run.script.link(), 1);
+    run.script.attach(1, Encoding::default());
+    run.resume(Answer::Reconnected);
+    assert_eq!(run.text(), "b");
+}
+
+#[test]
+fn a_script_is_loaded_without_a_server_though_it_asks_one() {
+    let text = "local con = sysbench.sql.driver():connect()
+        local st = con:prepare('SELECT 1')
+        st:execute()
+        local folder = debug.getinfo(1).source:match('@(.*)')
+        sysbench.cmdline.options = { folder = {'Folder', folder .. debug.getinfo(1, 'l').currentline} }
+        assert(debug.getinfo(100) == nil and debug.getinfo(1).func == nil)
+        assert(debug.getinfo(print).what == 'Lua' and debug.traceback('x'):match('^x\\nstack traceback'))
+        ROWS
+        function event() end";
+    for rows in ["con:query('SELECT 1')", "assert(con:query_row('SELECT 1') + 1 == 2)", "error('no')"] {
+        let declared = LuaSource::new(settings(&text.replace("ROWS", rows))).declared().unwrap();
+        assert_eq!(declared.options[0].2, "my.lua5");
+        assert!(declared.has_events);
+    }
+    let endless = "local con = sysbench.sql.driver():connect() while true do con:query('DO 1') end";
+    assert!(LuaSource::new(settings(endless)).declared().unwrap_err().contains("without end"));
+}
+
+/// Answers each packet with one row, or an error.
+struct OneRow {
+    opened: Vec<usize>,
+}
+
+impl Server for OneRow {
+    fn connect(&mut self, link: usize) -> Result<Encoding, String> {
+        self.opened.push(link);
+        Ok(Encoding { without_eof: true, no_backslash_escapes: false })
+    }
+
+    fn ask(
+        &mut self,
+        _: usize,
+        packet_of: &[u8],
+        _: bool,
+        _: bool,
+        response: &mut Vec<u8>,
+    ) -> Result<Outcome, String> {
+        if packet_of.ends_with(b"WRONG") {
+            *response = packet(b"\xff\xbd\x04#42000no", 1);
+            return Ok(Outcome::ServerError(1064, "no".into()));
+        }
+        *response = packet(&[1], 1);
+        response.extend([packet(b"\x03def", 2), packet(b"\x015", 3)].concat());
+        response.extend(packet(&[0xfe, 0, 0, 2, 0, 0, 0], 4));
+        Ok(Outcome::Done(1))
+    }
+}
+
+#[test]
+fn a_report_hook_asks_the_server() {
+    let text = "function event() end
+        function sysbench.hooks.report_cumulative(stat)
+            local con = sysbench.sql.driver():connect()
+            print(stat.events, con:query_row('SELECT 1'), pcall(con.query, con, 'WRONG'))
+        end";
+    let source = LuaSource::new(settings(text));
+    let mut server = OneRow { opened: Vec::new() };
+    let mut report = source.report(0, &mut server).unwrap();
+    report.report(Some("report_cumulative"), vec![("events".into(), 7.0)], &mut server).unwrap();
+    let printed = source.take_output();
+    assert!(printed.starts_with("7\t5\tfalse\t") && printed.contains("errno = 1064"), "{printed}");
+    assert_eq!(server.opened, [0]);
 }

@@ -517,7 +517,7 @@ async def test_a_report_hook_harms_neither_run_nor_terminal(
     for body, said in [
         ("print('\\27[2J\\7')", r"\x07"),
         ("error('no hook')", "mine.lua:2: no hook"),
-        ("sysbench.sql.driver():connect():query('DO 1')", "a report hook sends no statements"),
+        ("sysbench.sql.driver():connect():query('no SQL')", "SQL syntax"),
     ]:
         file.write_text(
             f"""function event() sysbench.sql.driver():connect():query("DO 1") end
@@ -528,3 +528,236 @@ async def test_a_report_hook_harms_neither_run_nor_terminal(
         assert ended.code == 0, ended.err
         assert said in ended.out + ended.err
         assert "\x1b" not in ended.out + ended.err
+
+
+PAIRED = """
+sysbench.cmdline.options = {rows = {"Rows", 2}}
+function thread_init()
+    local drv = sysbench.sql.driver()
+    writer, reader = drv:connect(), drv:connect()
+    st = reader:prepare("SELECT COUNT(*) FROM pair WHERE id = ?")
+    id = st:bind_create(sysbench.sql.type.BIGINT)
+    st:bind_param(id)
+    writer:query("SET @mine = 1")
+end
+function event()
+    local number = sysbench.rand.unique()
+    writer:query("BEGIN")
+    writer:query("INSERT INTO pair VALUES (" .. number .. ", 1)")
+    local unseen = reader:query("SELECT id FROM pair WHERE id = " .. number)
+    assert(unseen.nrows == 0 and reader:query_row("SELECT @mine IS NULL") == "1")
+    writer:query("COMMIT")
+    local first = writer:query("SELECT id FROM pair WHERE id = " .. number)
+    assert(reader:query("SELECT id FROM pair WHERE id = " .. number).nrows == 1)
+    assert(first:fetch_row()[1] == tostring(number))
+    id:set(number)
+    st:execute()
+    if sysbench.opt.rows == 3 then
+        reader:query("BEGIN")
+        reader:query("UPDATE pair SET v = 2 WHERE id = " .. number)
+        writer:query("BEGIN")
+        writer:query("INSERT INTO pair VALUES (" .. -number - 1 .. ", 3)")
+        writer:query("INSERT INTO pair VALUES (" .. -number - 1 .. ", 3)")
+    end
+end
+"""
+
+
+async def test_a_script_has_several_connections(database: Target, tmp_path: Path) -> None:
+    """With sessions, statements, results and transactions of their own; a failed event leaves none open."""
+    path = tmp_path / "pair.lua"
+    path.write_text(PAIRED)
+    async with sbtest.connected(database) as connection:
+        await connection.execute("CREATE TABLE pair (id BIGINT PRIMARY KEY, v INT)")
+        for prepared in (True, False):
+            await connection.execute("DELETE FROM pair")
+            assert await events(database, program_of(path), prepared=prepared)
+            assert await connection.query("SELECT COUNT(*) FROM pair") == ((EVENTS,),)
+        await connection.execute("DELETE FROM pair")
+        async with driving(
+            NativeEngine, database, program_of(path, rows="3"), 1, limit=5, on_error=OnError.CONTINUE
+        ) as drive:
+            await drive.until(lambda counters: counters.failed == 5)
+            assert await connection.query("SELECT COUNT(*), MAX(v) FROM pair") == ((5, 1),)
+
+
+@pytest.mark.one_flavour
+async def test_a_session_of_a_script_that_is_killed_is_opened_again(database: Target, tmp_path: Path) -> None:
+    path = tmp_path / "pair.lua"
+    path.write_text(PAIRED)
+    async with sbtest.connected(database) as connection:
+        await connection.execute("CREATE TABLE pair (id BIGINT PRIMARY KEY, v INT)")
+        async with driving(NativeEngine, database, program_of(path), 1, on_error=OnError.CONTINUE) as drive:
+            await drive.completes(5)
+            (first,) = drive.engine.connection_ids()
+            rows = await connection.query("SHOW PROCESSLIST")
+            (second,) = [row[0] for row in rows if row[3] == database.database and row[0] > first]
+            await connection.execute(f"KILL {second}")
+            await drive.reconnects(1)
+            await drive.completes(5)
+
+
+@pytest.mark.one_flavour
+async def test_an_event_may_open_a_connection_and_leave_it(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.lua"
+    file.write_text("""function event() con = sysbench.sql.driver():connect() con:query("DO 1") end""")
+    line = ("run", str(file), "--threads=2", "--workers=1", "--events=40", "--time=30")
+    ended = await asyncio.to_thread(tuibench, *line, target=database)
+    assert ended.code == 0, ended.err
+    while any(row[3:5] == (database.database, "Sleep") for row in await ask(database, "SHOW PROCESSLIST")):
+        pass
+
+
+@pytest.mark.one_flavour
+async def test_a_script_sees_the_options_of_the_run_and_of_the_server(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    names = (
+        "time",
+        "rate",
+        "events",
+        "percentile",
+        "report_interval",
+        "mysql_db",
+        "mysql_user",
+        "mysql_password",
+    )
+    text = """
+        sysbench.cmdline.options = {own = {"Own", 1}}
+        local function seen()
+            local values = {}
+            for _, name in ipairs({NAMES}) do values[#values + 1] = tostring(sysbench.opt[name]) end
+            return table.concat(values, " ")
+        end
+        function prepare() print("prepare", seen(), type(sysbench.opt.mysql_socket)) end
+        function event() error("<" .. seen() .. ">") end
+        """.replace("NAMES", ", ".join(f'"{name}"' for name in names))
+    file = tmp_path / "mine.lua"
+    file.write_text(text)
+    options = ("--threads=1", "--workers=1", "--time=3", "--rate=50", "--events=7", "--percentile=99")
+    ended = await asyncio.to_thread(
+        tuibench, "run", str(file), *options, "--report-interval=2", target=database
+    )
+    assert f"<3 50 7 99 2 {database.database} {database.user} >" in ended.err
+    ended = await asyncio.to_thread(tuibench, "prepare", str(file), target=database)
+    assert f"prepare\t10 0 0 95 0 {database.database} {database.user} \ttable" in ended.err
+
+
+STEPS = """
+local function connection() return sysbench.sql.driver():connect() end
+sysbench.cmdline.options = {rows = {"Rows", 2}}
+sysbench.cmdline.commands = {
+    warmup = {function() connection():query("INSERT INTO steps VALUES (" .. sysbench.tid .. ")") end,
+              sysbench.cmdline.PARALLEL_COMMAND},
+    maketables = {function() connection():query("CREATE TABLE steps (id INT)") end},
+    report = {function()
+        print("rows", connection():query_row("SELECT COUNT(*) FROM steps"), sysbench.opt.rows)
+    end},
+}
+"""
+
+
+@pytest.mark.one_flavour
+async def test_commands_of_a_script_are_run_in_sysbenchs_order_and_ours(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    """Also one that has the name of a command of ours, and in a script without events."""
+    file = tmp_path / "steps.lua"
+    file.write_text(STEPS)
+    for line in (
+        (str(file), "maketables"),
+        (str(file), "--threads=3", "warmup"),
+        ("script", str(file), "warmup", "--threads=2"),
+    ):
+        ended = await asyncio.to_thread(tuibench, *line, target=database)
+        assert ended.code == 0, ended.err
+    ended = await asyncio.to_thread(tuibench, str(file), "--rows=5", "report", target=database)
+    assert (ended.code, "rows\t5\t5" in ended.err) == (0, True), ended.err
+    for line, hint in (
+        ((str(file), "nosuch"), "without a command"),
+        (("script", str(file), "no"), "maketables"),
+    ):
+        ended = await asyncio.to_thread(tuibench, *line, target=database)
+        assert (ended.code, hint in ended.err) == (2, True), ended.err
+
+
+@needs_sysbench
+@pytest.mark.sysbench
+async def test_a_report_hook_asks_the_server(database: Target, tuibench_home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.lua"
+    file.write_text("""
+        local top = sysbench.sql.driver():connect()
+        local limit = top:query_row("SELECT 41") + 1
+        function event() top:query("DO 1") end
+        function sysbench.hooks.report_intermediate(stat)
+            own = own or sysbench.sql.driver():connect()
+            calls = (calls or 0) + 1
+            print("asked", calls, own:query_row("SELECT DATABASE(), " .. limit))
+        end
+        function sysbench.hooks.report_cumulative(stat)
+            print("total", stat.events > 0, top:query_row("SELECT 43"))
+        end""")
+    options = ("--threads=1", "--time=3", "--report-interval=1")
+    ended, theirs = await asyncio.gather(
+        asyncio.to_thread(tuibench, "run", str(file), *options, "--workers=1", target=database),
+        printed_by_sysbench(database, file, "run", *options),
+    )
+    assert ended.code == 0, ended.err
+    for printed in (ended.out, theirs):
+        assert f"asked\t2\t{database.database}\t42\n" in printed
+        assert "total\ttrue\t43\n" in printed
+
+
+@pytest.mark.one_flavour
+async def test_a_report_that_fails_is_replaced_by_the_usual_one(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.lua"
+    file.write_text("""function thread_init() con = sysbench.sql.driver():connect() end
+        function event() con:query("DO 1") end
+        function sysbench.hooks.report_cumulative() sysbench.sql.driver():connect():query("no SQL") end""")
+    line = ("run", str(file), "--threads=1", "--workers=1", "--time=1")
+    ended = await asyncio.to_thread(tuibench, *line, target=database)
+    assert (ended.code, "SQL syntax" in ended.err, "transactions:" in ended.out) == (1, True, True), ended.err
+
+
+@pytest.mark.one_flavour
+async def test_a_library_is_found_by_the_place_of_the_script(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bench" / "deep").mkdir(parents=True)
+    (tmp_path / "bench" / "lib").mkdir()
+    (tmp_path / "bench" / "lib" / "names.lua").write_text("return {one = 'red'}")
+    file = tmp_path / "bench" / "deep" / "mine.lua"
+    file.write_text("""
+        package.path = debug.getinfo(1).source:match("@(.*/)") .. "../lib/?.lua;" .. package.path
+        local names = require("names")
+        function event() assert(names.one == "red") return true end""")
+    ended = await asyncio.to_thread(tuibench, "run", str(file), "--time=2", "--workers=1", target=database)
+    assert ended.code == 0, ended.err
+
+
+@pytest.mark.one_flavour
+@pytest.mark.parametrize(
+    ("body", "options", "message"),
+    [
+        ("local function f() coroutine.wrap(f)() end f()", (), "mine.lua:4: C stack overflow"),
+        ("local function f() return (('x'):gsub('x', f)) end f()", (), "mine.lua:4: C stack overflow"),
+        ("require('ffi').cdef('int raise(int)') ffi.C.raise(11)", ("--allow-script-io",), "by SIGSEGV"),
+    ],
+)
+async def test_a_script_that_would_end_its_process_ends_the_run(
+    database: Target, tuibench_home: Path, tmp_path: Path, body: str, options: tuple[str, ...], message: str
+) -> None:
+    file = tmp_path / "mine.lua"
+    file.write_text(f"""function thread_init() con, n = sysbench.sql.driver():connect(), 0 end
+        function event() con:query("DO 1") n = n + 1
+        if n > 50 then
+        {body} end
+        end""")
+    line = ("run", str(file), "--threads=1", "--workers=1", "--time=20", *options)
+    ended = await asyncio.to_thread(tuibench, *line, target=database)
+    assert ended.code == 1
+    assert message in ended.err

@@ -1,7 +1,6 @@
 //! Drawing the calls of an attempt, and sending them.
 
 use std::io;
-use std::os::unix::io::AsRawFd;
 
 use crate::engine::connection::calls::Writer;
 use crate::engine::connection::{Connection, Next, State, ThreadContext, ROLLBACK, SERVER_GONE};
@@ -49,7 +48,7 @@ impl Connection {
             Some(&(statement, end)) => {
                 self.calls.next += 1;
                 let captures = self.forms.program.flat[statement].captures;
-                self.response.begin(captures, &self.calls.bytes[start..end]);
+                self.link.response.begin(captures, &self.calls.bytes[start..end]);
                 if let Some(running) = &mut self.running {
                     running.statement = statement;
                     running.sent_ns = sys::now_ns();
@@ -80,18 +79,7 @@ impl Connection {
     /// on a busy host the sender is then preempted, for seconds where thousands wait for a processor.
     pub fn send_rest(&mut self) -> io::Result<()> {
         let source = if self.is_rollback_unsent { ROLLBACK } else { &self.calls.bytes };
-        let (fd, unsent) = (self.fd.as_raw_fd(), &source[self.unsent.clone()]);
-        if let Some(layers) = &mut self.layers {
-            self.unsent.start += layers.send(fd, unsent)?;
-            return Ok(());
-        }
-        match sys::send(fd, unsent) {
-            Ok(count) => self.unsent.start += count,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-                _ => return Err(error),
-            },
-        }
+        self.unsent.start += self.link.send(&source[self.unsent.clone()])?;
         Ok(())
     }
 

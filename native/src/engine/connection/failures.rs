@@ -22,7 +22,7 @@ impl Connection {
         if !self.leaves_transaction_open(which) {
             return self.retry_or_give_up(code, message, context);
         }
-        self.response.begin(false, ROLLBACK);
+        self.link.response.begin(false, ROLLBACK);
         self.state = State::RollingBack(code, message);
         self.is_rollback_unsent = true;
         self.unsent = 0..ROLLBACK.len();

@@ -24,22 +24,25 @@ pub mod calls;
 mod exchange;
 mod failures;
 pub mod layers;
+pub mod link;
 mod outcomes;
 mod script;
 mod work;
 
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::io::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::io::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use crate::engine::connection::calls::{Calls, Forms};
-use crate::engine::connection::layers::{Layers, Unusable};
+use crate::engine::connection::layers::Unusable;
+use crate::engine::connection::link::{FurtherLink, Link};
 use crate::engine::shared::{ReturnReason, Shared};
 use crate::measure::recorder::{Figures, Recorder, Timed};
+use crate::program::script::Encoding;
 use crate::program::stream::Stream;
-use crate::protocol::response::{Outcome, Response};
+use crate::protocol::response::Outcome;
 use crate::protocol::rows::RowReader;
 use crate::sys;
 
@@ -102,12 +105,14 @@ pub enum Command {
 
 pub struct Connection {
     pub number: i64,
-    fd: OwnedFd,
-    layers: Option<Box<Layers>>,
+    link: Link,
+    /// The sessions of a script beside `link`: the one of this connection has the number 0, and those that the script
+    /// opens follow. `active` is the number of `link`.
+    further: HashMap<usize, FurtherLink>,
+    active: usize,
     stream: Stream,
     forms: Forms,
     readers: HashMap<usize, RowReader>,
-    response: Response,
     figures: Arc<Figures>,
     state: State,
     running: Option<Running>,
@@ -145,34 +150,44 @@ pub struct ThreadContext<'a> {
 }
 
 impl Connection {
+    /// `is_same` if it is the session that the connection of this number had before. `further` are the other sessions of
+    /// its script.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         number: i64,
-        fd: OwnedFd,
-        layers: Option<Box<Layers>>,
+        mut link: Link,
+        mut further: HashMap<usize, FurtherLink>,
         mut stream: Stream,
         forms: Forms,
         readers: HashMap<usize, RowReader>,
-        without_eof: bool,
+        encoding: Encoding,
+        is_same: bool,
         figures: Arc<Figures>,
     ) -> Self {
-        let is_compressed = layers.as_ref().map_or(false, |layers| layers.is_compressed());
-        let mut response = Response::new(without_eof, !is_compressed);
         let mut event = None;
         if let Some(scripted) = &mut stream.script {
             event = scripted.event.take().and_then(|event| event.downcast::<(Running, Vec<Timed>)>().ok());
-            scripted.script.attach(forms.encoding(without_eof));
-            response.keep_at_most(script::MOST_RESPONSE_BYTES);
+            if !is_same {
+                scripted.script.attach(0, encoding);
+            }
+            if further.is_empty() {
+                scripted.script.lose_further();
+            }
+            for (&place, each) in further.iter_mut().filter(|(_, each)| each.is_new) {
+                each.is_new = false;
+                scripted.script.attach(place, each.encoding);
+            }
+            link.response.keep_at_most(script::MOST_RESPONSE_BYTES);
         }
         let (running, timed) = event.map_or_else(Default::default, |event| (Some(event.0), event.1));
         Self {
             number,
-            fd,
-            layers,
+            link,
+            further,
+            active: 0,
             stream,
             forms,
             readers,
-            response,
             figures,
             state: State::Ready,
             running,
@@ -194,26 +209,55 @@ impl Connection {
     }
 
     pub fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.link.fd.as_raw_fd()
+    }
+
+    /// Changes to another session of the script; false if it is not there.
+    fn use_link(&mut self, number: usize) -> bool {
+        if number == self.active {
+            return true;
+        }
+        match self.further.remove(&number) {
+            Some(mut other) => {
+                std::mem::swap(&mut self.link, &mut other.link);
+                self.further.insert(self.active, other);
+                self.active = number;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Whether there is unsent output.
     pub fn wants_to_send(&self) -> bool {
-        !self.unsent.is_empty() || self.layers.as_ref().map_or(false, |layers| layers.has_output())
+        !self.unsent.is_empty() || self.link.has_output()
     }
 
-    /// Gives the records of TLS back; returns the stream, for the next connection of this number.
-    pub fn into_stream(mut self, returned: &ReturnReason) -> Stream {
-        if let Some(layers) = self.layers {
+    /// Gives the records of TLS back; returns what the next connection of this number needs: the stream, and the further
+    /// sessions of a script, unless it ends or is lost.
+    pub fn into_parts(mut self, returned: &ReturnReason) -> (Stream, HashMap<usize, FurtherLink>) {
+        self.use_link(0);
+        if let Some(layers) = self.link.layers {
             layers.give_back();
         }
-        if !matches!(returned, ReturnReason::Parked) {
+        if !matches!(returned, ReturnReason::Parked | ReturnReason::Reconnecting(1..)) {
             self.stream.since_login = 0;
+        }
+        let goes_on = matches!(
+            returned,
+            ReturnReason::Parked
+                | ReturnReason::NewLogin
+                | ReturnReason::LoginDue
+                | ReturnReason::Reconnecting(_)
+        );
+        if !goes_on {
+            let ended = std::mem::take(&mut self.further).into_values();
+            ended.filter_map(|each| each.link.layers).for_each(|layers| layers.give_back());
         }
         if let (Some(scripted), Some(running)) = (&mut self.stream.script, self.running) {
             scripted.event = Some(Box::new((running, self.timed)));
         }
-        self.stream
+        (self.stream, self.further)
     }
 
     /// Stores a command; Some if the connection ends immediately.
@@ -248,7 +292,7 @@ impl Connection {
     /// Reads the socket, and continues with the response.
     pub fn readable(&mut self, context: &mut ThreadContext<'_>) -> Next {
         loop {
-            let waiting = self.layers.as_ref().map_or(0, |layers| layers.partial_bytes());
+            let waiting = self.link.partial_bytes();
             let received = sys::receive(self.fd(), &mut context.scratch[waiting..]);
             let count = match received {
                 Ok(0) => return self.lost(SERVER_LOST, context),
@@ -258,7 +302,8 @@ impl Connection {
                 Err(_) => return self.lost(SERVER_LOST, context),
             };
             let is_all = waiting + count < context.scratch.len();
-            match self.feed(&mut context.scratch[..waiting + count]) {
+            let is_asking = matches!(self.state, State::AwaitingResponse | State::RollingBack(..));
+            match self.link.feed(&mut context.scratch[..waiting + count], is_asking) {
                 Ok(Some(outcome)) => return self.response_complete(outcome, context),
                 Ok(None) => {
                     self.heard_ns = sys::now_ns();
@@ -271,36 +316,12 @@ impl Connection {
         }
     }
 
-    /// Passes received bytes to the response, out of their layers; the outcome if it is complete.
-    fn feed(&mut self, received: &mut [u8]) -> Result<Option<Outcome>, Unusable> {
-        let is_asking = matches!(self.state, State::AwaitingResponse | State::RollingBack(..));
-        let layers = match &mut self.layers {
-            Some(layers) => layers,
-            None if is_asking => return Ok(self.response.feed(received)),
-            None => return Err(Unusable),
-        };
-        let (response, mut outcome) = (&mut self.response, None);
-        let is_closed = layers.open(received, |data| {
-            match outcome {
-                Some(_) => response.keep_back(data),
-                None if is_asking => outcome = response.feed(data),
-                None if data.is_empty() => {}
-                None => return Err(Unusable),
-            }
-            Ok(())
-        })?;
-        if is_closed && outcome.is_none() {
-            return Err(Unusable);
-        }
-        Ok(outcome)
-    }
-
     /// Waits for the rest of a response that has begun, for the net timeout: the server may have said all.
     /// A response that has not begun may take as long as its statement.
     fn await_rest(&mut self, context: &mut ThreadContext<'_>) -> Next {
         let most_ns = context.shared.net_timeout_ns.load(Ordering::Relaxed);
-        let is_cut = self.layers.as_ref().map_or(false, |layers| layers.has_partial());
-        if most_ns == 0 || !(is_cut || self.response.has_begun()) {
+        let is_cut = self.link.layers.as_ref().map_or(false, |layers| layers.has_partial());
+        if most_ns == 0 || !(is_cut || self.link.response.has_begun()) {
             return Next::Bytes;
         }
         let sent_ns = self.running.as_ref().map_or(0, |running| running.sent_ns);

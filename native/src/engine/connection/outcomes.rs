@@ -62,7 +62,10 @@ impl Connection {
             }
             (Outcome::Done(_), Some((code, message))) => {
                 context.recorder.counters.others += 1;
-                self.script_rolled_back();
+                if self.script_rolled_back() {
+                    // Another session of the script may have a transaction, too.
+                    return self.statement_failed(code, message, context);
+                }
                 self.retry_or_give_up(code, message, context)
             }
             (Outcome::Done(affected), None) => self.statement_done(affected, context),
@@ -100,7 +103,7 @@ impl Connection {
 
     fn captured(&mut self, statement: usize, class: Class, context: &mut ThreadContext<'_>) -> Next {
         let read = match self.readers.get_mut(&statement) {
-            Some(reader) => reader.read(self.response.kept()),
+            Some(reader) => reader.read(self.link.response.kept()),
             None => Err(Unreadable::Malformed),
         };
         match read {

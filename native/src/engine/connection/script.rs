@@ -1,6 +1,7 @@
 //! A connection that runs a script: its steps, counted and timed as those of a program.
 
-use crate::engine::connection::{Connection, Next, State, ThreadContext};
+use crate::engine::connection::link::Link;
+use crate::engine::connection::{Connection, Next, State, ThreadContext, SERVER_GONE};
 use crate::engine::shared::ReturnReason;
 use crate::measure::recorder::{Timed, MOST_TIMED};
 use crate::program::script::{Answer, Phase, Step, Verdict};
@@ -31,6 +32,7 @@ impl Connection {
                 scripted.phase = Phase::Starting;
                 Answer::Start
             }
+            Phase::Starting if std::mem::take(&mut scripted.is_reconnecting) => Answer::Reconnected,
             Phase::Running => {
                 if std::mem::take(&mut scripted.is_reconnecting) && self.running.is_some() {
                     return Some(self.resume_script(Answer::Reconnected, context));
@@ -70,7 +72,7 @@ impl Connection {
 
     /// A statement of a script succeeded.
     pub(super) fn script_done(&mut self, affected: u64, context: &mut ThreadContext<'_>) -> Next {
-        let Self { stream, response, calls, running, timed, .. } = self;
+        let Self { stream, link: Link { response, .. }, calls, running, timed, .. } = self;
         let scripted = match &mut stream.script {
             Some(scripted) => scripted,
             None => return Next::Bytes,
@@ -107,7 +109,7 @@ impl Connection {
     ) -> Next {
         context.recorder.counters.rejected += 1;
         let is_expected = self.was_expected(code);
-        let Self { stream, response, calls, running, timed, .. } = self;
+        let Self { stream, link: Link { response, .. }, calls, running, timed, .. } = self;
         let scripted = match &mut stream.script {
             Some(scripted) => scripted,
             None => return Next::Bytes,
@@ -126,11 +128,10 @@ impl Connection {
         self.take_step(step, context)
     }
 
-    /// The rollback of an event has succeeded, which the script did not send.
-    pub(super) fn script_rolled_back(&mut self) {
-        if let Some(scripted) = &mut self.stream.script {
-            scripted.script.rolled_back();
-        }
+    /// The rollback of an event has succeeded, which the script did not send; false without a script.
+    pub(super) fn script_rolled_back(&mut self) -> bool {
+        let active = self.active;
+        self.stream.script.as_mut().map(|scripted| scripted.script.rolled_back(active)).is_some()
     }
 
     /// Whether the script has asked for its event to begin again; once.
@@ -138,10 +139,13 @@ impl Connection {
         self.stream.script.as_mut().map_or(false, |scripted| std::mem::take(&mut scripted.is_restarting))
     }
 
-    /// Whether a failed attempt leaves a transaction open.
-    pub(super) fn leaves_transaction_open(&self, which: usize) -> bool {
+    /// Whether a failed attempt leaves a transaction open: in the session that is used from now on.
+    pub(super) fn leaves_transaction_open(&mut self, which: usize) -> bool {
         match &self.stream.script {
-            Some(scripted) => scripted.script.is_in_transaction(),
+            Some(scripted) => match scripted.script.open_transaction() {
+                Some(link) => self.use_link(link),
+                None => false,
+            },
             None => self.stream.transaction(which).explicit,
         }
     }
@@ -175,14 +179,18 @@ impl Connection {
     fn take_step(&mut self, step: Step, context: &mut ThreadContext<'_>) -> Next {
         match step {
             Step::Call { name } => {
+                let link = self.stream.script.as_ref().map_or(0, |each| each.script.link());
+                if !self.use_link(link) {
+                    return self.lost(SERVER_GONE, context);
+                }
                 let reads_rows = self.stream.script.as_mut().map_or(false, |each| {
                     each.sent += u64::from(name.is_some());
                     each.script.reads_rows()
                 });
                 self.script_statement = name;
                 match name {
-                    Some(_) => self.response.begin(reads_rows, &self.calls.bytes),
-                    None => self.response.begin_preparation(&self.calls.bytes),
+                    Some(_) => self.link.response.begin(reads_rows, &self.calls.bytes),
+                    None => self.link.response.begin_preparation(&self.calls.bytes),
                 }
                 if let Some(running) = &mut self.running {
                     running.sent_ns = sys::now_ns();
@@ -198,10 +206,14 @@ impl Connection {
                 Next::Time(until)
             }
             Step::Reconnect => match &mut self.stream.script {
-                Some(scripted) if scripted.phase == Phase::Running => {
+                Some(scripted)
+                    if scripted.phase == Phase::Running
+                        || (scripted.phase == Phase::Starting && scripted.script.link() > 0) =>
+                {
                     scripted.is_reconnecting = true;
-                    Next::Return(ReturnReason::Reconnecting)
+                    Next::Return(ReturnReason::Reconnecting(scripted.script.link()))
                 }
+                Some(scripted) if scripted.script.link() > 0 => self.resume_script(Answer::Lost, context),
                 // Before its first event a connection is new, and behind its last one it ends.
                 _ => self.resume_script(Answer::Reconnected, context),
             },
@@ -228,6 +240,7 @@ impl Connection {
             }
             (Phase::Ending, _) => {
                 scripted.phase = Phase::Over;
+                self.use_link(0);
                 // Statements that the script has closed: nothing is answered, and the end frees them anyway.
                 self.unsent = 0..self.calls.bytes.len();
                 self.is_rollback_unsent = false;
