@@ -56,10 +56,19 @@ class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
     throttled_seconds: float | None = None
 
 
-def group_path(lines: Iterable[str]) -> str:
-    """The group's path of version 2, from the lines of /proc/PID/cgroup; empty if there is none."""
+CPU = "cpu"
+"""The controller of version 1 that limits CPU time, and its folder."""
+
+
+def group_path(lines: Iterable[str], controller: str = "") -> str:
+    """The group's path of version 2, or of a controller of version 1; empty if there is none.
+
+    `lines` are those of /proc/PID/cgroup.
+    """
     groups = [line.split(":", 2) for line in lines]
-    return next((group[2].strip() for group in groups if len(group) == 3 and group[0] == "0"), "")
+    return next(
+        (group[2].strip() for group in groups if len(group) == 3 and controller in group[1].split(",")), ""
+    )
 
 
 def group_levels(path: str) -> list[str]:
@@ -78,7 +87,7 @@ def parse_limits(files: Mapping[str, str], path: str, root: str = str(CGROUP)) -
         memory_bytes=min(
             (size for size in memory if size is not None and size < UNLIMITED_BYTES), default=None
         ),
-        throttled_seconds=_throttled(files.get(f"{levels[0]}/{CPU_STAT}", "")),
+        throttled_seconds=_most(_throttled(files.get(f"{level}/{CPU_STAT}", "")) for level in levels),
     )
 
 
@@ -88,20 +97,39 @@ def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
     found = parse_limits({name: _text(Path(name)) for name in names}, path, str(root))
     if found.cpu_cores is not None or found.memory_bytes is not None:
         return found
-    quota, period = (
-        numerals.count(_text(root / "cpu" / f"cpu.cfs_{name}_us")) for name in ("quota", "period")
-    )
+    quotas = [
+        [numerals.count(_text(folder / f"cpu.cfs_{name}_us")) for name in ("quota", "period")]
+        for folder in _cpu_folders(own, root)
+    ]
+    cores = min((quota / period for quota, period in quotas if quota and period), default=None)
     memory = numerals.count(_text(root / "memory" / "memory.limit_in_bytes"))
     return GroupLimits(
-        cpu_cores=quota / period if quota and period else None,
+        cpu_cores=cores,
         memory_bytes=memory if memory is not None and memory < UNLIMITED_BYTES else None,
     )
 
 
 def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | None:
-    """The time that our control group (version 2) was throttled by its CPU limit so far; None if unknown."""
-    path = group_path(_text(own).splitlines())
-    return _throttled(_text(root / path.lstrip("/") / CPU_STAT)) if path else None
+    """The time that a CPU limit of our control group, or of one above it, has stopped us; None if unknown."""
+    lines = _text(own).splitlines()
+    folders = [
+        *(root / level.lstrip("/") for level in group_levels(group_path(lines))),
+        *_cpu_folders(own, root),
+    ]
+    return _most(_throttled(_text(folder / CPU_STAT)) for folder in folders)
+
+
+def _cpu_folders(own: Path, root: Path) -> list[Path]:
+    """The folders of our group and those above it in version 1.
+
+    In a container the path may be the host's, which is not there: the group is then the root.
+    """
+    path = group_path(_text(own).splitlines(), CPU)
+    return [root / CPU / level.lstrip("/") for level in group_levels(path)]
+
+
+def _most(seconds: Iterable[float | None]) -> float | None:
+    return max((each for each in seconds if each is not None), default=None)
 
 
 def _cores(text: str) -> float | None:
@@ -112,8 +140,8 @@ def _cores(text: str) -> float | None:
 
 def _throttled(text: str) -> float | None:
     figures = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-    micros = numerals.count(figures.get("throttled_usec", ""))
-    return None if micros is None else micros / 1e6
+    micros, nanos = (numerals.count(figures.get(name, "")) for name in ("throttled_usec", "throttled_time"))
+    return micros / 1e6 if micros is not None else None if nanos is None else nanos / NS_PER_SECOND
 
 
 def _text(path: Path) -> str:

@@ -180,8 +180,7 @@ def request_line(number: int, facts: RemoteFacts) -> str:
         files += [f"{own}/stat", f"{own}/statm", f"{own}/io"]
         if facts.group and not set(facts.group) & set(" \t*?["):
             levels = [f"{CGROUP}{level}" for level in group_levels(facts.group)]
-            files += [f"{level}/{name}" for level in levels for name in (CPU_MAX, MEMORY_MAX)]
-            files.append(f"{levels[0]}/{CPU_STAT}")
+            files += [f"{level}/{name}" for level in levels for name in (CPU_MAX, MEMORY_MAX, CPU_STAT)]
     return f"{number} {threads} {' '.join(files)}\n"
 
 

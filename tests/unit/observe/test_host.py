@@ -630,7 +630,7 @@ def test_the_least_of_all_levels_holds() -> None:
         "/g/a/cpu.stat": "throttled_usec 9000000",
     }
     assert parse_limits(files, "/a/b", "/g") == GroupLimits(
-        cpu_cores=1.5, memory_bytes=1000, throttled_seconds=0.5
+        cpu_cores=1.5, memory_bytes=1000, throttled_seconds=9.0
     )
 
 
@@ -660,7 +660,12 @@ def test_the_limits_of_this_process_in_version_2_and_1(tmp_path: Path) -> None:
     ):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / name).write_text(f"{value}\n")
+    own.write_text("3:cpu,cpuacct:/box\n0::/\n")
     assert own_limits(own, tmp_path) == GroupLimits(cpu_cores=2.0)
+    (tmp_path / "cpu" / "box").mkdir()
+    (tmp_path / "cpu" / "box" / "cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu" / "box" / "cpu.cfs_period_us").write_text("100000\n")
+    assert own_limits(own, tmp_path) == GroupLimits(cpu_cores=0.5)
 
 
 # What this host tells of itself, and that nothing breaks where it does not.
@@ -703,13 +708,20 @@ def test_a_host_that_tells_little(tmp_path: Path) -> None:
         ("0::/bench\n", "usage_usec 9\n", None),
         ("0::/elsewhere\n", "throttled_usec 1\n", None),
         ("1:cpu:/old\n", "throttled_usec 1\n", None),
+        ("0::/bench/inner\n", "throttled_usec 2500000\n", 2.5),
+        ("1:cpu,cpuacct:/deep/old\n0::/\n", "throttled_time 1500000000\n", None),
+        ("1:cpu:/deep/old\n", "", 0.75),
+        ("1:cpuacct:/deep\n", "", None),
     ],
 )
-def test_the_time_is_that_of_our_own_group(
+def test_the_time_is_that_of_our_own_group_or_one_above_it(
     tmp_path: Path, own: str, statistics: str, seconds: float | None
 ) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "cpu.stat").write_text(statistics)
+    if not statistics:
+        (tmp_path / "cpu" / "deep").mkdir(parents=True)
+        (tmp_path / "cpu" / "deep" / "cpu.stat").write_text("nr_throttled 5\nthrottled_time 750000000\n")
     (tmp_path / "cgroup").write_text(own)
     assert throttled_seconds(tmp_path / "cgroup", tmp_path) == seconds
 
