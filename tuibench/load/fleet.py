@@ -706,7 +706,7 @@ class Fleet:
         if self._program.script is not None and (crash := await gone.crash()):
             raise RunError(
                 f"{self._program.script.path}: the script ended {gone.name} {crash}",
-                "with --allow-script-io a script can end the process that runs it",
+                "a script that may use the C library can end the process that runs it",
             )
         known = self._known.pop(gone, None)
         if known is None or self._is_over or not can_begin_again(self._program):

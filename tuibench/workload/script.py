@@ -109,21 +109,17 @@ def with_general_options(script: Script, target: Target, plan: RunPlan | None = 
         "mysql_user": target.user,
     }
     if plan is not None:
-        events, seconds = plan.events or 0, plan.seconds or 0
         ignored = ("all",) if plan.ignored_errors is None else tuple(map(str, plan.ignored_errors))
         general |= {
-            "events": events,
+            "events": plan.events or 0,
             "histogram": plan.histogram,
-            "max_requests": events,
-            "max_time": seconds,
             "mysql_ignore_errors": ignored,
             "percentile": plan.percentiles[0] if plan.percentiles else 0,
             "rand_seed": plan.seed,
             "rate": plan.rate,
             "report_checkpoints": tuple(map(str, plan.checkpoints)),
             "report_interval": plan.report_seconds,
-            "time": seconds,
-            "tx_rate": plan.rate,
+            "time": plan.seconds or 0,
         }
     return msgspec.structs.replace(script, general=tuple(general.items()))
 
