@@ -43,7 +43,7 @@ MAX_SAMPLES = 1000
 """Observations kept per kind; more are sampled evenly."""
 
 MIN_SAMPLES = 20
-MAX_KEPT = 1_000_000
+MAX_KEPT = 500_000
 """Size of all samples together: each value counts 1, and 1 for every 32 characters. Beyond it, fewer samples
 per kind are kept.
 """

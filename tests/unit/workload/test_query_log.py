@@ -387,7 +387,7 @@ def test_damaged_logs(text: str) -> None:
 
 @pytest.mark.whole
 @given(damaged() | st.text())
-@settings(deadline=None, max_examples=20_000)
+@settings(deadline=None, max_examples=1500)
 def test_many_damaged_logs(text: str) -> None:
     check_log(text)
 
