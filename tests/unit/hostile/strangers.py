@@ -64,6 +64,7 @@ COMMANDS = (
     f"SELECT 1; SET GLOBAL slow_query_log_file='{CANARY}'", "INSTALL SONAME 'evil'",
     f"/*! SET GLOBAL general_log_file='{CANARY}' -- */ SELECT 1", f"x.lua;{CANARY}", "x.lua", "sql", "",
 )  # fmt: skip
+SQL = tuple(each for each in COMMANDS if each.startswith(("SET ", "SELECT ", "INSTALL ", "/*!")))
 CHOICES = (
     "schema", "flavour", "ssl_mode", "on_error", "arrival", "backlog", "engine", "order", "start", "bisect",
     "type", "outcome", "kind", "location", "state", "verdict", "version", "isolation",
@@ -134,7 +135,7 @@ def _deeds(dice: random.Random) -> dict[str, Any]:
         "cluster": {"places": [dice.choice(COMMANDS)], "program": dice.choice(COMMANDS)},
         "host_metrics": dice.choice(COMMANDS),
         "replicas": [dice.choice(COMMANDS)],
-        "profile_text": PROFILE.replace("SELECT c", dice.choice(COMMANDS)),
+        "profile_text": PROFILE.replace("SELECT c FROM sbtest1 WHERE id = 1", dice.choice(SQL)),
         "options": {"allow_script_io": True},
         "profile": dice.choice(COMMANDS),
         "cpu_profile": True,
