@@ -13,6 +13,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from tests.unit.metrics import noises, planted, simulated
+from tests.unit.metrics import warm_ups as simulated_warm_ups
 from tests.unit.metrics.noises import autoregressive
 from tests.unit.metrics.simulated import share
 from tuibench.ab import analysis
@@ -226,6 +227,40 @@ def _near(rng: random.Random, course: planted.Planted) -> planted.Planted:
     )
 
 
+def warm_ups(repeats: int) -> Rows:
+    """Changes of 0, +42 and +100 % while a load warms up (60 curves, 5, 15, 25 and 40 s after its start)."""
+    seed = SEED + _HELD_OUT[0]
+    curves, sample = simulated_warm_ups.curves(seed), min(240, max(20, repeats // 5))
+    for slots in (0, simulated_warm_ups.PRIVATE_SLOTS):
+        for name, effects in (("no effect", (0.0,)), ("+42 and +100 %", simulated_warm_ups.EFFECTS[1:])):
+            found = list(simulated_warm_ups.cases(seed, curves, effects=effects, slots=slots, sample=sample))
+            is_false = [one.is_wrong if one.course.effect else one.is_sure for one in found]
+            yield Row(
+                f"{name}, windows of {slots or 'usual'} samples",
+                share(is_false),
+                f"of {len(found)}; wrong sign: {sum(one.is_wrong for one in found)}, also not only this "
+                f"change: {sum(one.is_misleading for one in found)}; page reads are blamed: "
+                f"{sum(one.blames_reads for one in found)}; "
+                f"found: {share(one.is_found for one in found):.0%}",
+            )
+
+
+def foreign_steps(repeats: int) -> Rows:
+    """A step of 15 to 60 % that is not the change's, 1 to 20 s before it; and a change of a steady load."""
+    seed, count = SEED + _HELD_OUT[0], max(20, repeats // 5)
+    for slots in (0, simulated_warm_ups.PRIVATE_SLOTS):
+        windows = f"windows of {slots or 'usual'} samples"
+        steps = list(simulated_warm_ups.foreign_steps(seed, count, slots=slots))
+        yield Row(f"a foreign step, {windows}", share(one.is_sure for one in steps))
+        for effect in (0.0, *simulated_warm_ups.EFFECTS):
+            steady = list(simulated_warm_ups.steady_cases(seed, count, effect=effect, slots=slots))
+            yield Row(
+                f"steady, {100 * math.expm1(effect):+.0f} %, {windows}",
+                share(one.is_wrong if effect else one.is_sure for one in steady),
+                f"found: {share(one.is_found for one in steady):.0%}",
+            )
+
+
 def across_starts(repeats: int) -> Rows:
     """Two groups of starts that differ by 6 % from start to start, and a true +20 %."""
     for count in (2, 3, 5, 10):
@@ -262,6 +297,8 @@ SECTIONS: tuple[Callable[[int], Rows], ...] = (
     commits_beside_others,
     before_and_after,
     planted_courses,
+    warm_ups,
+    foreign_steps,
     across_starts,
     history,
 )

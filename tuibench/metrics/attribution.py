@@ -144,16 +144,16 @@ def movement(values: Sequence[float], window: int, gap: int) -> Movement:
     mean = math.fsum(values) / len(values)
     total = math.fsum((value - mean) ** 2 for value in values)
     place, height, explained = best_step(values)
-    slope, by_line = _line(values)
+    gradient, by_line = _line(values)
     if by_line >= TREND_SHARE * total and by_line >= 0.9 * explained:
-        return Movement(MovementKind.TREND, slope)
+        return Movement(MovementKind.TREND, gradient)
     has_swing = len(values) >= 2 * window + gap
     if has_swing and (period := _period(values)) is not None:
         return Movement(MovementKind.SAWTOOTH, swing(values, window, gap), period)
     if explained >= STEP_SHARE * total:
         return Movement(MovementKind.STEP, height, place)
     if by_line >= TREND_SHARE * total:
-        return Movement(MovementKind.TREND, slope)
+        return Movement(MovementKind.TREND, gradient)
     if not has_swing:
         return Movement(MovementKind.UNKNOWN, 0.0, len(values))
     return Movement(MovementKind.WANDERING, swing(values, window, gap))
@@ -175,14 +175,19 @@ def best_step(values: Sequence[float], fewest: int = FEWEST_AT_EDGE) -> tuple[in
     return best
 
 
+def slope(values: Sequence[float]) -> float:
+    """That of the least-squares line, per value."""
+    return _line(values)[0]
+
+
 def _line(values: Sequence[float]) -> tuple[float, float]:
     """The slope of the least-squares line, and the share of the sum of squares that it explains."""
     count, middle = len(values), (len(values) - 1) / 2
     spread = (count**3 - count) / 12
-    slope = (
+    gradient = (
         math.fsum((place - middle) * value for place, value in enumerate(values)) / spread if spread else 0.0
     )
-    return slope, slope * slope * spread
+    return gradient, gradient * gradient * spread
 
 
 def autocorrelation(values: Sequence[float], lag: int) -> float:
@@ -211,16 +216,16 @@ def _period(values: Sequence[float]) -> int | None:
     return lag if lag >= SHORTEST_PERIOD and best >= PERIOD_CORRELATION * (1 - lag / len(values)) else None
 
 
-STEP_GAIN, ALONE_GAIN = 16.0, 6.0
+STEP_GAIN, FOREIGN_GAIN, ALONE_GAIN = 16.0, 9.0, 0.0
 """The least doubled logarithm of the likelihood ratio that shows a step beside the change's own course, or
-instead of it.
+alone.
 """
 
 COURSE_GAIN, APPROACH_GAIN = 9.0, 4.0
 """The same for a course of the change's own beside a further step, and for an approach instead of a step."""
 
 PLAUSIBLE_GAIN = 4.0
-"""Approaches whose doubled log-likelihoods differ by less are equally plausible."""
+"""Courses whose doubled log-likelihoods differ by less are equally plausible."""
 
 APPROACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
 """Time constants of an approach, in ticks."""
@@ -229,7 +234,7 @@ ROUNDING = 1e-14
 """The share of a series' squares below which residuals are rounding errors."""
 
 FEWEST_BEFORE_JOIN, FEWEST_AT_END = 2, 3
-"""The least number of ticks between a step and the change, and between a step and the ends of the series."""
+"""The least number of ticks between a step and the change beside it, and the ends of the series."""
 
 
 class Onset(NamedTuple):
@@ -257,8 +262,9 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
     places = [
         place
         for place in range(FEWEST_AT_END, count - FEWEST_AT_END + 1)
-        if place <= join - FEWEST_BEFORE_JOIN or place > join + late
+        if place < join or place > join + late
     ]
+    apart = [place for place in places if not join - FEWEST_BEFORE_JOIN < place < join]
     line = [[1.0] * count, times]
     degrees = count - 4
 
@@ -267,9 +273,9 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
 
     def beside(courses: Sequence[list[float]]) -> tuple[list[float], _Step]:
         """The best of the change's courses with the best step beside it."""
-        found = min((fit(one).best_step(places) for one in own), key=lambda step: step.squares)
+        found = min((fit(one).best_step(apart) for one in own), key=lambda step: step.squares)
         course = max(courses, key=fit(_step(count, found.place)).gain)
-        return course, fit(course).best_step(places)
+        return course, fit(course).best_step(apart)
 
     phi = 0.0
     for _ in range(2):
@@ -287,7 +293,7 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
         if _log_ratio(rest.squares, with_course, degrees) < COURSE_GAIN:
             return Onset(alone.place - join, alone.height)
         return Onset(more.place - join, more.height, _slowest(rest, own, slow, degrees))
-    is_step = _log_ratio(plain.squares, alone.squares, degrees) >= STEP_GAIN
+    is_step = _log_ratio(plain.squares, alone.squares, degrees) >= FOREIGN_GAIN
     if is_step and _log_ratio(with_change, alone.squares, degrees) >= ALONE_GAIN:
         return Onset(alone.place - join, alone.height)
     slowest = _slowest(plain, own, slow, degrees)
@@ -297,6 +303,60 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
         if is_plausible and _log_ratio(less, step.squares, degrees) >= STEP_GAIN:
             return Onset(step.place - join, step.height, slowest)
     return Onset(slowest=slowest)
+
+
+CURVE_GAIN, TREND_GAIN = 16.0, 6.0
+"""The least doubled logarithm of the likelihood ratio that shows that a level did not move in a straight
+line, or that it moved at all.
+"""
+
+MOST_BENDS = 24
+"""Places at which a line may bend: that many are tried."""
+
+
+def own_movement(before: Sequence[float], since: Sequence[float], missing: int, late: int) -> float:
+    """By how much the level moves around the change without it: 0 if it is at rest or in a trend that was
+    seen for long enough, infinite if that cannot be known.
+
+    It is on its way if a bent line or a saturating curve explains the course better than a straight line
+    beside whatever the change may have caused; and if it moved before the change, or moves slowly after it,
+    but was seen for a shorter time before the change than after it. `since` begins with the change, `missing`
+    ticks after `before`.
+    """
+    values, join = [*before, *since], len(before)
+    count, seen = len(values), join >= len(since) + missing
+    times = [float(place if place < join else place + missing) for place in range(count)]
+    own = [_step(count, join + delay) for delay in range(min(late + 1, len(since) - 1))]
+    slow = [_approach(times, join, constant) for constant in APPROACHES]
+    curves = [[math.exp(-time / constant) for time in times] for constant in APPROACHES]
+    curves += [
+        [max(0.0, time - times[place]) for time in times]
+        for place in range(FEWEST_AT_END, count - 2, max(1, count // MOST_BENDS))
+    ]
+    ones, degrees, phi = [1.0] * count, count - 4, 0.0
+    for _ in range(2):
+        course = max((*own, *slow), key=_Fit(values, [ones, times], times, phi).gain)
+        curve = max(curves, key=_Fit(values, [ones, times, course], times, phi).gain)
+        phi = phi_of(without(values, orthonormal([ones, times, course, curve])), join, 4)
+    straight = _Fit(values, [ones, times, course], times, phi)
+    columns = [ones, times]
+    curve = max(curves, key=straight.gain)
+    if _log_ratio(straight.squares, straight.squares - straight.gain(curve), degrees) >= CURVE_GAIN:
+        columns.append(curve)
+    elif seen:
+        return 0.0
+    elif _log_ratio(_Fit(values, [ones, course], times, phi).squares, straight.squares, degrees) < TREND_GAIN:
+        level = _Fit(values, [ones], times, phi)
+        stepped, approached = (level.squares - max(map(level.gain, courses)) for courses in (own, slow))
+        return math.inf if _log_ratio(stepped, approached, degrees) >= APPROACH_GAIN else 0.0
+    basis = orthonormal([*columns, course])
+    share = dot(course, basis[-1])
+    size = dot(values, basis[-1]) / share if share else 0.0
+    rest = without(values, basis)
+    without_it = [
+        value - noise - size * part for value, noise, part in zip(values, rest, course, strict=True)
+    ][max(0, join - len(since)) :]
+    return max(without_it) - min(without_it)
 
 
 def _slowest(
@@ -408,6 +468,14 @@ MOST_BEFORE = 120
 """Ticks before a change from which the movement of the level is estimated."""
 
 MARGIN = 1.5
+MATERIAL = 0.3
+"""The least movement without the change, as a part of the difference, that takes a verdict away."""
+
+REST = 1.5
+"""A load that rested for so many times the time that is looked at after the change has settled, whatever it
+did earlier.
+"""
+
 BLOCKS = (1, 4)
 """Ticks per block: longer blocks reveal a wandering level under noise."""
 
@@ -450,13 +518,15 @@ def attribute(
     gap: int,
     *,
     settling: Sequence[float] = (),
+    earlier: Sequence[float] | None = (),
     late: int = 3,
     tolerance: float = 0.0,
 ) -> Attribution:
     """Compare the ticks before a change with those after it, both as logarithms.
 
     `gap` ticks between them belong to neither: the change itself, and `settling`, the ticks from the change
-    on. A step up to tick `late` after the change is the change's own.
+    on. A step up to tick `late` after the change is the change's own. `earlier` are the ticks before `before`
+    in which the load had not settled; None for a figure that does not warm up.
     """
     before = before[-MOST_BEFORE:]
     if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
@@ -473,10 +543,28 @@ def attribute(
         step = Movement(MovementKind.STEP, other.height, place)
     verdict, movement = _attributed(interval, before, after, gap, step, tolerance)
     moved = bool(other.slowest or (step and step.place > 0))
+    is_named = movement is not None and movement.kind not in (MovementKind.TREND, MovementKind.UNKNOWN)
+    if earlier is not None and not (verdict is Verdict.CANNOT_TELL and is_named):
+        own = [*(value - level for value in earlier), *before]
+        observed = min(abs(interval.estimate), abs(_mean(after) - _mean(before[-len(after) :])))
+        moving = own_movement(before, [*settling, *after], missing, late)
+        is_moving = _has_moved_alike(own, len(before), after, gap) or moving > MATERIAL * observed
+        if is_moving and len(own) < MOST_BEFORE:
+            verdict, movement = Verdict.CANNOT_TELL, Movement(MovementKind.WARM_UP, 0.0, len(own))
+            interval = Interval(interval.estimate, min(interval.low, 0.0), max(interval.high, 0.0))
     if movement is not None:
         is_real = verdict in (Verdict.HIGHER, Verdict.LOWER)
         verdict = Verdict.NOT_ONLY if is_real else Verdict.CANNOT_TELL
     return Attribution(interval, verdict, movement, moved)
+
+
+def _has_moved_alike(own: Sequence[float], rested: int, after: Sequence[float], gap: int) -> bool:
+    """True if the level moved as much before it came to rest, and has not rested for long."""
+    window = FEWEST_BEFORE
+    if rested >= REST * (gap + len(after)) or len(own) == rested:
+        return False
+    plain = abs(_mean(after) - _mean(own[-min(rested, len(after)) :]))
+    return plain < MARGIN * swing(own, window // 2, 1)
 
 
 def _attributed(
@@ -521,10 +609,15 @@ def _widened(
     before: Sequence[float], settling: Sequence[float], after: Sequence[float], gap: int, other: Onset
 ) -> Interval:
     """The difference with an interval that covers whatever may be true: a step before the change stays or is
-    part of the noise, a later one belongs to the change or does not, and an approach is not over yet.
+    part of the noise, a later one belongs to the change or does not, and an approach is not over yet. Of a
+    difference, also that a trend ended with the change, as that of a saturating curve does, or became as much
+    steeper.
     """
     interval = difference(before, after, gap)
     edges = [interval]
+    if interval.low > 0 or interval.high < 0:
+        bend = _trend(before, after, gap) * (gap + (len(after) + 1) / 2)
+        edges += [Interval(*(edge + turn for edge in interval)) for turn in (bend, -bend)]
     if other.height and other.place < 0:
         interval = difference(before, after, gap, step=other.place)
         edges.append(interval)
@@ -565,6 +658,15 @@ def difference(
     return Interval.around(intervals[0].estimate, half)
 
 
+def _trend(before: Sequence[float], after: Sequence[float], gap: int) -> float:
+    """The slope per tick beside a step with the change; 0 if it may be none."""
+    count, join = len(before) + len(after), len(before)
+    times = [float(place if place < join else place + gap) for place in range(count)]
+    basis = orthonormal([[1.0] * count, _step(count, join), times])
+    found = _coefficient([*before, *after], times, basis, join, times)
+    return found.estimate if found.low > 0 or found.high < 0 else 0.0
+
+
 def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> Interval:
     """δ of the first of these series, with the others as regressors; each before and after the change."""
     (before, after), *others = sides
@@ -573,14 +675,24 @@ def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> 
     times = [float(place) if place < len(before) else place + gap for place in range(count)]
     is_after = [0.0] * len(before) + [1.0] * len(after)
     basis = orthonormal([[1.0] * count, times, *([*old, *new] for old, new in others), is_after])
+    return _coefficient(values, is_after, basis, len(before), times)
+
+
+def _coefficient(
+    values: Sequence[float],
+    column: Sequence[float],
+    basis: Sequence[Sequence[float]],
+    join: int,
+    times: Sequence[float],
+) -> Interval:
+    """That of a column, which is the last of the basis: it is cleared of the others there."""
     residuals = without(values, basis)
-    # The last direction is δ's, cleared of the others: δ = its part / its own share of `is_after`.
-    share = dot(is_after, basis[-1])
-    phi = phi_of(residuals, len(before), len(basis))
+    share = dot(column, basis[-1])
+    phi = phi_of(residuals, join, len(basis))
     taken = math.fsum(weighted_variance(one, times, phi) for one in basis)
-    squared = dot(residuals, residuals) / max(count - taken, 1.0)
+    squared = dot(residuals, residuals) / max(len(values) - taken, 1.0)
     error = math.sqrt(squared * weighted_variance(basis[-1], times, phi)) / share
-    degrees = max(2.0, count * (1 - phi) / (1 + phi) - len(basis))
+    degrees = max(2.0, len(values) * (1 - phi) / (1 + phi) - len(basis))
     return Interval.around(dot(values, basis[-1]) / share, inference.two_sided(LEVEL, degrees) * error)
 
 

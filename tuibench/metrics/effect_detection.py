@@ -37,7 +37,16 @@ from tuibench.metrics.attribution import (
 )
 from tuibench.metrics.control import controlled
 from tuibench.metrics.costs import window_cost
-from tuibench.metrics.figures import FIGURES, compared_figures, read, throughput
+from tuibench.metrics.figures import (
+    FIGURES,
+    Quantile,
+    compared_figures,
+    deciding_figure,
+    figure_named,
+    read,
+    throughput,
+    wait_figure,
+)
 from tuibench.metrics.series import settled_at
 from tuibench.model.effect import (
     Comparison,
@@ -49,7 +58,8 @@ from tuibench.model.effect import (
     comparison_of,
 )
 from tuibench.model.tick import HOST, Tick, total_tick
-from tuibench.waits.changes import time_changes, untold
+from tuibench.waits.changes import is_explicable, time_changes, untold, verdict_direction
+from tuibench.waits.classes import WaitClass
 
 Window = Sequence[Tick]
 TOLERANCE_PERCENT = 5.0
@@ -63,19 +73,28 @@ HOST_MARGIN = 2.0
 FEWEST_EVENTS = 10
 """Events, as fsyncs, in one of the windows below which they are not compared: some happen by chance."""
 
+THROUGHPUTS = frozenset(FIGURES[name].key for name in ("tps", "qps"))
+
+PAGE_READS = FIGURES[wait_figure(WaitClass.PAGE_READ)].key
+"""Where a load that began lately reads less from disk, its cache fills."""
+
+STARTING_SECONDS = 3.0
+"""A load whose connections begin to work is not yet one that moves."""
+
 LATE_SECONDS = 3.0
 """A step up to this long after a change is the change's own."""
 
 
 def compare_windows(
-    history: Window, after: Window, settling: Window = (), *, decides: str = ""
+    history: Window, after: Window, settling: Window = (), *, earlier: Window = (), decides: str = ""
 ) -> tuple[Comparison, ...]:
     """Compare the usual figures, and that which `decides`, as far as both sides have them.
 
-    `history` is everything measured before the change; its end, as long as `after`, is the window before.
-    `settling` is what was measured between the change and `after`.
+    `history` is everything measured before the change since the load settled; its end, as long as `after`, is
+    the window before. `settling` is what was measured between the change and `after`, `earlier` what was
+    before `history`.
     """
-    return tuple(one for one, _ in _compared(history, after, settling, decides))
+    return _of_one_load([one for one, _ in _compared(history, after, settling, earlier, decides)])
 
 
 def beside_others(
@@ -85,11 +104,10 @@ def beside_others(
     relative to the other statements takes its place, if it has a verdict and does not contradict.
     """
     tps = comparison_of(FIGURES["tps"].key, found)
-    if tps is None or tps.differs or tps.verdict is Verdict.EQUAL:
+    if tps is None or tps.differs or tps.verdict is Verdict.EQUAL or tps.is_warming:
         return found
-    seconds = total_tick(after).seconds / len(after)
-    late = math.ceil(LATE_SECONDS / seconds)
-    gap = max(0, round((after[0].start - history[-1].end) / seconds))
+    late = math.ceil(LATE_SECONDS / (total_tick(after).seconds / len(after)))
+    gap = _slots_between(history, after)
     result = controlled(history[-MOST_BEFORE:], settling, after, gap, late)
     if result is None:
         return found
@@ -119,37 +137,61 @@ def compare_again(
     after: Window,
     settling: Window,
     *,
+    earlier: Window = (),
     decides: str = "",
 ) -> tuple[Comparison, ...]:
     """The same with a later window, if a figure has left its known interval by a step at another time than
     that of the change, or slowly; empty if none has.
     """
     intervals = {one.figure: (one.low, one.high) for one in known}
-    found = list(_compared(history, after, settling, decides))
+    found = list(_compared(history, after, settling, earlier, decides))
     has_left = any(
         moved
         and one.figure in intervals
         and not intervals[one.figure][0] <= one.delta <= intervals[one.figure][1]
         for one, moved in found
     )
-    return tuple(one for one, _ in found) if has_left else ()
+    return _of_one_load([one for one, _ in found]) if has_left else ()
+
+
+def _of_one_load(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """While the throughput of a load is on its way, its latencies are, too, though they may not show it."""
+    is_moving = any(
+        one.figure in THROUGHPUTS
+        and one.verdict is Verdict.CANNOT_TELL
+        and one.movement is not None
+        and one.movement.kind in (MovementKind.TREND, MovementKind.WARM_UP)
+        for one in found
+    )
+    return tuple(
+        _warming(one)
+        if is_moving and one.movement is None and isinstance(figure_named(one.figure).source, Quantile)
+        else one
+        for one in found
+    )
+
+
+def _warming(one: Comparison) -> Comparison:
+    """The comparison without its verdict, as the load has not come to rest."""
+    movement = LevelMovement(kind=MovementKind.WARM_UP, percent=0.0)
+    return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
 
 
 def _compared(
-    history: Window, after: Window, settling: Window, decides: str
+    history: Window, after: Window, settling: Window, earlier: Window, decides: str
 ) -> Iterator[tuple[Comparison, bool]]:
     """Each figure, and whether it moved after the change at another time, or slowly."""
     before = history[-len(after) :]
     sums = total_tick(before), total_tick(after)
     levels = [window_figures(each, decides) for each in sums]
     seconds = sums[1].seconds / len(after)
-    gap = max(0, round((after[0].start - history[-1].end) / seconds))
+    gap = _slots_between(history, after)
     for figure in compared_figures(decides, is_traffic=after[0].is_traffic):
         if figure.key not in levels[0] or figure.key not in levels[1]:
             continue
-        first, between, last = (
+        first, between, last, rest = (
             [value for tick in ticks if (value := figure.value(tick)) is not None]
-            for ticks in (history, settling, after)
+            for ticks in (history, settling, after, earlier)
         )
         if (
             len(first) >= FEWEST_BEFORE
@@ -157,7 +199,7 @@ def _compared(
             and max(map(figure.events, sums)) >= FEWEST_EVENTS
         ):
             old, new = (each[figure.key] for each in levels)
-            one, moved = _comparison(figure.key, old, new, (first, between, last), gap, seconds)
+            one, moved = _comparison(figure.key, old, new, (first, between, last, rest), gap, seconds)
             yield _unless_host(one, before, after), moved
 
 
@@ -209,14 +251,16 @@ def _comparison(
     figure: str,
     before: float,
     after: float,
-    series: tuple[list[float], list[float], list[float]],
+    series: tuple[list[float], list[float], list[float], list[float]],
     gap: int,
     seconds: float,
 ) -> tuple[Comparison, bool]:
-    """Of the `series` of a figure by slot: before the change, while the load settled, and after it."""
-    is_logarithmic = min(before, after) > 0 and min(map(median, series[::2])) > 0
+    """Of the `series` of a figure by slot: before the change, while the load settled, after it; and earlier
+    than the first.
+    """
+    is_logarithmic = min(before, after) > 0 and min(map(median, series[:3:2])) > 0
     unit = before if is_logarithmic else max(before, after) or 1.0
-    old, settling, new = (
+    old, settling, new, earlier = (
         logarithms(*series) if is_logarithmic else ([value / unit for value in values] for values in series)
     )
     found = attribute(
@@ -224,6 +268,7 @@ def _comparison(
         new,
         gap,
         settling=settling,
+        earlier=earlier if is_logarithmic else None,
         late=math.ceil(LATE_SECONDS / seconds),
         tolerance=TOLERANCE_PERCENT / 100,
     )
@@ -268,8 +313,9 @@ class PendingEffect:
     first `used` slots after the change.
     """
 
-    def __init__(self, before: list[Tick]) -> None:
+    def __init__(self, before: list[Tick], earlier: list[Tick]) -> None:
         self.before = before
+        self.earlier = earlier
         self.markers: tuple[int, ...] = ()
         self.texts: list[str] = []
         self.at_seconds = 0.0
@@ -332,8 +378,8 @@ class EffectDetector:
         """
         effect = self._complete_early() or self._measured_again()
         if self._pending is None:
-            self.history = self._before(began_seconds)
-            self._pending = PendingEffect(self.history)
+            earlier, self.history = self._before(began_seconds)
+            self._pending = PendingEffect(self.history, earlier)
         self._pending.add(marker, text, at_seconds, at_commit=at_commit)
         if len(self._pending.before) < FEWEST_SLOTS:
             self._pending = None
@@ -371,12 +417,16 @@ class EffectDetector:
         self._calm, self._pending = [], None
         return effect
 
-    def _before(self, began_seconds: float) -> list[Tick]:
-        """The newest slots before a time, from the first settled one on."""
+    def _before(self, began_seconds: float) -> tuple[list[Tick], list[Tick]]:
+        """The newest slots before a time, from the first settled one on; and before these, those in which the
+        load had not settled, without its first seconds.
+        """
         calm = [slot for slot in self._calm if slot.end <= began_seconds]
         window = max(min(self.window, len(calm)), 1)
         start = _settling_slots(calm, window, len(calm), least=0)
-        return calm[start or 0 :][-MOST_BEFORE:]
+        begun = calm[0].start + STARTING_SECONDS if calm else 0.0
+        earlier = [slot for slot in calm[: start or 0] if slot.start >= begun]
+        return earlier, calm[start or 0 :][-MOST_BEFORE:]
 
     def _complete_early(self) -> Effect | None:
         """The effect as far as it is known; None if the pending change remains pending."""
@@ -395,10 +445,12 @@ class EffectDetector:
         self._calm = pending.after[first:]
         pending.used = first + window
         settling, after = pending.after[:first], pending.after[first : pending.used]
-        found = compare_windows(pending.before, after, settling, decides=self._decides)
+        found = compare_windows(
+            pending.before, after, settling, earlier=pending.earlier, decides=self._decides
+        )
         if pending.is_at_commit:
             found = beside_others(found, pending.before, after, settling)
-        pending.known = _effect(pending, after, found, settled=start is not None)
+        pending.known = _effect(pending, after, found, settled=start is not None, decides=self._decides)
         return pending.known
 
     def _watch(self, slot: Tick) -> Effect | None:
@@ -421,20 +473,43 @@ class EffectDetector:
             return None
         settling, after = pending.after[:-window], pending.after[-window:]
         found = compare_again(
-            pending.known.comparisons, pending.before, after, settling, decides=self._decides
+            pending.known.comparisons,
+            pending.before,
+            after,
+            settling,
+            earlier=pending.earlier,
+            decides=self._decides,
         )
         if pending.is_at_commit:
             found = beside_others(found, pending.before, after, settling)
         is_settled = _settling_slots(after, window, 0, least=0) is not None
-        return _effect(pending, after, found, settled=is_settled) if found else None
+        return _effect(pending, after, found, settled=is_settled, decides=self._decides) if found else None
 
 
 def _effect(
-    pending: PendingEffect, after: Window, comparisons: tuple[Comparison, ...], *, settled: bool
+    pending: PendingEffect,
+    after: Window,
+    comparisons: tuple[Comparison, ...],
+    *,
+    settled: bool,
+    decides: str,
 ) -> Effect:
-    sides = pending.before[-WINDOWS_OF_BECAUSE * len(after) :], after
-    because = time_changes(*sides)
-    is_unexplained = not because and any(one.differs for one in comparisons)
+    old = pending.before[-WINDOWS_OF_BECAUSE * len(after) :]
+    rate = read("target_rate", after[-1]) or 0.0
+    decider = deciding_figure(decides, is_traffic=after[0].is_traffic, rate=rate).key
+    lead = comparison_of(decider, comparisons)
+    because: tuple[Comparison, ...] = ()
+    if lead is not None and is_explicable(lead):
+        gap = _slots_between(old, after)
+        because = time_changes(old, after, gap=gap, towards=verdict_direction(lead))
+    is_young = len(pending.earlier) + len(pending.before) < MOST_BEFORE
+    if because and is_young and because[0].figure == PAGE_READS and because[0].delta < 0:
+        because = ()
+        comparisons = _of_one_load(
+            [_warming(one) if one.figure in THROUGHPUTS else one for one in comparisons]
+        )
+    lead = comparison_of(decider, comparisons)
+    is_unexplained = not because and lead is not None and lead.differs
     return Effect(
         markers=pending.markers,
         change="; ".join(pending.texts),
@@ -446,8 +521,13 @@ def _effect(
         cost_before=window_cost(pending.before[-len(after) :]),
         cost_after=window_cost(after),
         because=because,
-        untold=untold(*sides) if is_unexplained else "",
+        untold=untold(old, after) if is_unexplained else "",
     )
+
+
+def _slots_between(before: Window, after: Window) -> int:
+    """How many slots lie between both."""
+    return max(0, round((after[0].start - before[-1].end) * len(after) / total_tick(after).seconds))
 
 
 def _settling_slots(slots: Window, window: int, most: int, least: int = LEAST_SETTLING_SLOTS) -> int | None:

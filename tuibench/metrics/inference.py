@@ -586,6 +586,7 @@ ALTERNATION = "an A/B test (--ab) alternates the values and decides"
 
 
 TOO_NOISY = "too noisy to tell"
+STILL_WARMING = "still warming up"
 
 
 def difference_text(one: Comparison) -> str:
@@ -618,6 +619,8 @@ def verdict_text(one: Comparison, *, is_brief: bool = False) -> str:
             return _equal_text(one, interval, is_brief=is_brief)
         case Verdict.CANNOT_TELL if one.movement is not None and _is_within_tolerance(one):
             return f"{_equal_text(one, interval, is_brief=is_brief)}{', and ' * bool(reason)}{reason}"
+        case Verdict.CANNOT_TELL if one.is_warming:
+            return STILL_WARMING
         case Verdict.CANNOT_TELL:
             edges = f" ({interval})" if interval else ""
             return f"{TOO_NOISY}{edges}{': ' * bool(reason)}{reason}"
@@ -709,6 +712,8 @@ def movement_text(movement: LevelMovement) -> str:
             return f"it was wandering by {amount} % before the change"
         case MovementKind.UNKNOWN:
             return f"it was watched for only {movement.seconds:.0f} s before the change"
+        case MovementKind.WARM_UP:
+            return STILL_WARMING
         case MovementKind.HOST:
             direction = "less" if movement.percent < 0 else "more"
             return f"other programs took {amount} % {direction} CPU"

@@ -26,8 +26,9 @@ class Verdict(StrEnum):
 
 
 class MovementKind(StrEnum):
-    """How a level moves without a change; UNKNOWN means that it was watched too briefly to know. HOST means
-    that other programs used more or less of the host's CPU.
+    """How a level moves without a change; UNKNOWN means that it was watched too briefly to know. WARM_UP
+    means that it had not come to rest since the load began. HOST means that other programs used more or less
+    of the host's CPU.
     """
 
     TREND = "trend"
@@ -35,6 +36,7 @@ class MovementKind(StrEnum):
     SAWTOOTH = "sawtooth"
     WANDERING = "wandering"
     UNKNOWN = "unknown"
+    WARM_UP = "warm-up"
     HOST = "host"
 
 
@@ -82,6 +84,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     def differs(self) -> bool:
         """True if the difference is significant, and the change's own."""
         return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
+
+    @property
+    def is_warming(self) -> bool:
+        """True if the load had not come to rest since it began, which takes any verdict away."""
+        return self.movement is not None and self.movement.kind is MovementKind.WARM_UP
 
     def excludes_zero(self, wider: float = 1.0) -> bool:
         """True if both edges are on the same side of zero, also of an interval so much wider."""

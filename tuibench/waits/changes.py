@@ -4,13 +4,20 @@ A class counts if its 95 % interval, made wider for the number of classes, exclu
 not negligible in a transaction. The classes add up to the whole: if that certainly changed, the class that
 changed most in its direction is named, too, as probable. The noise of a few ticks is that of one load, so the
 autocorrelation is the mean of those of all classes.
+
+Of a change in the course of a run, what a class did before it is taken out, as with every effect: its
+interval also covers the difference that its trend makes, and a class that moved as much by itself is not
+named. A verdict has a direction: a class that moved against it does not explain it alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from msgspec.structs import replace
+
 from tuibench import units
-from tuibench.metrics.figures import FIGURES, figure_named, wait_figure
+from tuibench.metrics.attribution import FEWEST_BEFORE, MARGIN, slope, swing
+from tuibench.metrics.figures import FIGURES, Better, figure_named, wait_figure
 from tuibench.metrics.inference import (
     RatioSeries,
     autocorrelation,
@@ -18,7 +25,8 @@ from tuibench.metrics.inference import (
     merge_ticks,
     resample,
 )
-from tuibench.model.effect import Comparison, Effect
+from tuibench.metrics.series import is_at_rest
+from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.tick import Tick
 from tuibench.waits.classes import TIME, WaitClass
 
@@ -39,8 +47,29 @@ FEWEST_TICKS, MOST_SLOTS = 3, 100
 """A tick in which the server was not sampled has no account: its time is in the next one."""
 
 
-def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Comparison, ...]:
-    """The classes that certainly changed, the cause first; none without an account."""
+def verdict_direction(one: Comparison) -> float:
+    """In which direction the time of a transaction has to change to explain a verdict: 1 for more of it, −1
+    for less; 0 for one that has no direction.
+    """
+    if not one.differs:
+        return 0.0
+    is_slower = (one.delta < 0) is (figure_named(one.figure).better is Better.HIGHER)
+    return 1.0 if is_slower else -1.0
+
+
+def is_explicable(one: Comparison) -> bool:
+    """True for a verdict that is about the change alone: nothing else is explained."""
+    return one.differs or one.verdict is Verdict.EQUAL
+
+
+def time_changes(
+    before: Sequence[Tick], after: Sequence[Tick], *, gap: int | None = None, towards: float = 0.0
+) -> tuple[Comparison, ...]:
+    """The classes that certainly changed, the cause first; none without an account.
+
+    With a `gap`, the second side is so many ticks after the first one, and what moved before is taken out.
+    `towards` is the direction of the verdict that they explain; by default, that of the whole.
+    """
     sides = _with_account(before, after)
     if not _is_enough(sides):
         return ()
@@ -52,9 +81,14 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
         return ()
     phi = fmean(autocorrelation(*(one.series for one in each)) for each in known.values())
     found = {wait: _change(FIGURES[wait_figure(wait)].key, phi, *each) for wait, each in known.items()}
+    if gap is not None:
+        beyond = {
+            wait: _beyond_course(one, series[wait][0], series[wait][1], gap) for wait, one in found.items()
+        }
+        found = {wait: one for wait, one in beyond.items() if one is found[wait] or one.excludes_zero()}
     moved = {wait: one for wait, one in found.items() if abs(one.delta) > least}
     change = _change("", phi, *whole)
-    direction = change.delta if change.excludes_zero(WIDER) else 0.0
+    direction = towards or (change.delta if change.excludes_zero(WIDER) else 0.0)
     least = 0.0 if direction else LEAST_CAUSE * abs(change.delta)
     sure = {wait: one for wait, one in moved.items() if abs(one.delta) >= least and one.excludes_zero(WIDER)}
     if all(log in moved for log in LOGS) and not any(log in sure for log in LOGS):
@@ -71,7 +105,22 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
         if is_probable and all(abs(one.delta) < abs(moved[most].delta) for one in sure.values()):
             named[most] = moved[most]
     ordered = sorted(named, key=lambda wait: _rank(wait, named, direction))
+    if towards and ordered and named[ordered[0]].delta * towards < 0:
+        return ()
     return tuple(named[wait] for wait in ordered if wait in sure or wait is ordered[0])
+
+
+def _beyond_course(one: Comparison, old: RatioSeries, new: RatioSeries, gap: int) -> Comparison:
+    """The change with the interval that what the class did before allows."""
+    values, window = old.series, min(len(new.above), len(old.above) // 2)
+    if len(values) < FEWEST_BEFORE:
+        return one
+    if abs(one.delta) < MARGIN * swing(values, window, gap):
+        return replace(one, low=min(one.low, -abs(one.delta)), high=max(one.high, abs(one.delta)))
+    if is_at_rest(values):
+        return one
+    by_itself = slope(values) * (gap + (len(old.above) + len(new.above)) / 2)
+    return replace(one, low=one.low - max(by_itself, 0.0), high=one.high - min(by_itself, 0.0))
 
 
 def _rank(

@@ -7,12 +7,17 @@ its own.
 
 import math
 import random
+from collections.abc import Callable
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
 from tuibench.metrics.effect_detection import EffectDetector
 from tuibench.model.effect import Comparison, Effect
+from tuibench.model.tick import Tick
+from tuibench.waits.classes import TIME, WaitClass
 
 STEPS_A_SECOND = 10
 LEVEL, LATENCY_MS = 1000.0, 10.0
@@ -48,13 +53,24 @@ def per_tick(noise: Noise, rng: random.Random, count: int, interval: float, size
     return [seconds[int(at * interval)] + own[at] for at in range(count)]
 
 
-def effects(planted: Planted, noise: Noise, rng: random.Random) -> list[Effect]:
-    """What the detector says of the change, in this order."""
+def effects(
+    planted: Planted,
+    noise: Noise,
+    rng: random.Random,
+    *,
+    base: Callable[[float], float] = lambda _: 0.0,
+    slots: int = 0,
+    reads: str = "",
+) -> list[Effect]:
+    """What the detector says of the change, in this order, in windows of so many `slots`; the usual ones by
+    default. `base` is what the load does by itself, by the time from its start. `reads` is the sum of a tick
+    that takes what makes a transaction slower than a warm one; empty without an account of its time.
+    """
     interval = planted.interval
     count = round((planted.before + planted.after) / interval)
     at = planted.before + rng.random() * interval
     tps, p95 = (per_tick(noise, rng, count, interval, planted.size) for _ in range(2))
-    detector, found, is_changed = EffectDetector(interval), [], False
+    detector, found, is_changed = EffectDetector(interval, slots=slots), [], False
     parts = round(STEPS_A_SECOND * interval)
     for place in range(count):
         start = place * interval
@@ -62,16 +78,31 @@ def effects(planted: Planted, noise: Noise, rng: random.Random) -> list[Effect]:
             found.append(detector.change(1, "change", began_seconds=at, at_seconds=at))
             is_changed = True
         times = [start + (part + 0.5) / STEPS_A_SECOND - at for part in range(parts)]
-        level = math.log(math.fsum(math.exp(planted.course(time)) for time in times) / parts)
+        level = math.log(
+            math.fsum(math.exp(planted.course(time) + base(time + at)) for time in times) / parts
+        )
         slot = measured_tick(
             start + interval,
             interval,
             LEVEL * interval * math.exp(level + tps[place]),
             p95_ms=LATENCY_MS * math.exp(p95[place] - level),
         )
+        if reads:
+            slot = replace(slot, sums=slot.sums | account(slot, reads, rng))
         found.append(detector.slot(slot))
     found.append(detector.boundary())
     return [one for one in found if one is not None]
+
+
+def account(slot: Tick, reads: str, rng: random.Random) -> dict[str, float]:
+    """The account of a tick's time: what a transaction takes on the processor, in its queue and for its
+    commit varies by a tenth, and `reads` are the rest.
+    """
+    completed, whole = slot.sums["completed"], 1e6 * slot.levels["threads"] * slot.seconds
+    usual = {WaitClass.CPU: 2e3, WaitClass.RUN_QUEUE: 2e3, WaitClass.COMMIT: 3e3}
+    times = {wait.key: completed * us * math.exp(rng.gauss(0, 0.1)) for wait, us in usual.items()}
+    times[reads] = max(0.0, whole - math.fsum(times.values()))
+    return {TIME + "completed": completed, TIME + "connections_us": math.fsum(times.values()), **times}
 
 
 class Outcome(NamedTuple):

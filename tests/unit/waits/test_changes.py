@@ -10,8 +10,15 @@ from typing import Any
 import pytest
 
 from tests.tables import for_each
+from tuibench.model.effect import Comparison, Verdict
 from tuibench.model.tick import Tick
-from tuibench.waits.changes import because_text, time_changes, untold
+from tuibench.waits.changes import (
+    because_text,
+    is_explicable,
+    time_changes,
+    untold,
+    verdict_direction,
+)
 from tuibench.waits.classes import TIME, WaitClass
 
 EXACT = frozenset((WaitClass.CPU, WaitClass.RUN_QUEUE))
@@ -229,3 +236,81 @@ def test_why_there_is_no_cause_is_said() -> None:
     )
     assert "2 ticks with a sample of the waits before the change" in untold(before[:2], after)
     assert untold([Tick(seconds=1.0)] * 6, [Tick(seconds=1.0)] * 6) == "", "there is no account"
+
+
+# In the course of a run: not what moved anyway, and what explains the verdict first.
+
+
+def commits(*ms: float, reads: tuple[float, ...] = ()) -> list[Tick]:
+    reads = reads or (0.0,) * len(ms)
+    return side(
+        *(
+            {WaitClass.CPU: 1.0, WaitClass.COMMIT: each, WaitClass.PAGE_READ: read}
+            for each, read in zip(ms, reads, strict=True)
+        )
+    )
+
+
+def test_what_was_falling_before_the_change_is_not_its_doing() -> None:
+    """Page reads become fewer as a cache fills, as fast after the change as before it."""
+    rng = random.Random(6)
+    reads = [9.0 - 0.3 * place + rng.gauss(0, 0.9) for place in range(31)]
+    before, after = commits(*[3.0] * 18, reads=(*reads[:18],)), commits(*[3.0] * 12, reads=(*reads[19:],))
+    assert because_text(time_changes(before, after)).startswith("because: page read −")
+    assert time_changes(before, after, gap=1, towards=-1.0) == ()
+
+
+def test_a_wait_that_moved_as_much_before_is_not_named() -> None:
+    before = commits(*[3.0] * 6, *[6.0] * 6, *[3.0] * 6)
+    assert because_text(time_changes(before[:6], commits(*[6.0] * 6))).startswith("because: commit +3.0 ms")
+    assert time_changes(before, commits(*[6.0] * 6), gap=1) == ()
+
+
+def test_what_explains_the_verdict_comes_before_a_surer_side_effect() -> None:
+    """As with foreign keys: transactions wait for rows, and so fewer of them commit at the same time."""
+    rng = random.Random(5)
+
+    def window(row_ms: float, commit_ms: float) -> list[Tick]:
+        return side(
+            *(
+                {
+                    WaitClass.CPU: 4.0,
+                    WaitClass.ROW_LOCK: row_ms * math.exp(rng.gauss(0, 0.6)),
+                    WaitClass.COMMIT: commit_ms,
+                }
+                for _ in range(8)
+            )
+        )
+
+    before, after = window(1.0, 5.0), window(7.0, 2.8)
+    found = because_text(time_changes(before, after, gap=1, towards=1.0))
+    assert found.removeprefix("because: ").removeprefix("probably ").startswith("row lock +"), found
+    assert "commit −2.2 ms" in found
+
+
+def test_a_side_effect_alone_explains_nothing() -> None:
+    """Fewer transactions, though commits take less time: something else must have become slower."""
+    sides = commits(*[5.0] * 8), commits(*[2.8] * 8)
+    assert because_text(time_changes(*sides, gap=1, towards=-1.0)).startswith("because: commit −2.2 ms")
+    assert time_changes(*sides, gap=1, towards=1.0) == ()
+
+
+@for_each(
+    ("figure", "delta", "verdict", "direction"),
+    [
+        ("tps", 10.0, Verdict.HIGHER, -1.0),
+        ("tps", -10.0, Verdict.LOWER, 1.0),
+        ("p95_ms", 10.0, Verdict.HIGHER, 1.0),
+        ("tps", 1.0, Verdict.EQUAL, 0.0),
+        ("tps", 10.0, Verdict.NOT_ONLY, None),
+        ("tps", 10.0, Verdict.CANNOT_TELL, None),
+    ],
+)
+def test_only_a_verdict_about_the_change_is_explained(
+    figure: str, delta: float, verdict: Verdict, direction: float | None
+) -> None:
+    one = Comparison(
+        figure=figure, verdict=verdict, before=100.0, after=110.0, delta=delta, low=delta, high=delta
+    )
+    assert is_explicable(one) is (direction is not None)
+    assert verdict_direction(one) == (direction or 0.0)
