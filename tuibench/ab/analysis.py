@@ -79,6 +79,8 @@ from statistics import fmean, stdev, variance
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from tuibench.metrics import inference
 from tuibench.metrics.effect_detection import FEWEST_EVENTS, window_figures
 from tuibench.metrics.inference import NEXT_TO_NOTHING, Estimate, Interval
@@ -526,7 +528,9 @@ REMAINDERS = 3.0
 
 
 LATE_WITHIN = 9.0
-"""Evidence from which the beginning of every window is discarded: the response, and one bin more."""
+"""Evidence from which the beginning of every window is discarded: the response, and one bin more. Beyond the
+limit, evidence from which longer windows are asked for.
+"""
 
 LIKELIER, EFFECT = 2.0, 10.0
 """Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
@@ -630,6 +634,29 @@ class Lateness(NamedTuple):
             if (is_different or rival.has_effect) and not low <= percent <= high:
                 return rival.seconds
         return None
+
+    @property
+    def is_shown(self) -> bool:
+        """True if the course shows an effect that comes too late for the windows. Less evidence is a doubt,
+        which makes the interval wider, but does not tell what the test needs.
+        """
+        return self.evidence > LATE_WITHIN and self.effect > EFFECT
+
+    def covering(self, one: Comparison) -> Comparison:
+        """The comparison with an interval that holds the effects of the rivals, too, and its verdict."""
+        if one.percent_low is None or one.percent_high is None:
+            return replace(one, verdict=Verdict.CANNOT_TELL)
+        percents = [Interval.around(rival.effect, 0.0).percent.estimate for rival in self.rivals]
+        low, high = min(one.percent_low, *percents), min(max(one.percent_high, *percents), MOST_PERCENT)
+        is_still = (one.verdict is Verdict.HIGHER and low > 0) or (one.verdict is Verdict.LOWER and high < 0)
+        return replace(
+            one,
+            verdict=one.verdict if is_still else Verdict.CANNOT_TELL,
+            percent_low=low,
+            percent_high=high,
+            low=one.before * low / 100,
+            high=one.before * high / 100,
+        )
 
     def is_certain(self, candidates: int = 1) -> bool:
         """True with enough evidence for longer windows; with many candidates to look at, it takes more."""

@@ -284,9 +284,16 @@ class AbTest(Experiment):
         late = self._windows.lateness(until)
         comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
         primary = comparison_of(trial.primary, comparisons)
-        verdict = Verdict.CANNOT_TELL if primary is None else primary.verdict
         acts_after = None if late is None else late.contradiction(primary)
-        is_late = acts_after is not None
+        is_late = late is not None and acts_after is not None and late.is_shown
+        if late is not None and acts_after is not None and not is_late:
+            acts_after = None
+            comparisons = tuple(
+                one if self._windows.is_in_time(one.figure, until) else late.covering(one)
+                for one in comparisons
+            )
+            primary = comparison_of(trial.primary, comparisons)
+        verdict = Verdict.CANNOT_TELL if primary is None else primary.verdict
         needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
         return with_sentence(
             AbTestResult(
@@ -299,7 +306,7 @@ class AbTest(Experiment):
                 left_out=self._windows.left_out(until),
                 cost_a=self._windows.cost(trial.a, until),
                 cost_b=self._windows.cost(trial.b, until),
-                because=self._windows.because(until),
+                because=self._windows.because(None if is_late else primary, until),
                 disturbances=self._windows.disturbances(until),
                 comparisons=tuple(
                     one for one in comparisons if not is_late or self._windows.is_in_time(one.figure, until)
@@ -392,6 +399,7 @@ class Resolution(AbTest):
         whole = noise_before(history, apart, trial.primary, counted=apart)
         self._noise_of_whole = {THROUGHPUT: whole[THROUGHPUT]} if THROUGHPUT in whole else {}
         self.comparisons: tuple[Comparison, ...] = ()
+        self.because: tuple[Comparison, ...] = ()
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -427,6 +435,7 @@ class Resolution(AbTest):
                 noise=self._noise | (self._noise_of_whole if self._windows.are_whole(self._until) else {}),
             )
             found = comparison_of(trial.primary, self.comparisons)
+            self.because = self._windows.because(found, self._until)
             if over == LOOKS[-1] or (found is not None and found.verdict is not Verdict.CANNOT_TELL):
                 self.end(self._now)
         return True

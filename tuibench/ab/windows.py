@@ -28,7 +28,7 @@ from tuibench.metrics.series import is_at_rest
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison
 from tuibench.model.findings import OperationCost
 from tuibench.model.tick import Tick, total_tick
-from tuibench.waits.changes import time_changes
+from tuibench.waits.changes import is_explicable, time_changes, verdict_direction
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
@@ -170,9 +170,14 @@ class TrialWindows:
         """The cost of an operation under a value, in the cycles that count."""
         return window_cost(self._settled(value, until_seconds))
 
-    def because(self, until_seconds: float) -> tuple[Comparison, ...]:
-        """The wait classes that certainly differ between the values, in the cycles that count."""
-        return time_changes(*(self._settled(value, until_seconds) for value in (self.trial.a, self.trial.b)))
+    def because(self, primary: Comparison | None, until_seconds: float) -> tuple[Comparison, ...]:
+        """The wait classes that certainly differ between the values, in the cycles that count; none without a
+        verdict that they explain.
+        """
+        if primary is None or not is_explicable(primary):
+            return ()
+        sides = (self._settled(value, until_seconds) for value in (self.trial.a, self.trial.b))
+        return time_changes(*sides, towards=verdict_direction(primary))
 
     def are_whole(self, until_seconds: float) -> bool:
         """True if nearly all of each window counts for the throughput."""

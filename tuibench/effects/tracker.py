@@ -277,7 +277,7 @@ class EffectTracker:
                 cost_before=result.cost_a,
                 cost_after=result.cost_b,
                 alternated_seconds=seconds,
-                because=result.because,
+                because=experiment.because,
             )
         else:
             effect = one.effect
