@@ -568,6 +568,9 @@ class _Builder:
         """Take a list of literals, or of rows of literals; returns the index after it, or `place` if there
         is no list.
         """
+        if any(slot.row for slot in self._slots):
+            # A statement of a profile has one repeated part.
+            return place
         is_in = self._before == "IN"
         if is_in:
             closing = _closing(self._tokens, place)

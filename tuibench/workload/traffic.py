@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tuibench.workload.expressions import Constant, DecimalConstant, literal
 from tuibench.workload.language import generator_text, toml_text
+from tuibench.workload.query_log import DAMAGED
 from tuibench.workload.sql import (
     CLASS_BY_VERB,
     StatementClass,
@@ -197,6 +198,11 @@ def _loss(template: Template) -> str:
     if any(sign in fixed for sign in "{}?"):
         # They have a meaning in a profile.
         return UNBOUND if "?" in fixed else f"{verb} with braces"
+    if any(
+        len(split_at_placeholders(sql)) != count + 1
+        for sql, count in [("?".join(template.fragments), len(template.slots)), *filter(all, template.slots)]
+    ):
+        return DAMAGED
     return WITH_FILES if _FILES.search(fixed) else ""
 
 

@@ -246,7 +246,7 @@ def test_what_is_no_parameter_stays(sql: str) -> None:
         "SELECT x FROM (SELECT 1 UNION SELECT «2» AS x FROM u WHERE v = «3») t",
         "SELECT a FROM t WHERE b = 0xFF AND c = b'1' AND d = TIME '1:00:00' AND e = 1e400",
         "SELECT a->'$.b', JSON_EXTRACT(a, «'$.c'»), JSON_VALUE(a,'$.d') FROM t WHERE b LIKE «'f'» ESCAPE '!'",
-        "SELECT a FROM t WHERE b IN («-1, 2») AND c IN («(1, 'a'), (2, 'b')») AND MATCH (d) AGAINST («'e'»)",
+        "SELECT a FROM t WHERE b IN («-1, 2») AND c IN («1», «2») AND MATCH (d) AGAINST («'e'»)",
         "SELECT SUBSTRING(a FROM «2» FOR «3»), TRIM(LEADING «'x'» FROM «\"b\"») FROM t",
         "VALUES (1, 'a'), (2, 'b')",
         "INSERT INTO t VALUES («1», NOW(3), «'a'», _latin1'b') ON DUPLICATE KEY UPDATE c = c + «2»",
