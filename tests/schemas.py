@@ -1,11 +1,16 @@
 """Write the JSON schemas of all that programs may read: `python -m tests.schemas [FOLDER]`.
 
-They are generated from the types; a test checks that docs/schemas is up to date.
+They are generated from the types; a test checks that docs/schemas is up to date. A type's docstring is the
+description of its schema, and the text below a field that of the property.
 """
 
+import ast
 import re
 import sys
-from inspect import cleandoc
+from collections.abc import Iterator
+from functools import cache
+from inspect import cleandoc, getsource
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,12 +83,50 @@ SCHEMAS = {
 def text(name: str) -> bytes:
     """One schema, as in its file."""
     title, kind = SCHEMAS[name]
-    schema = {"$schema": DIALECT, "title": title, **_cleaned(msgspec.json.schema(kind))}
+    schema = {"$schema": DIALECT, "title": title, **_cleaned(_with_fields(msgspec.json.schema(kind)))}
     return _OPERANDS.sub(b"", msgspec.json.format(msgspec.json.encode(schema), indent=2)) + b"\n"
 
 
 _OPERANDS = re.compile(rb"_int___str_|\[int \| str\]")
 """The type of the operands in the name of a profile's generator: it is a profile's everywhere."""
+
+
+def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema, each property of a struct with the text below its field as its description."""
+    for kind in _structs(msgspec.Struct):
+        properties = schema.get("$defs", {}).get(kind.__name__, {}).get("properties", {})
+        if properties.keys() == {each.encode_name for each in msgspec.structs.fields(kind)}:
+            for base in reversed(kind.__mro__):
+                for (name, field), words in _field_texts(base.__module__).items():
+                    if name == base.__name__:
+                        properties[field]["description"] = words
+    return schema
+
+
+def _structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _structs(each)
+
+
+@cache
+def _field_texts(module: str) -> dict[tuple[str, str], str]:
+    """The texts below the fields of a module's classes, by class and field."""
+    if not module.startswith("tuibench."):
+        return {}
+    found = {}
+    for kind in ast.parse(getsource(sys.modules[module])).body:
+        for pair in pairwise(kind.body if isinstance(kind, ast.ClassDef) else ()):
+            match kind, pair:
+                case (
+                    ast.ClassDef(name=name),
+                    (
+                        ast.AnnAssign(target=ast.Name(id=field)),
+                        ast.Expr(value=ast.Constant(value=str(words))),
+                    ),
+                ):
+                    found[name, field] = words
+    return found
 
 
 def _cleaned(schema: Any) -> Any:
