@@ -1,1 +1,1 @@
-"""probe"""
+"""The probe: searches the saturation point of a server under load."""

@@ -103,7 +103,7 @@ def probe_exit_code(code: ExitCode, summary: Summary) -> ExitCode:
 
 
 class ProbePrinter:
-    """Reports each finished step, and events of interest to the operator."""
+    """Prints each finished step, and events that matter to the operator."""
 
     def __init__(self) -> None:
         self._printed = 0

@@ -3,11 +3,10 @@
     level wanted ── applied ──> step ── tick, tick, … ──> step over ──> next level wanted, or the end
          next_step: the step ends now      a change: it starts over      by hand: the probe ends now
 
-What is measured next, and when a step is over, is decided by the search (`plan`). However a probe ends, there
-is a result of what was measured (`result`), and the load returns to what it was; threads or a rate set by
-hand stay.
-
-The result is that of the steps so far: knee, law, bottleneck, and the commands of a formal run.
+The search (`plan`) decides what is measured next, and when a step is over. However a probe ends, its result
+covers what was measured: the saturation point, the bottleneck, the fitted scalability law, and the commands
+of a formal run. Then the load returns to what it was, unless the operator has set the threads or the rate by
+hand.
 """
 
 import asyncio
@@ -89,18 +88,22 @@ from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession
 from tuibench.units import pluralize
 
 GROWN = 1.1
-"""A level with this multiple of another level's throughput is higher beyond noise."""
+"""Throughput higher by this factor exceeds the noise."""
 
 FOREIGN_PERCENT = OTHERS_PERCENT = 10.0
+"""Percentages that are worth a remark: statements of other clients, and CPU that other programs took."""
 FEWEST_VISITS = 3
+"""With fewer steps the result is doubtful."""
 NOTABLE_READS = 0.1
+"""Pages read from disk per transaction, from which a level was still warming up."""
 DRIFT_PERCENT = 5.0
+"""A level that differs by less before and after the highest load has recovered."""
 
 
 def result_of(
     progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
 ) -> ProbeResult:
-    """The result without its text. `disturbances` are changes by others during the probe."""
+    """The result without its text. `disturbances` are changes of the load during the probe."""
     climbed = end_of_climb(progress)
     bracket = bracket_of(progress)
     knee = next((step for step in progress.measured if bracket and step.level == bracket.level), None)
@@ -134,8 +137,8 @@ def result_of(
 
 
 def plateau_of(progress: ProbeProgress) -> Mean | None:
-    """The highest throughput that can be sustained: of the curve, or of the steps that fell behind a rate;
-    while it grows, that of the best level.
+    """The highest throughput that can be sustained: of the fitted curve, or of the steps that fell behind
+    their rate; while throughput grows, that of the best level.
     """
     if not progress.measured:
         return None
@@ -164,14 +167,14 @@ def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
 def _has_queue_outside(steps: Sequence[ProbeStep]) -> bool:
     """True if the highest level shows a queue in front of the server.
 
-    Such a queue grows with the level. At low levels a wait for a processor, of the client or in the server,
+    Such a queue grows with the level. At low levels a wait for a processor, in the client or in the server,
     may be as long.
     """
     return diagnose(steps[-1].evidence, is_saturated=True).id == QUEUE_OUTSIDE
 
 
 def bottleneck_of(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Finding | None:
-    """The bottleneck at the level after the knee; None if there is no knee."""
+    """The bottleneck at the level above the saturation point; None without a saturation point."""
     pressed = [step for step in progress.measured if knee is not None and step.level >= knee.level]
     if limited:
         guilty = next(step for step in reversed(progress.measured) if is_client_limited(step.evidence))
@@ -206,7 +209,9 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
 
 
 def recovery_of(progress: ProbeProgress) -> Recovery | None:
-    """The first level after the highest load, compared with the same level during the increase."""
+    """The lowest level that was visited before and after the highest load, and the change of
+    its throughput.
+    """
     before, back = _same_level(progress)
     if back is None or before is None or not before.tps or not back.tps:
         return None
@@ -223,7 +228,9 @@ def recovery_of(progress: ProbeProgress) -> Recovery | None:
 
 
 def _same_level(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
-    """The first and the last visit of the lowest level that was visited before and after the highest one."""
+    """The first and the last visit of the lowest level that was visited both before and after the highest
+    one.
+    """
     ups = progress.of(StepPurpose.UP)
     highest = max(ups, key=lambda step: step.level, default=None)
     for before in ups:
@@ -234,7 +241,7 @@ def _same_level(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | 
 
 
 def _why_more(progress: ProbeProgress) -> str:
-    """Why the same level gives more after the highest load, as far as it was measured."""
+    """Why the same level yields more after the highest load, if a measurement tells."""
     before, back = _same_level(progress)
     if before is None or back is None:
         return ""
@@ -302,7 +309,9 @@ def doubts_of(
 
 
 def _lowest_that_matters(progress: ProbeProgress) -> float:
-    """A level far below the knee may be as shaky as it likes."""
+    """The lowest level whose instability is worth a remark: half of the saturation point, or of the highest
+    level.
+    """
     bracket = bracket_of(progress)
     return (bracket.level if bracket else max(step.level for step in progress.measured)) / 2
 
@@ -310,8 +319,8 @@ def _lowest_that_matters(progress: ProbeProgress) -> float:
 def confidence_of(
     progress: ProbeProgress, doubts: Sequence[str], end: ProbeEnd, bracket: Bracket | None, *, limited: bool
 ) -> str:
-    """Low if the result is not the server's, or would be another one next time: where other programs take
-    most of the host, or after a single step, too.
+    """Low if the result is not the server's own, or would probably differ next time; also where other
+    programs take most of the host, or after a single step.
     """
     edge = objective_edge(progress)
     is_undecided = edge.most is None and bool(edge.contrary)
@@ -324,8 +333,8 @@ def confidence_of(
 
 
 def usl_of(progress: ProbeProgress) -> UslFit:
-    """The fit, up to the level at which something other than the law set the limit; or the reason why there
-    is none.
+    """The fit of the Universal Scalability Law, up to the level at which something else set the limit; or the
+    reason why there is no fit.
     """
     if progress.order.by is not Quantity.THREADS:
         return UslFit(refusal="the law applies to threads, not to a rate")
@@ -340,9 +349,9 @@ def usl_of(progress: ProbeProgress) -> UslFit:
 
 
 def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
-    """The levels below the first at which client, connections or a collapse set the limit.
+    """The levels below the first one that was limited by the client, by connections or by a collapse.
 
-    A client that got more done at a higher level did not set it at this one.
+    The client did not limit a level if it achieved more at a higher one.
     """
     for place, step in enumerate(steps):
         grew = any(higher.tps > GROWN * step.tps for higher in steps[place + 1 :])
@@ -365,10 +374,11 @@ def formal_run_commands(
     has_password: bool,
     settings: Sequence[SettingState] = (),
 ) -> dict[str, str]:
-    """Commands by program name; `level` is the level to run at, `threads` the connections for a rate.
+    """Commands by program name. `level` is the level to run at; `threads` are the connections if it is a
+    rate.
 
-    Settings that the session has changed must be set again before the formal run, because the session
-    restores them: these statements are under `mysql`.
+    The session restores the settings that it has changed, so they must be set again before the formal run:
+    the statements are under `mysql`.
     """
     load = (
         [f"--threads={level:.0f}"]
@@ -391,7 +401,7 @@ SWEEP_SECONDS, SWEEP_REPEATS = 60, 3
 
 
 def deciding_sweep(plan: RunPlan, target: Target, found: ProbeResult) -> dict[str, str]:
-    """The sweep over the bracket, which decides what a probe has not."""
+    """The sweep over the bracket, which decides what noise hid from the probe."""
     inside = sorted(
         {
             step.level
@@ -408,7 +418,7 @@ def deciding_sweep(plan: RunPlan, target: Target, found: ProbeResult) -> dict[st
 
 
 LOAD = "load"
-"""What a probe sets."""
+"""The name of what a probe changes."""
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
 PRIVATE_SERVER_NOTE = (
@@ -417,11 +427,8 @@ PRIVATE_SERVER_NOTE = (
 
 
 class Probe(Experiment):
-    """One probe; its load was `threads` and `rate` before. `is_local` is True if the server runs on this
-    host.
-
-    `settings` are those of the server at present. `ceiling` is the highest level; it is 0 until the first
-    tick has shown how many connections the server allows. `result` is that of a probe that is over.
+    """One probe. `threads` and `rate` are the load before it; `is_local` is True if the server runs on this
+    host; `settings` returns the present settings of the server.
     """
 
     called, name = "probe", "a probe"
@@ -447,9 +454,11 @@ class Probe(Experiment):
         self.order = order
         self.reply = f"probing by {order.by}, at most {order.seconds:g} s"
         self.ceiling = 0.0
+        """The highest level; 0 until the first tick has shown how many connections the server allows."""
         self.steps: list[ProbeStep] = []
         self.end_kind = ProbeEnd.ABORTED
         self.result: ProbeResult | None = None
+        """None until the probe is over."""
         self._plan = plan
         self._target = target
         self._settings = settings
@@ -547,12 +556,14 @@ class Probe(Experiment):
         return True
 
     def _is_away(self, sample: Sample) -> bool:
-        """Whether a server that has answered before does not answer: no collapse, and nothing to measure."""
+        """True if a server that has answered before does not answer now: that is not a collapse, and nothing
+        is measured.
+        """
         self._has_answered = self._has_answered or sample.server is not None
         return self._has_answered and sample.server is None and not sample.tick.sums.get("completed")
 
     def _want_next(self) -> None:
-        """Ask for the next level; without one the probe is over."""
+        """Ask for the next level; without one, the probe is over."""
         self._next = next_level(self.progress)
         if self._next is None:
             self._end(end_of_climb(self.progress) or ProbeEnd.TIME, "", self._now)
@@ -573,8 +584,8 @@ class Probe(Experiment):
         self._next = None
 
     def _finish_step(self, now: float) -> None:
-        """The step is a finding, unless its time went by before its connections were open: then that is all
-        that can be said, and the probe ends.
+        """Keep the step and ask for the next level. If its time was up before all connections were open, the
+        probe ends with that reason.
         """
         self._now = max(self._now, now)
         if self._run is not None:
@@ -587,7 +598,9 @@ class Probe(Experiment):
         self._want_next()
 
     def next_step(self, now: float) -> None:
-        """End the step with what is known. Raises UsageError if nothing is known."""
+        """End the step with what is known. Raises UsageError if no step is under way, or nothing of it is
+        measured.
+        """
         if self._run is None:
             raise UsageError("no step is being measured now")
         if not self._run.known.value:
@@ -595,7 +608,9 @@ class Probe(Experiment):
         self._finish_step(now)
 
     def on_change(self, event: Event) -> None:
-        """A restart of the server ends the probe; what changes the transactions restarts its step."""
+        """A restart of the server ends the probe; a change that affects the transactions restarts
+        its step.
+        """
         now = event.elapsed_seconds
         if event.kind is EventKind.RESTART:
             self.end(now, OF_EVENTS[event.kind])
@@ -618,7 +633,7 @@ class Probe(Experiment):
         self.end(now, f"the {quantity} {'were' if quantity is Quantity.THREADS else 'was'} set manually")
 
     def end(self, now: float, why: str = "") -> None:
-        """End with what was measured; a step counts if its throughput is known."""
+        """End with what was measured; the step under way counts if its throughput is known."""
         if not self.is_over:
             if self._run is not None and self._run.is_stable:
                 self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
@@ -630,7 +645,9 @@ class Probe(Experiment):
         self._run = self._next = None
 
     async def evaluate(self) -> bool:
-        """Fit the curve once levels in between are measured, and at the end; then state the result."""
+        """Fit the curve once levels in between are measured, and at the end; then state the result. True with
+        news.
+        """
         is_refined = self._next is not None and self._next.purpose in (
             StepPurpose.REFINE,
             StepPurpose.CONFIRM,
@@ -669,5 +686,5 @@ class Probe(Experiment):
 
 
 async def fit_usl(progress: ProbeProgress) -> UslFit:
-    """The curve through what was measured; in a thread, as its library takes a second to load."""
+    """Fit the curve in a thread, because importing its library takes a second."""
     return await asyncio.to_thread(usl_of, progress)

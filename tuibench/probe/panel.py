@@ -21,7 +21,7 @@ from tuibench.tui.view import View
 from tuibench.units import count, decimal, milliseconds, pluralize, time_left
 
 _WITH_STEPS = 160
-"""Width from which the steps are beside the result."""
+"""Width from which the steps are shown beside the result."""
 _STEPS = 76
 
 
@@ -57,7 +57,7 @@ def _join_fitting(parts: Sequence[TextLine], width: int) -> TextLine:
 
 
 def probe_answer(view: View, width: int, height: int) -> list[TextLine]:
-    """Result in one sentence, coloured by its confidence; empty before there is one."""
+    """Result in one sentence, coloured by its confidence; empty before the result."""
     state = view.probe
     if state is None or state.result is None:
         return []
@@ -75,8 +75,8 @@ def probe_answer_height(view: View, width: int) -> int:
 
 
 def probe_result(view: View, width: int, height: int, *, is_whole: bool = False) -> list[TextLine]:
-    """Further findings and the commands of the formal run, never cut; before that, the newest steps. With
-    `is_whole` they have the room of the charts.
+    """Further findings and the commands of the formal run, which are never cut; before the result, the newest
+    steps. With `is_whole` the panel has the charts' space, too.
     """
     state = view.probe
     if state is None:
@@ -112,7 +112,7 @@ def _rest(lines: int, *, is_whole: bool) -> TextLine:
 def _found_lines(
     result: ProbeResult, width: int, height: int, below: Sequence[TextLine] = (), *, is_whole: bool
 ) -> list[TextLine]:
-    """Findings, commands, and what else is `below`, as far as there is room."""
+    """Findings, commands, and the lines `below` them, as far as they fit."""
     formal = _formal_lines(result, width, max(height - 1, 2))
     room = height - len(formal)
     details = text_lines(result.lines[1:], width)
@@ -134,8 +134,8 @@ def _answer_role(state: ProbeState, result: ProbeResult) -> str:
 
 
 def _end_text(state: ProbeState, result: ProbeResult) -> str:
-    """Reason for the end. If a level meets the objective, that is the reason, however the steps ended; the
-    answer below says which.
+    """Reason for the end. If a level meets the objective, that is the reason; the answer below has
+    the level.
     """
     if result.objective is not None and result.objective.most is not None:
         return "the objective is met"
@@ -145,7 +145,7 @@ def _end_text(state: ProbeState, result: ProbeResult) -> str:
 
 
 def _formal_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
-    """As many of the commands as fit, the first ones first, none of them cut."""
+    """As many whole commands as fit, in order."""
     lines: list[TextLine] = [(TextSpan(commands_title(result), "title"),)]
     for command in result.commands.values():
         parts: list[TextLine] = [(TextSpan(f"  {part}", "strong"),) for part in wrap_text(command, width - 2)]

@@ -1,18 +1,18 @@
 """The search of a probe for the saturation point: the next level, when a step is over, why the search ends.
 
-    scale (with a rate only) ── up, each level twice the one before ── refine, between two levels ── confirm
+    scale (by rate only) ── up: each level doubles the one before ── refine: levels between two ── confirm
 
-The way up ends with a doubling that gains nothing while p95 doubles. What is refined is where the objectives
-are lost, then the bracket of the saturation point (`metrics.saturation`), until its ends lie less than a
-quarter apart. Confirm visits earlier levels again: those that decide, turn by turn, as long as noise leaves
-the bracket wide, and at the end the recommended level beside its neighbours. A way up that noise ended too
-early goes on.
+The way up ends with a doubling that gains no throughput while p95 doubles. The search then refines two
+places: where the objectives are lost, and the bracket of the saturation point (`metrics.saturation`), until
+its ends lie less than a quarter apart. While noise keeps the bracket wide, the levels that decide are visited
+in turn; at the end the recommended level is confirmed beside its neighbours. If noise ended the way up too
+early, the search resumes it.
 
-A step collects ticks until its level is known well enough. A tick counts once all connections are open and it
-began after the level was set. The first that counts is discarded, and more of them until throughput and p95
+A step is one visit of a level and collects ticks. A tick counts once all connections are open and if it began
+after the level was set. The first tick that counts is discarded, and further ones until throughput and p95
 are at rest (`settling_slots`). The step is over when the 95 % interval of the mean throughput is narrower
-than ±3 % (±7 % on the way up), from at least five ticks, after eight ticks that count, or when its time is
-up: noise that lasts longer than a step is not averaged by a longer one, but by visits in turn.
+than ±3 % (±7 % on the way up), from five ticks on; after eight ticks that count; or when its time is up. A
+longer step does not average noise that outlasts it; several visits do.
 """
 
 import math
@@ -48,9 +48,15 @@ FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
 
 FINE_PEAK = 1.08
 LOSS = math.log(0.8)
+"""Gain of a doubling, as a logarithm, below which throughput has fallen and the way up is over."""
 LEAST_LEFT, TAKEN = 0.05, 0.1
+"""Shares of the host: the least that counts as left by other programs, and how much more of it they must take
+from one step to the next to be taken out of a comparison.
+"""
 UNKNOWN_ERROR, MODERATION = 0.4, 2.0
-"""The standard error of a step's throughput that is not known better, as a share of it."""
+"""The standard error of a step's throughput, as a share of it, where none is known; and the number of steps
+that the usual error counts for in the estimate of a step's own.
+"""
 
 ERRORS_WIDE = 3.0
 """Standard errors in half of a 95 % interval of a few ticks: Student's t with three degrees of freedom."""
@@ -59,52 +65,73 @@ QUEUE_GROWTH = 1.5
 """A doubling without gain that multiplies p95 by more than this only makes the queue longer."""
 
 COLLAPSE_SHARE, COLLAPSE_ERRORS = 0.5, 50.0
-"""Less than this part of the best throughput, or more than this many percent errors."""
+"""Throughput has collapsed below this share of the best, or with more than this percentage of errors."""
 
 AIM = 0.965
-"""The share of the plateau that is recommended: a little more than that of the saturation point."""
+"""The recommended share of the plateau: a little above the share that defines the saturation point."""
 
 CLEARLY, UNLIKELY, EVEN, PROBABLY, LIKELY, SURELY = 0.03, 0.025, 0.5, 0.6, 0.8, 0.975
+"""Probabilities: `CLEARLY` is a difference between two chances that counts, the others are limits of a
+chance.
+"""
 UNLIKELY_BELOW = 0.2
-"""A level is tried if the saturation point is farther below than `FARTHEST` with at most this probability."""
+"""A higher level is tried only if the saturation point lies more than `FARTHEST` times below it with at most
+this probability.
+"""
 
 NARROW = 2.0
 """A bracket as wide as a step of the way up."""
 
 NARROWING_SECONDS = 90.0
-"""A probe takes longer only while its level is not likely to be a good choice, not to narrow the bracket."""
+"""After this time a probe visits levels again only if its choice of a level is not yet likely to be good, no
+longer to narrow the bracket.
+"""
 
 NEARLY = 0.97
-"""A level with this fraction of the highest throughput has almost the maximum."""
+"""A level with this share of the highest throughput counts as a maximum."""
 
 CALM_P95 = 5.0
-"""A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
+"""A rate whose p95 exceeds the lowest p95 by more than this factor is too near the capacity."""
 
 FEWEST_UP, FEWEST_UP_TO_A_LOSS = 4, 3
-"""Levels of the way up: a host that is busy from the second or third level on is no saturation."""
+"""Levels of the way up before it may end without a gain, and with a loss: a host that is busy from the second
+or third level on is not saturated by the load.
+"""
 
 FARTHEST = 4.0
-"""No level is farther above the saturation point than this multiple of it."""
+"""The highest level to visit, as a multiple of the saturation point."""
 
 FEWEST_LOOKS, MOST_LOOKS = 2, 3
+"""By how many visits those that miss the objectives must outnumber those that meet them, or the reverse, and
+the number of visits after which a level is judged anyway.
+"""
 FAR = math.log(2)
-"""Visits of a level that may miss the objectives by noise, and how far beyond them it does not."""
+"""Slack, as a logarithm, beyond which noise does not explain that an objective is missed: a factor of two."""
 
 USUAL_NOISE, BUSY_NOISE, USUAL_VISITS = 0.05, 0.25, 2
+"""The standard deviation of a level's slack from visit to visit, on a calm and on a busy host, and the number
+of visits for which this prior counts.
+"""
 ONE_OF_TEN = 1.28
 """Standard deviations that a normal value exceeds in one of ten cases."""
 
 BUSY_PERCENT = 50.0
+"""The share of the host's CPU that other programs take, from which the host is busy."""
 CONFIRMING_STEPS = 3
 VISITED = 0.02
-"""What a level on the plateau may be lower for each visit that it has had, to be compared with."""
+"""How much a plateau level's log share is lowered for each of its visits when the level of comparison is
+chosen, so that visits alternate.
+"""
 
 FIRST_RATE_SHARE = 0.125
+"""The first rate, as a share of the throughput without a rate."""
 CALM_BACKLOG, CALM_BACKLOG_SECONDS = 3.0, 0.02
-"""Transactions that may wait at a moment, because arrivals are random, although none is left waiting."""
+"""The backlog that random arrivals explain: this number of transactions, or the arrivals of this many
+seconds.
+"""
 
 RATE_SHARES = (0.85, 0.75, 0.65, 0.5)
-"""Of the capacity: rates to recommend, if their backlog stays zero."""
+"""The shares of the capacity that are tried as the recommended rate, until one leaves no backlog."""
 SHORTEST_STEP_SECONDS = 3.0
 RISES_WITH_LOAD = ("tps", "qps")
 """Figures that may miss an objective because there is too little load."""
@@ -118,10 +145,11 @@ class NextLevel(NamedTuple):
 
 
 class ProbeProgress(NamedTuple):
-    """The steps of a probe and its time so far. `ceiling` is the highest level."""
+    """The steps of a probe so far, and its time."""
 
     order: ProbeOrder
     ceiling: float
+    """The highest level."""
     steps: Sequence[ProbeStep]
     elapsed_seconds: float
 
@@ -145,7 +173,9 @@ class ProbeProgress(NamedTuple):
 
     @property
     def measured(self) -> list[ProbeStep]:
-        """A step for each level, by level: the latest one, with the throughput and the p95 of all visits."""
+        """One step for each level, by level: its latest visit, with the throughput and the p95 of
+        all visits.
+        """
         by_level = groupby(sorted(self.visits, key=lambda step: step.level), key=lambda step: step.level)
         return [_together(list(visits)) for _, visits in by_level]
 
@@ -216,15 +246,17 @@ def _visits_of(progress: ProbeProgress, level: float) -> list[ProbeStep]:
 
 
 def _is_missed(progress: ProbeProgress, level: float) -> bool:
-    """True if a level surely misses the objectives, and not because there is too little load."""
+    """True if a level certainly misses the objectives, and too little load is not the reason."""
     together = _together(_visits_of(progress, level))
     return bool(together.missed) and not _wants_load(progress) and not _is_doubtful_miss(progress, level)
 
 
 def _is_doubtful_miss(progress: ProbeProgress, level: float) -> bool:
-    """True if noise may be why a level misses the objectives: before two visits more have missed them than
-    met them, of three at most. One is enough on a calm host, above a level that meets them or far beyond the
-    objectives.
+    """True if noise may be the reason why a level misses the objectives.
+
+    A level is visited up to three times, until the visits that miss the objectives outnumber those that meet
+    them by two, or the reverse. One visit is enough on a calm host if a lower level meets the objectives or
+    the level misses them by far.
     """
     visits = _visits_of(progress, level)
     missed = sum(bool(step.missed) for step in visits)
@@ -240,7 +272,7 @@ def _is_doubtful_miss(progress: ProbeProgress, level: float) -> bool:
 
 
 def _contradicted(progress: ProbeProgress) -> NextLevel | None:
-    """A level that contradicts the others about the objectives, to visit again while there is time."""
+    """A level that contradicts the others about the objectives, to be visited again while there is time."""
     if progress.left_seconds < (CONFIRMING_STEPS + 1) * progress.usual_seconds:
         return None
     edge = objective_edge(progress)
@@ -251,7 +283,7 @@ def _contradicted(progress: ProbeProgress) -> NextLevel | None:
 
 
 def _is_surely_saturated(progress: ProbeProgress) -> bool:
-    """True if all steps show together what noise hides in each."""
+    """True if all steps together show the saturation that noise hides in each of them."""
     believed = saturation_of(progress)
     if progress.order.by is Quantity.RATE or believed is None or len(believed.levels) < FEWEST_UP:
         return False
@@ -285,15 +317,17 @@ def keeps_up(step: ProbeStep) -> bool:
 
 
 class Bracket(NamedTuple):
-    """The saturation point: a measured level, and the levels around it between which it surely lies. `chance`
-    is the probability that the level has 90 % of the plateau with no more than twice the threads needed for
-    it.
+    """The saturation point: a measured level, and the measured levels between which it almost
+    certainly lies.
     """
 
     level: float
     low: float
     high: float
     chance: float = 1.0
+    """Probability that the level yields 90 % of the plateau with at most twice the threads that
+    this takes.
+    """
 
     @property
     def is_narrow(self) -> bool:
@@ -302,7 +336,7 @@ class Bracket(NamedTuple):
 
 def bracket_of(progress: ProbeProgress) -> Bracket | None:
     """The saturation point of the measured curve; for a rate, the highest rate that was reached. None while
-    throughput grows.
+    throughput still grows.
     """
     end = end_of_climb(progress)
     if end is None:
@@ -323,7 +357,7 @@ def bracket_of(progress: ProbeProgress) -> Bracket | None:
 
 
 def saturation_of(progress: ProbeProgress) -> Saturation | None:
-    """What the steps say of the curve; None without any."""
+    """The curve's saturation as estimated from the steps; None without steps."""
     return _saturation(visits, progress.ceiling) if (visits := _visits(progress.visits)) else None
 
 
@@ -353,8 +387,9 @@ def _log_left(cpu_others: float | None) -> float:
 
 
 def _visits(steps: Sequence[ProbeStep]) -> tuple[Visit, ...]:
-    """The steps whose level was reached, in order. What other programs took of the host, more or less than
-    usual, had an effect between none and one in proportion: half of that is left out, and added to the error.
+    """The steps whose level was reached, in order. When other programs take more or less of the host than
+    usual, throughput loses between nothing and the same proportion: half of that is corrected, and added to
+    the error.
     """
     steps = [step for step in steps if step.tps > 0 and not is_connection_limited(step)]
     left = [_log_left(step.evidence.cpu_others) for step in steps]
@@ -368,9 +403,9 @@ def _visits(steps: Sequence[ProbeStep]) -> tuple[Visit, ...]:
 
 
 def _errors(steps: Sequence[ProbeStep]) -> list[float]:
-    """The standard error of each step's throughput, as a share. A few ticks hardly tell their own noise: it
-    counts as one, and that of the usual step as `MODERATION`. By its own alone, a step whose ticks are alike
-    by chance would outweigh all others.
+    """The standard error of each step's throughput, as a share of it. A few ticks estimate their own noise
+    poorly, so each step's error is combined with the usual one, which has the weight `MODERATION`. Otherwise
+    a step whose ticks agree by chance would outweigh all others.
     """
     own = [UNKNOWN_ERROR if step.half_width is None else step.half_width / ERRORS_WIDE for step in steps]
     usual = median(own) if own else 0.0
@@ -394,8 +429,9 @@ def point_of(step: ProbeStep) -> ThroughputPoint:
 
 
 def recommended_level(progress: ProbeProgress) -> float | None:
-    """The level for the formal run: the one with almost the most throughput that meets the objectives, the
-    saturation point, or the highest while throughput grows. None if nothing meets the objectives.
+    """The level for the formal run: of the levels that meet the objectives, the lowest with almost the
+    highest throughput; without objectives, the saturation point, or the best level while throughput grows.
+    None if no level meets the objectives.
     """
     if progress.order.slo:
         best = best_within(progress)
@@ -414,14 +450,14 @@ def recommended_level(progress: ProbeProgress) -> float | None:
 
 
 def most_step(steps: Sequence[ProbeStep]) -> ProbeStep:
-    """The lowest level with almost the most throughput."""
+    """The lowest level with almost the highest throughput."""
     enough = NEARLY * max(step.tps for step in steps)
     return next(step for step in steps if step.tps >= enough)
 
 
 def best_within(progress: ProbeProgress) -> ProbeStep | None:
-    """The lowest level with almost the most throughput of those that meet the objectives by more than the
-    noise of a run.
+    """Of the levels that meet the objectives by more than the noise of a run, the lowest with almost the
+    highest throughput.
     """
     most, noise = objective_edge(progress).most, objective_noise(progress)
     kept = [
@@ -439,8 +475,8 @@ def best_within(progress: ProbeProgress) -> ProbeStep | None:
 
 
 def objective_noise(progress: ProbeProgress) -> float:
-    """The standard deviation of the logarithm by which a level meets the objectives, from one visit to the
-    next: as known of levels visited again, and a usual one that counts as `USUAL_VISITS` of these.
+    """The standard deviation of a level's slack (a logarithm) from one visit to the next: that of levels
+    visited again, pooled with a usual value that counts as `USUAL_VISITS` visits.
     """
     left = [_log_left(step.evidence.cpu_others) for step in progress.visits]
     usual = max(BUSY_NOISE if is_busy_host(progress) else USUAL_NOISE, pstdev(left) / 2 if left else 0.0)
@@ -454,7 +490,7 @@ def objective_noise(progress: ProbeProgress) -> float:
 
 
 def is_busy_host(progress: ProbeProgress) -> bool:
-    """True if other programs take so much of the host that its throughput is theirs to decide."""
+    """True if other programs take so much of the host that they determine its throughput."""
     return bool(progress.visits) and median(others_percents(progress)) >= BUSY_PERCENT
 
 
@@ -464,18 +500,21 @@ def others_percents(progress: ProbeProgress) -> list[float]:
 
 
 class ObjectiveEdge(NamedTuple):
-    """The highest level up to which the objectives are met, the lowest above it that misses them, and the
-    levels that noise has put on the other side: without `most`, all at which a visit met them.
-    """
+    """Where the objectives are lost."""
 
     most: ProbeStep | None
+    """The highest level up to which the objectives are met."""
     missed: ProbeStep | None
+    """The lowest level above `most` that misses them."""
     contrary: tuple[ProbeStep, ...]
+    """Levels on the wrong side of the edge, because of noise; without `most`, all levels at which a visit met
+    the objectives.
+    """
 
 
 def objective_edge(progress: ProbeProgress) -> ObjectiveEdge:
-    """The edge that the fewest levels contradict, the lower one of two. Levels with too little load for an
-    objective contradict nothing.
+    """The edge that the fewest levels contradict; of two such edges, the lower one. Levels that miss an
+    objective because of too little load contradict nothing.
     """
     steps = progress.measured if progress.order.slo else []
     if _rises(progress):
@@ -497,18 +536,18 @@ def objective_edge(progress: ProbeProgress) -> ObjectiveEdge:
 
 
 def _wants_load(progress: ProbeProgress) -> bool:
-    """No level has kept the objectives yet, and that may be because there is too little load."""
+    """True if no level has met the objectives yet, and too little load may be the reason."""
     return _rises(progress) and all(step.missed for step in progress.measured)
 
 
 def _rises(progress: ProbeProgress) -> bool:
-    """True with an objective that too little load may miss."""
+    """True if there is an objective that too little load may miss."""
     return any(text.strip().lower().startswith(RISES_WITH_LOAD) for text in progress.order.slo)
 
 
 def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
-    """What a doubling would gain; the last step of a way up may be a shorter one. What other programs have
-    taken meanwhile is no loss of the level.
+    """The gain in throughput per doubling of the level, as a logarithm; the last step of a way up may be less
+    than a doubling. CPU that other programs have taken between the steps does not count as a loss.
     """
     found = throughput_gain(point_of(before), point_of(after))
     taken = _log_left(before.evidence.cpu_others) - _log_left(after.evidence.cpu_others)
@@ -518,7 +557,7 @@ def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
 
 
 def _between(progress: ProbeProgress) -> NextLevel | None:
-    """A level between two that are too far apart, if there is time for it and to confirm what it finds."""
+    """A level between two that are too far apart, if there is time to visit it and to confirm the result."""
     if progress.left_seconds < (CONFIRMING_STEPS + 1) * progress.usual_seconds:
         return None
     for low, high, finest in _gaps(progress):
@@ -529,9 +568,9 @@ def _between(progress: ProbeProgress) -> NextLevel | None:
 
 
 def _gaps(progress: ProbeProgress) -> list[tuple[float, float, float]]:
-    """Neighbouring levels between which something is lost: the objectives, then the gain, where the
-    saturation point lies most probably; with how near they may be to each other. Beside a peak so narrow that
-    no level is on it, they are nearer.
+    """Pairs of neighbouring levels to refine, each with the ratio of levels at which it is fine enough: first
+    around the edge of the objectives, then where the saturation point most probably lies. Beside a peak so
+    narrow that no measured level is on it, the levels must be closer.
     """
     fine = FINE[progress.order.by]
     found: list[tuple[float, float, float]] = []
@@ -554,8 +593,8 @@ def _gaps(progress: ProbeProgress) -> list[tuple[float, float, float]]:
 
 
 def _farther(progress: ProbeProgress) -> NextLevel | None:
-    """The level above all others while the saturation point may be there, and is not known to be far below:
-    no other says more about a curve that bends gently.
+    """The next level above all others, while the saturation point may lie there and is not known to lie far
+    below: on a curve that bends gently, no other level tells more.
     """
     believed = saturation_of(progress) if bracket_of(progress) is not None else None
     if believed is None:
@@ -569,8 +608,8 @@ def _farther(progress: ProbeProgress) -> NextLevel | None:
 def _decisive(progress: ProbeProgress) -> NextLevel | None:
     """A level to visit again.
 
-    A wide bracket: one that may be the saturation point, then one on the plateau to compare it with. A narrow
-    one: the recommended level and its neighbours, unless they are the latest that were visited.
+    With a wide bracket: a level that may be the saturation point, then a level of the plateau for comparison.
+    With a narrow one: the recommended level and its neighbours, unless they were just visited.
     """
     bracket, believed = bracket_of(progress), saturation_of(progress)
     level = recommended_level(progress)
@@ -600,7 +639,7 @@ def _decisive(progress: ProbeProgress) -> NextLevel | None:
 
 
 def _again(progress: ProbeProgress, levels: Sequence[float]) -> NextLevel | None:
-    """The first of the levels that is not among the latest steps that confirm."""
+    """The first of these levels that the latest confirming steps have not visited."""
     latest: set[float] = set()
     for step in reversed(progress.steps):
         if step.purpose is not StepPurpose.CONFIRM:
@@ -611,7 +650,9 @@ def _again(progress: ProbeProgress, levels: Sequence[float]) -> NextLevel | None
 
 
 def capacity_of(progress: ProbeProgress) -> Mean | None:
-    """The throughput of all steps in which the server fell behind the rate; None without any."""
+    """The mean throughput of the steps in which the server fell behind the rate; None if it kept up
+    in all.
+    """
     full = [step.tps for step in progress.measured if not keeps_up(step)]
     return (
         mean_with_interval([*full, *(step.tps for step in progress.of(StepPurpose.SCALE))]) if full else None
@@ -619,7 +660,7 @@ def capacity_of(progress: ProbeProgress) -> Mean | None:
 
 
 def is_calm(step: ProbeStep) -> bool:
-    """True if nothing of a rate was left waiting."""
+    """True if the step left no transactions waiting."""
     return keeps_up(step) and step.evidence.backlog <= max(CALM_BACKLOG, CALM_BACKLOG_SECONDS * step.level)
 
 
@@ -634,26 +675,27 @@ def _confirmed_rate(progress: ProbeProgress) -> NextLevel | None:
 
 
 def _rounded(progress: ProbeProgress, level: float) -> float:
-    """Whole threads; of a rate, three digits."""
+    """Whole threads; a rate with three significant digits."""
     if progress.order.by is Quantity.THREADS:
         return float(round(level))
     return float(f"{level:.3g}")
 
 
 WIDTH, WIDTH_UP = 0.03, 0.07
-"""The half-width of a throughput that is known well enough; a doubling is seen without much precision."""
+"""Relative half-width at which a throughput is known well enough, and on the way up, where a doubling shows
+without much precision.
+"""
 
 FEWEST_TICKS, MOST_TICKS = 5, 8
 DISCARDED = 1
 CHANCE = 2.0
-"""Arrivals of an open loop come at random: their number is known no better than this many roots of it."""
+"""The relative half-width of a throughput with random arrivals is at least this, divided by the root of the
+number of transactions.
+"""
 
 
 class StepRun:
-    """A level under measurement, from second `at_seconds` of the run.
-
-    `known` is what is known so far of its throughput, from the samples that count.
-    """
+    """The measurement of one level, which began at second `at_seconds` of the run."""
 
     def __init__(
         self, by: Quantity, level: float, purpose: StepPurpose, at_seconds: float, most_seconds: float
@@ -666,6 +708,7 @@ class StepRun:
         self._ticks: list[tuple[Tick, Sample]] = []
         self._kept: list[tuple[Tick, Sample]] = []
         self.known = estimate_mean([])
+        """Throughput of the ticks that count so far."""
         self._connections: int | None = None
         self._threads: float | None = None
 
@@ -685,7 +728,7 @@ class StepRun:
         return [read("tps", slot) or 0.0 for slot, _ in self._kept]
 
     def is_over(self, now: float) -> bool:
-        """True if enough is known, a longer step would not tell more, or the time is up."""
+        """True if enough is known, if a longer step would not tell more, or if the time is up."""
         return self.is_stable or len(self._kept) >= MOST_TICKS or self.is_late(now)
 
     def is_late(self, now: float) -> bool:
@@ -693,7 +736,7 @@ class StepRun:
 
     @property
     def is_stable(self) -> bool:
-        """True if the throughput is known precisely enough and does not move any more."""
+        """True if the throughput is known precisely enough and is at rest."""
         rates = self._rates
         return len(rates) >= FEWEST_TICKS and self.known.margin <= self._wanted and is_at_rest(rates)
 
@@ -713,8 +756,8 @@ class StepRun:
         return f"a throughput known to ±{100 * self._wanted:.1f} %: now {known}"
 
     def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
-        """The step as measured so far; an objective that cannot be judged is missed. `is_local` is True if
-        the server runs on this host.
+        """The step as measured so far. An objective that cannot be judged counts as missed. `is_local` is
+        True if the server runs on this host.
         """
         measured = total_tick(sample.tick for _, sample in self._kept)
         seconds = math.fsum(slot.seconds for slot, _ in self._kept)
@@ -747,14 +790,16 @@ class StepRun:
 
     @property
     def is_connecting(self) -> bool:
-        """Whether connections are still being opened. False where the server accepts no more."""
+        """True while connections are being opened; False if the server accepts no more."""
         if self._by is Quantity.RATE or self._connections is None:
             return False
         return self._connections < min(self.level, self._threads or self.level)
 
     @property
     def _wanted(self) -> float:
-        """The half-width that will do; arrivals at random are not known better than chance lets them be."""
+        """The sufficient relative half-width. With random arrivals it depends on the number
+        of transactions.
+        """
         if self._by is Quantity.THREADS:
             return WIDTH_UP if self.purpose is StepPurpose.UP else WIDTH
         transactions = math.fsum(slot.sums.get("completed", 0) for slot, _ in self._kept)
@@ -762,15 +807,19 @@ class StepRun:
 
 
 MOST_THREADS, THREADS_PER_CORE = 1024, 64
-"""Default maximum, and for a server on this host, by the cores that other programs leave."""
+"""The highest number of threads by default; for a server on this host also by the cores that other programs
+leave.
+"""
 
 RESERVE, RESERVE_SHARE = 5, 20
-"""Connections reserved for the operator: this number, or this share of what the server allows."""
+"""Connections left for the operator: this number, or the server's limit divided by this one if that
+is more.
+"""
 
 
 def level_ceiling(order: ProbeOrder, sample: Sample, cores: int | None = None) -> float:
-    """The highest level: the requested one, limited so that connections of the operator remain. `cores` are
-    those of the server's host, None if unknown.
+    """The highest level: the requested one, limited so that connections remain for the operator. `cores` are
+    the cores of the server's host, None if unknown.
     """
     if order.by is Quantity.RATE:
         return order.most or float(MAX_RATE)

@@ -10,7 +10,7 @@ from tuibench.model.schedule import Quantity
 from tuibench.units import DASH, count, decimal, milliseconds, pluralize, signed, significant
 
 SMALL_PERCENT = 10.0
-"""A change that is certainly within this is not reported."""
+"""A change that is certainly smaller is reported as equal."""
 
 END_TEXTS = {
     ProbeEnd.SLO: "the objectives are missed before the server is saturated",
@@ -29,7 +29,7 @@ def end_text(result: ProbeResult) -> str:
 
 
 def probe_level_text(order: ProbeOrder, level: float | None) -> str:
-    """24 threads, 400/s."""
+    """A level with its unit: `24 threads`, `400/s`."""
     if level is None:
         return DASH
     if order.by is Quantity.RATE:
@@ -57,14 +57,14 @@ def commands_title(result: ProbeResult) -> str:
 
 
 def probe_table(result: ProbeResult) -> Table:
-    """A row for each step, by level, then as measured."""
+    """A row for each step, by level and then in the order of measurement."""
     name = "rate/s" if result.order.by is Quantity.RATE else "threads"
     rows = tuple(_cells(result, step) for step in steps_in_order(result.steps))
     return Table(header=(name, "TPS", "± 95 %", "QPS", "p95", "errors", ""), rows=rows, words=0, remarks=1)
 
 
 def steps_in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
-    """Steps by level, those of one level as measured."""
+    """Steps by level; those of one level in the order of measurement."""
     return sorted(steps, key=lambda step: step.level)
 
 
@@ -103,7 +103,7 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
 
 
 def fit_line(fit: UslFit) -> str:
-    """The parameters of the curve, or why there is none."""
+    """The parameters of the fitted curve, or why there is no fit."""
     if fit.refusal:
         return f"USL: no fit: {fit.refusal}"
     peak = (
@@ -150,7 +150,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
 
 
 def mean_text(mean: Mean) -> str:
-    """1,002 TPS (980 to 1,020)."""
+    """Throughput with its interval: `1,002 TPS (980 to 1,020)`."""
     half = mean.half_width
     between = f" ({count(max(0.0, mean.mean - half))} to {count(mean.mean + half)})" if half else ""
     return f"{count(mean.mean)} TPS{between}"
