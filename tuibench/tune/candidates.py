@@ -1,15 +1,12 @@
-"""Candidates of a screening, and their log.
+"""Candidates of a screening: values of settings that are safe on a server and may have an effect; and its
+log.
 
-Candidates of `tune`: values of settings that are safe on a server and may have an effect.
+A value is left out, with the reason, if it could lose data or change results (unless `--allow-risk` is
+given), if memory or disk is too small for it, if another setting prevents any effect, or if the budget is too
+short.
 
-A value is left out, with the reason, if it could lose data or change results (without `--allow-risk`), if
-there is not enough memory or disk for it, if another setting keeps it from having any effect, or if the
-budget is too short for it.
-
-Log of a screening, `tune.jsonl` in the folder of its run: a head, then a line for each block.
-
-It is written during the screening, so that an interrupted one, even by kill -9, is continued with
-`--resume`.
+The log of a screening is `tune.jsonl` in the folder of its run: a head, then a line for each block. It is
+written during the screening, so that `--resume` continues one that was interrupted, even by kill -9.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,26 +31,30 @@ from tuibench.units import pluralize
 
 NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT, ValueKind.SIZE)
 MEMORY_SHARE, CONNECTIONS_SHARE, DISK_SHARE = 0.5, 0.25, 0.25
-"""Of what is free: for one large allocation, for buffers of all connections, for the redo log."""
+"""Shares of what is free: for one large allocation, for the buffers of all connections, for the redo log."""
 
 SCREENING_SHARE = 0.8
-"""Of the budget; the rest is for the best together."""
+"""The share of the budget for single candidates; the rest is for the test of the best together."""
 
 USUAL_PAIRS = FIRST_PAIRS + 2
+"""Pairs that a candidate usually needs."""
 NO_OTHER_VALUE = "there is no other value to test"
 SMALLER = "less than it has now"
 
 
 class Room(NamedTuple):
-    """What is free on the server's host, None where it is another one; and the number of connections."""
+    """The space for candidates on the server's host; None if the host is another one."""
 
     memory_bytes: int | None
     disk_bytes: int | None
     connections: int
+    """The number of the load's connections."""
 
 
 def wanted_settings(only: Sequence[str]) -> tuple[Setting, ...]:
-    """The settings named, by name or topic; all without names. Raises UsageError for an unknown name."""
+    """The settings with these names or topics; all if `only` is empty. Raises UsageError for an
+    unknown name.
+    """
     if not only:
         return catalogue.SETTINGS
     names: set[str] = set()
@@ -80,7 +81,7 @@ def find_candidates(
 ) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
     """The candidates in the catalogue's order, numbered from 1, and what is left out.
 
-    `variables` are the server's, as far as settings depend on them.
+    `variables` are the server's variables on which settings depend.
     """
     by_name = {state.name: state for state in states}
     values = {state.name: state.value for state in by_name.values()} | dict(variables)
@@ -103,7 +104,7 @@ def find_candidates(
 def start_candidates(
     server: ServerInfo, variables: Mapping[str, str], plan: TunePlan
 ) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
-    """The values that such a server has from its start only, and what is left out."""
+    """The values that a server can have only from its start, and what is left out."""
     found: list[tuple[SettingState, str]] = []
     left_out: list[LeftOut] = []
     for setting in wanted_settings(plan.only):
@@ -126,7 +127,7 @@ def start_candidates(
 
 
 def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], plan: TunePlan) -> str:
-    """Why no value of it is tried; empty if some may be."""
+    """Why no value of a setting is tried; empty if some may be."""
     if state.unavailable:
         return state.unavailable
     if setting.trial is TrialRule.NEVER:
@@ -155,7 +156,9 @@ def _values(
     *,
     at_start: bool = False,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The values to try, and why others are not; with `at_start`, those that a running server refuses."""
+    """The values to try, and why others are left out. `at_start` includes values that a running server
+    refuses.
+    """
     support = setting.support(server)
     if support is None:
         return (), (NO_OTHER_VALUE,)
@@ -246,7 +249,7 @@ def _evenly(values: Sequence[str], count: int) -> list[str]:
 
 
 def most_candidates(plan: TunePlan) -> int:
-    """How many the budget is enough for."""
+    """The number of candidates that the budget allows."""
     share = plan.candidates_per_block
     pair_seconds = plan.window_seconds * (share + 1) / share
     return max(1, int(SCREENING_SHARE * plan.budget_seconds / (USUAL_PAIRS * pair_seconds)))
@@ -255,7 +258,7 @@ def most_candidates(plan: TunePlan) -> int:
 def _within_budget(
     found: Sequence[tuple[SettingState, str]], plan: TunePlan
 ) -> tuple[list[tuple[SettingState, str]], list[LeftOut]]:
-    """All of them if there is time; else one value of each setting first."""
+    """All candidates if there is time for them; otherwise one value of each setting, then further ones."""
     most = most_candidates(plan)
     if len(found) <= most:
         return list(found), []
@@ -277,10 +280,10 @@ def _within_budget(
 
 
 def _sharing(found: Sequence[tuple[SettingState, str]], room: Room) -> set[str]:
-    """The settings whose candidates may be set in the same windows.
+    """The settings whose candidates may share windows.
 
-    Not those whose change takes long or allocates much: it would disturb what is measured beside it. The
-    buffers of all connections must fit together.
+    A change that takes long or allocates much would disturb what is measured beside it, so such settings
+    share none. The buffers of all connections must fit together.
     """
     sharing: set[str] = set()
     taken = 0
@@ -327,7 +330,7 @@ TUNE_LOG = "tune.jsonl"
 
 
 class TuneLog:
-    """The log of the last screening of a run."""
+    """Writes the log of a run's latest screening."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / TUNE_LOG
@@ -335,7 +338,7 @@ class TuneLog:
         self._written = 0
 
     def write(self, head: TuneLogHead, blocks: Sequence[TuneBlock]) -> None:
-        """Appends the blocks that are new; those of another screening replace the log."""
+        """Append the blocks that are new; another screening replaces the log."""
         lines = [msgspec.json.encode(block) + b"\n" for block in blocks[self._written :]]
         if head is not self._head:
             lines = [msgspec.json.encode(each) + b"\n" for each in (head, *blocks)]

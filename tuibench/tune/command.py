@@ -99,7 +99,9 @@ def tune(
 def _with_restarts(
     plan: RunPlan, program: str, private: PrivateServerOptions, output: str, json_file: str
 ) -> ExitCode:
-    """Screen on one running server, then over starts. Raises UsageError for what has no private server."""
+    """Screen on one running server, then over starts. Raises UsageError if an option does not fit a private
+    server.
+    """
     from tuibench.cli.runner import spec_on_private_server
     from tuibench.sweep.execution import one_build
     from tuibench.tune.starts import has_live_candidates, screen_over_starts
@@ -125,7 +127,7 @@ def _with_restarts(
 
 @contextmanager
 def _prepared_server(program: str, private: PrivateServerOptions, plan: RunPlan) -> Iterator[PrivateServer]:
-    """A private server that has the tables of the profile."""
+    """A private server with the tables of the profile."""
     from tuibench.cli.runner import private_server, run_async
     from tuibench.cli.tables import make_tables
     from tuibench.load.tables import LoadOptions
@@ -138,7 +140,7 @@ def _prepared_server(program: str, private: PrivateServerOptions, plan: RunPlan)
 
 
 def _screen(spec: SessionSpec, output: str, json_file: str) -> ExitCode:
-    """Run the screening, and print its result."""
+    """Run the screening and print its result."""
     from tuibench.cli.headless import write_summary_json
     from tuibench.cli.runner import run_async, run_in_process
 
@@ -151,7 +153,7 @@ def _screen(spec: SessionSpec, output: str, json_file: str) -> ExitCode:
 
 
 def tune_output(summary: Summary, output: str) -> str:
-    """Output on stdout. Raises RunError if the run ended without a result."""
+    """Output on stdout. Raises RunError if the run ended before a result."""
     from tuibench.tune.text import tune_text
 
     if summary.tune is None:

@@ -1,44 +1,13 @@
-"""Evaluation of a screening: shared windows, pairs, verdicts.
+"""Evaluation of a screening: the pairs of windows, the verdicts on the candidates, and what to measure next.
 
-Screening of many A/B comparisons: verdicts with false discovery rate control, and what to measure next.
+No I/O: blocks go in, a `TuneResult` comes out. Each candidate is an A/B test against the original values,
+with a confidence sequence of its own (`ab/analysis.py`). The verdicts are on the primary figure and keep the
+false discovery rate (`screen`); the intervals of the other figures have the same level, and hold for each
+figure by itself.
 
-Each candidate has a confidence sequence of its own (`metrics/inference.py`), all against one baseline.
-With forty of them at 95 %, two would be wrong; so the level of an interval depends on the number of verdicts
-(e-BY: Xu, Wang and Ramdas, "Post-selection inference for e-value based confidence intervals", 2022;
-for tests it is e-BH: Wang and Ramdas, JRSS B 84, 2022):
-
-with K candidates, k of them have a verdict if k intervals at level 1 − q k/K have one; the largest such k
-
-Of all verdicts (higher, lower, equal) at most a share q is false on average, the false discovery rate. An
-interval of a confidence sequence at level 1 − a misses the true value only if an e-value exceeds 1/a. So the
-guarantee needs no independence between candidates that share a baseline, and holds at any time,
-whichever candidates are measured next. K is the initial number of candidates.
-
-Windows that several candidates share: a factorial design in pairs of complementary windows.
-
-    window 1: candidates 2, 5, 7  │  window 2: candidates 1, 3, 4, 6      a fair coin for each candidate
-
-A pair of windows measures every candidate, not only one of them: each is in one of the two windows, and a
-coin of its own decides in which. The difference between the windows is the sum of all effects, with the
-signs of the coins, and noise. For one candidate the effects of the others are noise, too; its own coin makes
-it symmetric, which is all that a confidence sequence needs. Its effect is the mean over the
-values of the others.
-
-The others' effects make intervals wider. So what earlier pairs say of them is taken out of the figures of a
-window (`EffectEstimates.without`). It was fixed before the coins were thrown, so the symmetry remains. An
-estimate is shrunk by its own standard error (positive-part James and Stein), so that candidates without an
-effect add no noise.
-
-Plackett and Burman, "The design of optimum multifactorial experiments" (Biometrika 33, 1946); Box and Wilson
-(JRSS B 13, 1951) for the complementary windows; Debnath, Lilja and Mokbel, "SARD: a statistical approach for
-ranking database tuning parameters" (ICDE workshops, 2008).
-
-Pairs of a screening: what each block says of each of its candidates.
-
-Evaluation of a screening: the verdict on each candidate, the best, and the next measurement.
-
-Pure: blocks in, a `TuneResult` out. The verdicts are on the primary figure; the other figures' intervals are
-read at the same level, and hold for each figure by itself.
+Windows are shared by several candidates after the first pairs (`random_halves`). Pairs give wrong results for
+a setting that acts later than its windows last, so such candidates are found and get no verdict
+(`Evaluation.late`).
 """
 
 import math
@@ -84,15 +53,16 @@ from tuibench.tuning.catalogue import paired_setting
 from tuibench.tuning.connection import manual_statement, session_sql
 
 FIRST_PAIRS = 4
-"""Pairs that every candidate gets before any gets more."""
+"""Pairs that each candidate gets before any candidate gets more."""
 
 
 class Sums(NamedTuple):
-    """Running sums of a candidate's pairs: mean and deviation of the differences on their scale."""
+    """Running sums of a candidate's pairs."""
 
     scale: PairScale
     pairs: int
     mean: float
+    """Mean and standard deviation of the differences, on their scale."""
     deviation: float
 
     @classmethod
@@ -125,10 +95,18 @@ class Sums(NamedTuple):
 def screen(
     candidates: Mapping[int, Sequence[Pair]], *, rate: float, tolerance: float, of: int | None = None
 ) -> dict[int, Progress]:
-    """The verdict on each candidate; at most the share `rate` of them is false.
+    """The verdict on each candidate. On average at most the share `rate` of all verdicts is false (the false
+    discovery rate q). `tolerance` is the share within which a candidate equals the baseline; `of` is the
+    initial number of candidates K.
 
-    `tolerance` is the share within which a candidate equals the baseline, `of` the initial number of
-    candidates.
+    Forty intervals at 95 % would contain two false ones. So their level depends on the number of verdicts:
+    the largest k counts for which k candidates have a verdict (higher, lower, equal) from intervals at level
+    1 − q k/K. This is e-BY (Xu, Wang and Ramdas, "Post-selection inference for e-value based confidence
+    intervals", 2022); the method for tests is e-BH (Wang and Ramdas, JRSS B 84, 2022).
+
+    A confidence sequence at level 1 − a misses the true value only if an e-value exceeds 1/a. So the
+    guarantee needs no independence between candidates that share a baseline, and it holds at any time,
+    whichever candidates are measured next.
     """
     sums = {number: Sums.of(pairs) for number, pairs in candidates.items()}
     most = max(len(sums), of or 0, 1)
@@ -151,9 +129,10 @@ def _look(sums: Sums, level: float, tolerance: float) -> Progress:
 def next_candidates(
     looks: Mapping[int, Progress], count: int, *, tolerance: float, is_higher_better: bool = True
 ) -> list[int]:
-    """The candidates to measure next: first all of them a few times, then those closest to a verdict.
+    """The candidates to measure next: until all have their first pairs, those with the fewest; then those
+    closest to a verdict, and the one with the fewest pairs.
 
-    Candidates that cannot be better than the baseline come last; one place is for the one measured least.
+    Candidates that cannot be better than the baseline come last.
     """
     undecided = [number for number, look in looks.items() if look.verdict is Verdict.CANNOT_TELL]
     fresh = [number for number in undecided if looks[number].pairs < FIRST_PAIRS]
@@ -172,23 +151,36 @@ def next_candidates(
 
 
 def may_gain(interval: Interval, tolerance: float, *, is_higher_better: bool = True) -> bool:
-    """False if the candidate is known not to be better by more than the tolerance."""
+    """False if the candidate certainly does not improve the figure by more than the tolerance."""
     return (
         interval.high > math.log1p(tolerance) if is_higher_better else interval.low < math.log1p(-tolerance)
     )
 
 
 FEWEST_SHARING = 3
-"""With fewer groups, windows of their own are as quick."""
+"""With fewer groups, windows of their own take as little time."""
 
 FEWEST_DIFFERENCES = 3
-"""Before an estimate is used."""
+"""Differences of a candidate before its estimate is used."""
 
 
 def random_halves(
     groups: Iterable[Sequence[int]], rng: random.Random
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The candidates of two complementary windows. Members of a group exclude each other: one is drawn."""
+    """The candidates of two complementary windows, by a fair coin for each group. Members of a group exclude
+    each other: one is drawn.
+
+        window 1: candidates 2, 5, 7  │  window 2: candidates 1, 3, 4, 6
+
+    Such a pair of windows measures every candidate at once. The difference between the windows is the sum of
+    all effects, with the signs of the coins, and noise. For one candidate the effects of the others are
+    noise, too, and its own coin makes that noise symmetric, as a confidence sequence requires. The measured
+    effect is the mean over the values of the others.
+
+    Complementary windows are a factorial design: Plackett and Burman, "The design of optimum multifactorial
+    experiments" (Biometrika 33, 1946); Box and Wilson (JRSS B 13, 1951); for databases: Debnath, Lilja and
+    Mokbel, "SARD: a statistical approach for ranking database tuning parameters" (ICDE workshops, 2008).
+    """
     halves: tuple[list[int], list[int]] = ([], [])
     for group in groups:
         halves[rng.random() < 0.5].append(rng.choice(group))
@@ -196,7 +188,13 @@ def random_halves(
 
 
 class EffectEstimates:
-    """What is known of each candidate's effect on one figure: differences of logarithms."""
+    """Estimates of each candidate's effect on one figure, as differences of logarithms.
+
+    In shared windows the effects of the other candidates widen an interval. So their estimates from earlier
+    pairs are removed from a window's figures. An estimate is fixed before the coins are thrown, so the noise
+    remains symmetric. It is shrunk by its standard error (positive-part James and Stein), so that candidates
+    without an effect add no noise.
+    """
 
     def __init__(self) -> None:
         self._sums: dict[int, tuple[int, float, float]] = {}
@@ -206,7 +204,7 @@ class EffectEstimates:
         self._sums[candidate] = count + 1, total + difference, squares + difference * difference
 
     def effect(self, candidate: int) -> float:
-        """The estimate, shrunk to zero unless it exceeds its standard error."""
+        """The estimate; zero unless it exceeds its standard error."""
         count, total, squares = self._sums.get(candidate, (0, 0.0, 0.0))
         if count < FEWEST_DIFFERENCES or not total:
             return 0.0
@@ -215,20 +213,21 @@ class EffectEstimates:
         return mean * max(0.0, 1 - 2 * variance / mean**2)
 
     def without(self, level: float, others: Iterable[int]) -> float:
-        """The level of a window without the effects of these candidates, as far as they are known."""
+        """The level of a window with the known effects of these candidates removed."""
         return level * math.exp(-math.fsum(map(self.effect, others)))
 
 
 class CandidatePairs:
-    """The pairs of all candidates, block by block; `together` are those of the best together.
+    """The pairs of each candidate.
 
-    A pair is a window with the candidate and one without: the one with the original values, or the
-    complementary window. Disturbed windows give no pairs. What else is set in a window is taken out of its
-    figures, as far as its effect is known from earlier blocks (`shared_windows`).
+    A pair is a window with the candidate and one without it: the window with the original values, or the
+    complementary window. A disturbed window gives no pairs. The effects of other candidates in a window are
+    removed from its figures (`EffectEstimates`).
     """
 
     def __init__(self) -> None:
         self.together: list[AbTestPair] = []
+        """Pairs of the test of the best values together."""
         self._pairs: defaultdict[int, list[AbTestPair]] = defaultdict(list)
         self._estimates: defaultdict[str, EffectEstimates] = defaultdict(EffectEstimates)
         self._blocks = 0
@@ -256,10 +255,10 @@ class CandidatePairs:
                     self._estimates[figure].add(candidate, math.log(after / before))
 
     def lateness(self, candidate: int, primary: str, late: Mapping[int, float]) -> Lateness | None:
-        """When a candidate acts, from the course of all windows, in most of which it is not set.
+        """When a candidate acts, from the course of all windows; most of them are without it.
 
-        What the others explain that act at once is taken out; windows are left out in which one of the `late`
-        is set, or was within these seconds.
+        Known effects of other candidates, which act at once, are removed. Windows are left out while a
+        candidate of `late` is set, or within its seconds after that.
         """
         courses = [len(window.course) for window in self._windows if window.course]
         if not courses:
@@ -322,30 +321,32 @@ class CandidatePairs:
 
 
 MOST_TOGETHER = 6
-"""Settings in the last test: more are hard to defend."""
+"""Settings in the test of the best together; more would be hard to justify."""
 
 OWN_SHARE = 1 / 3
-"""Of the blocks, for candidates that cannot share windows, while others do."""
+"""The share of blocks for candidates that cannot share windows, while others share them."""
 
 NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
-"""Settings that have no line in an option file."""
+"""Settings that cannot be in an option file."""
 
 
 class Evaluation:
-    """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `harm` those
-    that have broken the guard, with what was seen, `alone` those
-    that share no window, `late` those that act too late for the windows, with the seconds until they act.
-    """
+    """The verdicts from the blocks so far."""
 
     def __init__(self, plan: TunePlan, candidates: Sequence[Candidate]) -> None:
         self.plan = plan
         self.candidates = tuple(candidates)
         self.failures: dict[int, str] = {}
+        """Candidates that the server refused, with its reason."""
         self.harm: dict[int, str] = {}
+        """Candidates that broke the guard, with what was observed."""
         self.alone = {one.number for one in candidates if not one.can_share}
+        """Candidates that share no windows."""
         self.late: dict[int, float] = {}
+        """Candidates that act too late for their windows, with the seconds until they have acted."""
         self.left_out: tuple[LeftOut, ...] = ()
         self.together: tuple[int, ...] = ()
+        """The candidates in the test of the best together."""
         self.is_complete = False
         self._blocks: list[TuneBlock] = []
         self._pairs = CandidatePairs()
@@ -354,7 +355,7 @@ class Evaluation:
         self._looked_at = (-1, 0)
 
     def add(self, blocks: Iterable[TuneBlock]) -> None:
-        """More blocks, in the order of measurement."""
+        """Add blocks in the order of measurement."""
         for block in blocks:
             self._blocks.append(block)
             self._pairs.add(block)
@@ -377,15 +378,15 @@ class Evaluation:
         return figure_named(self.plan.primary).better is Better.HIGHER
 
     def looks(self) -> dict[int, Progress]:
-        """What is known of each candidate that the server takes; computed once for each block."""
+        """Progress of each candidate that the server accepts; computed once for each block."""
         state = (len(self._blocks), len(self.failures) + len(self.harm))
         if state != self._looked_at:
             self._looks, self._looked_at = self._screened(), state
         return self._looks
 
     def _screened(self) -> dict[int, Progress]:
-        """No verdict on a value that seems to act later than its windows show, and none without the first
-        pairs of all, which tell the effects apart.
+        """The progress without premature verdicts: none for a candidate that seems to act later than its
+        windows show, and none before all candidates have their first pairs, which tell the effects apart.
         """
         primary = self.plan.primary
         pairs = {
@@ -414,15 +415,19 @@ class Evaluation:
         return screen(pairs, rate=self.plan.false_rate, tolerance=self.tolerance, of=len(self.candidates))
 
     def _is_due(self, number: int, look: Progress) -> bool:
-        """True with a verdict, and for one candidate in turn: a late one may stay undecided for ever."""
+        """True if the lateness of a candidate is to be examined: when it has a verdict, and in turn for one
+        candidate of each block, because a late one may stay undecided for ever.
+        """
         place = len(self._blocks) % len(self.candidates)
         is_in_turn = self.candidates[place].number == number
         is_measured = look.pairs >= FIRST_PAIRS and number not in self.late
         return is_measured and (is_in_turn or look.verdict is not Verdict.CANNOT_TELL)
 
     def _is_late(self, number: int, verdict: Verdict) -> bool:
-        """True if a candidate seems to act too late, as known from its pairs so far. Once that is certain,
-        the one of which it is most certain is not measured again: its late effect may look like another's.
+        """True if a candidate seems to act too late, by its pairs so far.
+
+        Once that is certain, the candidate with the most evidence is not measured again: its late effect can
+        make another candidate look late.
         """
         pairs = len(self._pairs.of(number))
         if number in self._likely and self._likely[number][0] == pairs:
@@ -444,9 +449,9 @@ class Evaluation:
         return self._pairs.lateness(number, self.plan.primary, self.late)
 
     def next_block(self, rng: random.Random) -> list[tuple[int, ...]]:
-        """The windows to measure next, each with its candidates; none if all have a verdict.
+        """The windows to measure next, each with its candidates; empty if all candidates have a verdict.
 
-        Every candidate is measured a few times in windows of its own. Then the undecided ones share windows;
+        Each candidate is first measured in windows of its own. Then the undecided candidates share windows;
         those that cannot share get a part of the blocks.
         """
         looks = self.looks()
@@ -471,9 +476,8 @@ class Evaluation:
         return [(), *((number,) for number in due)] if due else []
 
     def _sharing(self, undecided: Iterable[int]) -> list[list[int]]:
-        """Candidates that may share windows, in groups of which one may be set at a time.
-
-        A group has the values of one setting, or of two that limit each other.
+        """Candidates that may share windows, in groups of which only one member may be set at a time: the
+        values of one setting, or of two that limit each other.
         """
         groups: defaultdict[frozenset[str], list[int]] = defaultdict(list)
         for one in self.candidates:
@@ -503,7 +507,7 @@ class Evaluation:
         )
 
     def best(self, results: Sequence[CandidateResult]) -> tuple[int, ...]:
-        """The best value of each setting that is better and meets the objectives; the largest first."""
+        """The best value of each setting that is better and meets the objectives, the largest gains first."""
         found: dict[str, tuple[float, int]] = {}
         for one in results:
             gain = gain_percent(one.comparison(self.plan.primary))
@@ -564,7 +568,9 @@ class Evaluation:
 
 
 def gain_percent(comparison: Comparison | None) -> float | None:
-    """By how much it is better: more transactions, or a shorter p95."""
+    """The change of a figure as a gain in percent: positive for more transactions or a shorter p95. None if
+    unknown.
+    """
     if comparison is None or comparison.percent is None:
         return None
     is_higher_better = figure_named(comparison.figure).better is Better.HIGHER
@@ -572,7 +578,7 @@ def gain_percent(comparison: Comparison | None) -> float | None:
 
 
 def missed(objectives: Sequence[str], comparisons: Sequence[Comparison]) -> str:
-    """The first objective that the windows with the candidate did not meet; empty if they met all."""
+    """The first objective that the windows with the candidate missed; empty if they met all."""
     levels = {figure_named(one.figure).name: one.after for one in comparisons}
     for text in objectives:
         threshold = parse_threshold(text)
@@ -595,7 +601,7 @@ def option_line(candidate: Candidate) -> str:
 
 
 def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) -> tuple[Comparison, ...]:
-    """Every figure that all pairs have, at one level."""
+    """The comparison of each figure that all pairs have, all at one level."""
     found = []
     for figure in measured_figures(pairs):
         sums = Sums.of(figure_pairs(pairs, figure))
@@ -607,6 +613,6 @@ def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) ->
 
 
 def is_decided(result: TogetherResult | None) -> bool:
-    """True once the last test has a verdict."""
+    """True once the test of the best together has a verdict."""
     enough = result is not None and len(result.pairs) >= analysis.FEWEST_PAIRS_OF_INTERVAL
     return enough and result is not None and result.verdict is not TuneVerdict.CANNOT_TELL

@@ -47,22 +47,26 @@ from tuibench.tuning.catalogue import SETTINGS
 from tuibench.units import duration, pluralize
 
 TOGETHER_CANDIDATES = 2
-"""With fewer there is nothing to combine."""
+"""With fewer good candidates there is no combination to test."""
 
 OTHER_VARIABLES = tuple(sorted({name for setting in SETTINGS for name in setting.acts_with} | {"datadir"}))
+"""Variables that are no candidates but decide about candidates."""
 SLOTS_PER_WINDOW = 10
 MIN_BUDGET_SECONDS, MAX_BUDGET_SECONDS = 20.0, 7 * 86_400.0
 COURSE_PARTS = 6
+"""Parts into which the course of a window is divided, to find effects that act late."""
 TOO_SHORT = "too little was measured"
 
 
 class _Window:
-    """One window under way, with the numbers of its candidates."""
+    """One window under way."""
 
     def __init__(self, candidates: tuple[int, ...]) -> None:
         self.candidates = candidates
+        """Their numbers; empty with the original values."""
         self.changed_at = float("inf")
         self.every: list[Tick] = []
+        """All slots since the window began; `slots` has those after the change."""
         self.slots: list[Tick] = []
         self.disturbance = self.harm = ""
 
@@ -88,9 +92,8 @@ class _Window:
 
 
 class TuneRun(Experiment):
-    """One screening: the values of each window, the blocks, and the verdicts.
-
-    A resumed one goes on after the `blocks` of the earlier run.
+    """One screening: the values of each window, the blocks, and the verdicts. A resumed one continues after
+    the `blocks` of the earlier run.
     """
 
     called, name = "screening", "a screening of settings"
@@ -140,12 +143,12 @@ class TuneRun(Experiment):
 
     @property
     def blocks(self) -> tuple[TuneBlock, ...]:
-        """The completed blocks, with those of the earlier run."""
+        """The completed blocks, including those of the earlier run."""
         return self._evaluation.blocks
 
     @property
     def result(self) -> TuneResult:
-        """What is known so far."""
+        """The result so far."""
         return replace(self._evaluation.result(self._elapsed), by_hand=self.is_by_hand, is_over=self.is_over)
 
     @property
@@ -154,7 +157,7 @@ class TuneRun(Experiment):
 
     @property
     def _elapsed(self) -> float:
-        """Seconds of the screening, over all of its runs."""
+        """Seconds of the screening, over all its runs."""
         return self._earlier_seconds + self._now - self._begun_at
 
     def begin(self, now: float) -> None:
@@ -176,7 +179,7 @@ class TuneRun(Experiment):
         return self._go_on()
 
     def _go_on(self) -> bool:
-        """The next window, or the next block: then there is news."""
+        """Enter the next window, or finish the block and begin the next one: True with a finished block."""
         if self._queue:
             self._enter(self._queue.pop(0))
             return False
@@ -205,7 +208,7 @@ class TuneRun(Experiment):
             self._window.disturb(why)
 
     def refused(self, subject: str, error: TuibenchError, now: float) -> None:
-        """The server refused a candidate's value, alone or beside others, or the winner's."""
+        """The server refused the value of a candidate (alone or in a shared window) or of the winner."""
         window = self._window
         if window is None or not window.candidates:
             self.fail(error, now)
@@ -229,7 +232,7 @@ class TuneRun(Experiment):
         return bool(window.candidates) if window is not None else bool(self._kept)
 
     def broke_guard(self, seen: str, now: float, *, is_blamed: bool) -> None:
-        """The window ends. Of several candidates none is blamed: each is measured alone from now on."""
+        """End the window. Of several candidates none is blamed: from now on each is measured alone."""
         window, self._window = self._window, None
         if window is None:
             self._kept = ()
@@ -278,9 +281,9 @@ class TuneRun(Experiment):
         self._enter(self._queue.pop(0))
 
     def _due(self) -> list[tuple[int, ...]]:
-        """The candidates of each window of the next block; nothing at the end.
+        """The candidates of each window of the next block; empty at the end.
 
-        What the test of the best together leaves of the budget is spent on undecided candidates, too.
+        After the test of the best together, undecided candidates get the rest of the budget.
         """
         seconds, evaluation = self._elapsed, self._evaluation
         self._is_together = False
@@ -310,7 +313,7 @@ class TuneRun(Experiment):
 async def prepare_screening(
     order: TunePlan, session: ExperimentSession, *, is_by_hand: bool = False
 ) -> TuneRun:
-    """Finds the candidates, or reads those of the run to resume.
+    """Find the candidates, or read those of the run to resume.
 
     Raises UsageError if there is nothing to test, ProductionError without consent to changes.
     """
@@ -344,7 +347,7 @@ def _room(server: ServerInfo, variables: Mapping[str, str], threads: int) -> Roo
 
 
 def _check_resumable(name: str, head: TuneLogHead, here: TuneLogHead, states: Iterable[SettingState]) -> None:
-    """Raises UsageError if the earlier blocks say nothing about this run."""
+    """Raises UsageError if the earlier blocks belong to other conditions than this run's."""
     if replace(head, candidates=()) != here:
         raise UsageError(
             f"{name} was {head.profile} with {pluralize(head.threads, 'thread')} on {head.server}, "
@@ -362,7 +365,9 @@ def _check_resumable(name: str, head: TuneLogHead, here: TuneLogHead, states: It
 
 
 def ordered_screening(plan: TunePlan, run: RunPlan, session: ExperimentSession) -> TunePlan:
-    """The plan of a screening that an operator starts. Raises UsageError if it is not possible."""
+    """The plan of a screening that an operator starts. Raises UsageError if its budget is out of range or
+    settings of this session are still changed.
+    """
     if not MIN_BUDGET_SECONDS <= plan.budget_seconds <= MAX_BUDGET_SECONDS:
         raise UsageError("a screening takes 20 s to 7 days", "for example ctl tune 10m")
     changed = [state.name for state in session.settings.states if state.changed_by == "us"]

@@ -12,12 +12,12 @@ from tuibench.tune.text import HEADINGS, change_text, effect_bar, heading_row, i
 MIN_BAR = 15
 EFFECT_WIDTH = 22
 MARGINS = 5
-"""Cells left of the name, and around the bar."""
+"""Cells to the left of the name and around the bar."""
 MIN_NAME, MAX_NAME = 24, 56
 
 
 def tune_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Two lines of state, the chart ordered by verdict, and below it the winner as far as it fits."""
+    """Two lines of state, the candidates ordered by verdict, and as much of the winner as fits below them."""
     result = view.tune
     if result is None:
         return []
@@ -75,7 +75,7 @@ def _row(one: CandidateResult, result: TuneResult, name: int, most: float) -> tu
 
 
 def _change(one: CandidateResult, width: int) -> str:
-    """Old and new value; if space is short, the setting's name is shortened."""
+    """Old and new value; if the width is small, the setting's name is shortened."""
     candidate = one.candidate
     if len(change_text(candidate)) <= width:
         return change_text(candidate)
@@ -84,7 +84,7 @@ def _change(one: CandidateResult, width: int) -> str:
 
 
 def _ending(result: TuneResult) -> list[TextLine]:
-    """Result of the best candidates together, and the my.cnf lines of the winner."""
+    """Result of the best candidates together, and the option-file lines of the winner."""
     lines: list[TextLine] = []
     together = result.together
     if together is not None and (found := together.comparison(result.plan.primary)) is not None:

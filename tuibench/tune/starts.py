@@ -1,8 +1,8 @@
 """Screening of settings that need a restart: `tune --with-restarts`, on private servers.
 
-Each value is a server of its own, with new tables, and one observation is a start: a comparison of builds
-(`sweep/versions.py`) that differ in one option of the command line. The settings are those of the catalogue
-that a running server cannot change; the others are screened on one running server, before.
+Each value is a server of its own with new tables, and one observation is one start: a comparison of builds
+(`sweep/versions.py`) that differ in one command-line option. It tests the settings of the catalogue that a
+running server cannot change; the others are screened on a running server first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,10 +40,11 @@ from tuibench.tuning import catalogue
 
 LEAST_STARTS, MOST_STARTS = 3, 10
 NOW = "as it is"
+"""The name of the build without an additional option."""
 
 
 def has_live_candidates(plan: TunePlan, build: ServerBuild) -> bool:
-    """False if only settings are to be screened that need a restart."""
+    """False if all settings to be screened need a restart."""
     return any(not catalogue.requires_restart(one, build) for one in wanted_settings(plan.only))
 
 
@@ -93,7 +94,9 @@ def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOption
 def result_blocks(
     sweep: Sweep, candidates: Sequence[Candidate], left_out: Sequence[LeftOut], plan: TunePlan
 ) -> Iterator[Block | Section]:
-    """The values, the largest effects first, the lines to keep the better ones, and what was not tested."""
+    """The values with the largest effects first, the option-file lines of the better ones, and what was not
+    tested.
+    """
     figure = figure_named(plan.primary)
     levels = _levels(sweep, figure)
     first = levels.pop(NOW, [])
@@ -149,7 +152,7 @@ def result_blocks(
 
 
 def _levels(sweep: Sweep, figure: Figure) -> dict[str, list[list[float]]]:
-    """The figure of each start of each value that was measured; for tps the profile's headline figure."""
+    """The figure in each start of each measured value; `tps` stands for the profile's headline figure."""
     if figure.name == "tps":
         found = start_levels(sweep)
     else:
@@ -163,7 +166,7 @@ def _levels(sweep: Sweep, figure: Figure) -> dict[str, list[list[float]]]:
 
 
 def missed_over_starts(sweep: Sweep, candidate: Candidate, plan: TunePlan) -> str:
-    """The first objective that the mean of the value's starts does not meet; empty if it meets all."""
+    """The first objective that the mean of the value's starts misses; empty if it meets all."""
     for text in plan.objectives:
         threshold = parse_threshold(text)
         starts = _levels(sweep, figure_named(threshold.figure)).get(f"{candidate.setting}={candidate.value}")

@@ -1,9 +1,4 @@
-"""Texts of a screening of settings: table, chart, the lines for my.cnf.
-
-Tornado table of a screening, for any output: order of the candidates, scale, bars, differences.
-
-Result of a screening of settings: the tornado table, what is best together, and how to keep it.
-"""
+"""Texts of a screening of settings: the tornado table, the best values together, and how to keep them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +11,7 @@ from tuibench.model.effect import Comparison
 from tuibench.model.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
 
 MOST_PERCENT = 400.0
-"""The longest bar; the figures beside the bars are exact."""
+"""The longest bar in percent; the figures beside the bars are not limited."""
 
 HEADINGS = {
     TuneVerdict.BETTER: "Better",
@@ -37,7 +32,7 @@ ROLES = {
 
 
 def change_text(candidate: Candidate) -> str:
-    """`innodb_flush_log_at_trx_commit 1 → 2`, sizes in words."""
+    """`innodb_flush_log_at_trx_commit 1 → 2`; sizes have units."""
     return f"{candidate.setting} {candidate.change}"
 
 
@@ -52,13 +47,13 @@ def _percent(comparison: Comparison | None) -> float:
 
 
 def late_text(one: CandidateResult) -> str:
-    """Why a measured candidate has no verdict: its effect comes too late; empty otherwise."""
+    """Why a measured candidate has no verdict, if its effect comes too late; empty otherwise."""
     seconds = one.needs_window_seconds
     return "" if seconds is None else f"acts too late for these windows: needs --window={seconds:g}"
 
 
 def scale(result: TuneResult) -> float:
-    """The percentage at the ends of the chart: a round number above all estimates, and above the intervals of
+    """The percentage at the ends of the chart: a round number above all estimates and above the intervals of
     all verdicts.
     """
     decided = (TuneVerdict.BETTER, TuneVerdict.WORSE, TuneVerdict.NO_EFFECT)
@@ -94,7 +89,7 @@ def heading_row(result: TuneResult, verdict: TuneVerdict) -> tuple[Cell, ...]:
 
 
 def effect_bar(one: CandidateResult, found: Comparison, most: float) -> Bar:
-    """The difference of a candidate on the axis of the chart."""
+    """A candidate's difference, on the axis of the chart."""
     return Bar(found.percent_low, found.percent, found.percent_high, most, ROLES[one.verdict])
 
 
@@ -123,7 +118,7 @@ def tune_text(result: TuneResult) -> str:
 
 
 def tune_sentence(result: TuneResult) -> str:
-    """What the screening has found, in one sentence."""
+    """The finding of the screening, in one sentence."""
     figure, tried = figure_named(result.plan.primary).brief, units.pluralize(len(result.results), "value")
     if result.together is not None and (found := result.together.comparison(result.plan.primary)) is not None:
         names = ", ".join(
@@ -141,7 +136,9 @@ def tune_sentence(result: TuneResult) -> str:
 
 
 def winner_table(result: TuneResult) -> Table | None:
-    """The figures with the old and with the best values, and what these risk; None without a winner."""
+    """The figures with the original and with the best values, and the risks of these; None without
+    a winner.
+    """
     winners = [result.result_of(number) for number in result.winner]
     best = result.together if result.together is not None else next(iter(winners), None)
     if best is None or not best.comparisons:
@@ -153,7 +150,7 @@ def winner_table(result: TuneResult) -> Table | None:
 
 
 def tune_blocks(result: TuneResult) -> Iterator[Block | Section]:
-    """What was measured and how, the effects, the best together, how to keep them, what was not tested."""
+    """The whole report: method, effects, the best together, how to keep them, and what was not tested."""
     plan = result.plan
     tried = units.pluralize(len(result.results), "value")
     head = (
@@ -192,7 +189,7 @@ def _together(result: TuneResult) -> Section:
 
 
 def _keep(result: TuneResult) -> Iterator[Text]:
-    """The lines of my.cnf, the statements and the risks of the winner."""
+    """The option-file lines, the statements and the risks of the winner."""
     winners = [result.result_of(number) for number in result.winner]
     if not winners:
         yield Text((f"No tested value is known to be better. {result.not_restored or RESTORED}.",))
@@ -206,7 +203,7 @@ def _keep(result: TuneResult) -> Iterator[Text]:
 
 
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:
-    """A candidate with a verdict, for the log of a run."""
+    """A candidate with its verdict, as an event of the run."""
     found = one.comparison(result.plan.primary)
     effect = f": {figure_named(result.plan.primary).brief} {difference_text(found)}" if found else ""
     effect = f": {one.failure}" if one.verdict is TuneVerdict.HARMFUL else effect

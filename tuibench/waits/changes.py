@@ -1,13 +1,13 @@
-"""Why it changed: the wait classes whose time per transaction is sure to have changed, and the sentence.
+"""Why a figure changed: the wait classes whose time per transaction certainly changed, as a sentence.
 
-A class counts if its 95 % interval, made wider for the number of classes, excludes zero, and if the change is
-not negligible in a transaction. The classes add up to the whole: if that certainly changed, the class that
-changed most in its direction is named, too, as probable. The noise of a few ticks is that of one load, so the
-autocorrelation is the mean of those of all classes.
+A class counts if its 95 % interval, widened for the number of classes, excludes zero, and if the change is
+not negligible in a transaction. The classes add up to the whole: if the whole certainly changed, the class
+that moved most in its direction is named even if its own change is only probable. All classes of a few ticks
+share the noise of one load, so their autocorrelation is the mean of those of all classes.
 
-Of a change in the course of a run, what a class did before it is taken out, as with every effect: its
-interval also covers the difference that its trend makes, and a class that moved as much by itself is not
-named. A verdict has a direction: a class that moved against it does not explain it alone.
+For a change during a run, the course of a class before the change is taken into account, as for every effect:
+the interval also covers the difference that the class's trend makes, and a class that moved as much by itself
+is not named. A verdict has a direction: a class that moved against it does not explain it alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,25 +31,31 @@ from tuibench.model.tick import Tick
 from tuibench.waits.classes import TIME, WaitClass
 
 WIDER = 1.5
-"""The factor by which the interval of one of fifteen classes is wider than that of one figure."""
+"""The factor by which the interval of one of fifteen classes is wider than that of a single figure."""
 LEAST_SHARE = 0.02
-"""Of the time of a transaction, below which a change is not worth a word."""
+"""The share of a transaction's time below which a change is not mentioned."""
 MOST_NAMED = 3
 LAST = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT, WaitClass.OTHER))
-"""What comes after waits that moved the same way: where connections are that wait for a processor, in the
-server, or of the load on a busy host; and what has no name.
+"""Classes that follow waits which moved in the same direction: a queue for a processor in the server or, on a
+busy host, in the load; and time that has no name.
 """
 LOGS = (WaitClass.COMMIT, WaitClass.BINARY_LOG)
-"""Both are waits of the commit, and how it is divided between them is noisy: one is sure if their sum is."""
+"""Both are waits of a commit, and their division is noisy: one of them has certainly changed if their sum
+has.
+"""
 LEAST_CAUSE = 0.3
-"""The part of a change from which it may be the cause: of a queue's, or of the whole if that is not sure."""
+"""The least share of a change that may be its cause: of the change of a queue, or of the whole change if that
+is not certain.
+"""
 FEWEST_TICKS, MOST_SLOTS = 3, 100
-"""A tick in which the server was not sampled has no account: its time is in the next one."""
+"""Ticks needed on each side, and the number to which longer windows are merged. A tick without a sample of
+the server has no account: the next tick contains its time.
+"""
 
 
 def verdict_direction(one: Comparison) -> float:
-    """In which direction the time of a transaction has to change to explain a verdict: 1 for more of it, −1
-    for less; 0 for one that has no direction.
+    """The direction in which the time of a transaction must change to explain a verdict: 1 for more time, −1
+    for less, 0 for a verdict without a direction.
     """
     if not one.differs:
         return 0.0
@@ -58,17 +64,18 @@ def verdict_direction(one: Comparison) -> float:
 
 
 def is_explicable(one: Comparison) -> bool:
-    """True for a verdict that is about the change alone: nothing else is explained."""
+    """True for a verdict that concerns the change alone; nothing else is explained."""
     return one.differs or one.verdict is Verdict.EQUAL
 
 
 def time_changes(
     before: Sequence[Tick], after: Sequence[Tick], *, gap: int | None = None, towards: float = 0.0
 ) -> tuple[Comparison, ...]:
-    """The classes that certainly changed, the cause first; none without an account.
+    """The classes that certainly changed, the cause first; empty without an account.
 
-    With a `gap`, the second side is so many ticks after the first one, and what moved before is taken out.
-    `towards` is the direction of the verdict that they explain; by default, that of the whole.
+    With a `gap`, the second side begins this many ticks after the end of the first, and the course of the
+    classes before that is taken into account. `towards` is the direction of the verdict to explain; by
+    default, that of the whole.
     """
     sides = _with_account(before, after)
     if not _is_enough(sides):
@@ -111,7 +118,7 @@ def time_changes(
 
 
 def _beyond_course(one: Comparison, old: RatioSeries, new: RatioSeries, gap: int) -> Comparison:
-    """The change with the interval that what the class did before allows."""
+    """The change with its interval widened by what the class's course before the change may explain."""
     values, window = old.series, min(len(new.above), len(old.above) // 2)
     if len(values) < FEWEST_BEFORE:
         return one
@@ -126,9 +133,11 @@ def _beyond_course(one: Comparison, old: RatioSeries, new: RatioSeries, gap: int
 def _rank(
     wait: WaitClass, found: Mapping[WaitClass, Comparison], direction: float
 ) -> tuple[bool, bool, float, float]:
-    """The cause first. What moves against the whole answers another change: connections that wait for a log
-    no longer wait for a processor instead. A queue that moves as the whole does follows waits that together
-    moved nearly as much. A wait for a log is as large as those of both that moved alike.
+    """The order of the named classes: the cause first.
+
+    A class that moves against the whole is a consequence: connections that wait for a log no longer wait for
+    a processor. A queue that moves with the whole follows the waits, if these together moved nearly as much.
+    A wait for a log ranks with the sum of both logs that moved in the same direction.
     """
     delta = found[wait].delta
     rest = sum(abs(one.delta) for other, one in found.items() if other not in LAST and one.delta * delta > 0)
@@ -140,7 +149,7 @@ def _rank(
 
 
 def untold(before: Sequence[Tick], after: Sequence[Tick]) -> str:
-    """Why no class is named, where the time of a transaction is accounted for; empty without an account."""
+    """Why no class is named although the time of a transaction is accounted for; empty without an account."""
     sides = _with_account(before, after)
     if not any(sides):
         return ""
@@ -170,7 +179,7 @@ def _is_enough(sides: Sequence[Sequence[Tick]]) -> bool:
 
 
 def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:
-    """A sum in ms, and the transactions, by tick."""
+    """A sum in ms and the number of transactions, by tick."""
     return RatioSeries(
         [tick.sums.get(key, 0.0) / 1e3 for tick in side], [tick.sums[TIME + "completed"] for tick in side]
     )
@@ -182,7 +191,7 @@ def _change(figure: str, phi: float, old: RatioSeries, new: RatioSeries) -> Comp
 
 def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
     """`because: commit −3.0 ms (−3.2..−2.8) of 5.1; run queue +0.4 ms`; empty without a change. The last
-    number of the first class is its time before.
+    number of the first class is its time before the change.
     """
     named = list(changes)[:most]
     if not named:
@@ -201,11 +210,11 @@ def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
 
 
 def effect_reason(effect: Effect) -> str:
-    """The sentence of an effect, or why there is none."""
+    """Why an effect changed the figure, or why no reason is known."""
     return because_text(effect.because) or effect.untold
 
 
 def _sum(sides: Iterable[RatioSeries]) -> RatioSeries:
-    """Of series over the same transactions."""
+    """The sum of series over the same transactions."""
     first, second = sides
     return RatioSeries([sum(parts) for parts in zip(first.above, second.above, strict=True)], first.below)

@@ -1,9 +1,9 @@
-"""Wait classes: what a connection does or waits for, and the table of the names that say so.
+"""Wait classes: what a connection does or waits for, and the tables of the names that tell it.
 
 A connection is in exactly one class at any moment, so the classes of a tick add up to connections × seconds.
-A server names the state of a thread in its process list (and, where enabled, its current wait event), the
-kernel the function in which a thread is blocked. Neither is enough: many states name a phase of a statement
-and not a wait, and the kernel does not know why a thread waits on a futex.
+The process list names the state of a thread, and the performance schema, where enabled, its current wait
+event; the kernel names the function in which a thread is blocked. Each source alone is incomplete: many
+states name a phase of a statement and not a wait, and the kernel does not know why a thread waits on a futex.
 """
 
 import re
@@ -19,7 +19,7 @@ TIME = "time."
 
 
 class WaitClass(StrEnum):
-    """What a connection does or waits for, in the order in which a chart stacks them."""
+    """What a connection does or waits for, in the order in which the chart stacks them."""
 
     CPU = "cpu"
     RUN_QUEUE = "run_queue"
@@ -49,7 +49,7 @@ class WaitClass(StrEnum):
 
     @property
     def key(self) -> str:
-        """Its sum in a tick: connection-microseconds."""
+        """Name of its sum in a tick: connection-microseconds."""
         return f"{TIME}{self}_us"
 
 
@@ -87,16 +87,15 @@ TITLES = {
 
 
 class State(NamedTuple):
-    """A state of the process list, by the beginning of its name in lower case, and the wait that it names.
-
-    `flavours` are those that have it, since `version` or ever. Without `wait`, the connection waits for its
-    next statement.
-    """
+    """A state of the process list, and the wait that it names."""
 
     name: str
+    """The beginning of the state's name, in lower case."""
     wait: WaitClass | None
+    """None if the connection waits for its next statement."""
     flavours: tuple[Flavour, ...] = (Flavour.MARIADB, Flavour.MYSQL)
     version: str = ""
+    """The first version that has the state; empty if all have it."""
 
 
 MARIADB, MYSQL = (Flavour.MARIADB,), (Flavour.MYSQL,)
@@ -126,8 +125,8 @@ STATES = (
     State("waiting for semi-sync ack", WaitClass.SEMI_SYNC),
     State("user sleep", WaitClass.SLEEP),
 )
-"""Other states name a phase of a statement, in which a thread may wait for anything. `Writing to net` is one,
-too: MariaDB keeps it until the next state.
+"""All other states name a phase of a statement, in which a thread may wait for anything. `Writing to net` is
+among those: MariaDB keeps it until the next state.
 """
 
 REDO_EVENT, BINARY_LOG_EVENT, DATA_EVENT = (
@@ -151,20 +150,24 @@ EVENTS = {
     "wait/synch/cond/sql/item_func_sleep": WaitClass.SLEEP,
     "wait/synch/": WaitClass.MUTEX,
 }
-"""Wait events of MySQL's performance schema, in lower case: the first beginning that matches counts."""
+"""Wait events of MySQL's performance schema by the beginning of their names, in lower case; the first match
+counts.
+"""
 
 WRITES = ("write", "sync", "flush")
-"""Operations of a file's wait event that are writes; of a data file, that is a page write."""
+"""Operations of a file's wait event that are writes; on a data file they are page writes."""
 
 FILES = (
     (re.compile(r"ib_logfile\d+|#ib_redo\d+(_tmp)?"), REDO_EVENT),
     (re.compile(r".+\.\d{6,}"), BINARY_LOG_EVENT),
     (re.compile(r".+\.(ibd|ibu|dblwr|bdblwr)|ibdata\d+|ibtmp\d+|undo_?\d+"), DATA_EVENT),
 )
-"""Names of the server's files, and the wait event of a thread that the kernel shows in a call on one."""
+"""Patterns of the server's file names, and the wait event of a thread that the kernel shows in a call on such
+a file.
+"""
 
 SLEEPS = ("hrtimer_nanosleep", "do_nanosleep", "clock_nanosleep")
-"""Functions of the kernel in which a thread sleeps for a time that it has chosen."""
+"""Kernel functions in which a thread sleeps for a time of its own choice."""
 
 KERNEL = {
     **dict.fromkeys(("do_poll", "poll_", "do_sys_poll", "do_epoll", "ep_poll", "do_select"), None),
@@ -179,22 +182,22 @@ KERNEL = {
         ("jbd2_", "xlog_", "sync_dirty", "writeback", "wait_for_completion"), WaitClass.PAGE_WRITE
     ),
 }
-"""Functions of the kernel in which a thread is blocked, by their beginnings without underscores; None is the
-read of the next statement. They explain a thread whose state names no wait.
+"""Kernel functions in which a thread is blocked, by the beginning of their names without leading underscores;
+None stands for reading the next statement. They explain a thread whose state names no wait.
 """
 
 SLEEPERS = {
     ServerVariable.MAX_PURGE_LAG: WaitClass.PURGE_LAG,
     ServerVariable.THREAD_CONCURRENCY: WaitClass.ADMISSION,
 }
-"""Limits of InnoDB for which its threads sleep; without them, they sleep for a latch. Of both limits, the
-second one's sleepers are known by their transactions (`QUEUED`).
+"""Limits of InnoDB for which its threads sleep. If none is set, a sleeping thread waits for a latch. Threads
+that sleep for the second limit are known by their transactions (`QUEUED`).
 """
 
 
 def slept_for(limits: Mapping[str, int]) -> WaitClass:
-    """What a thread sleeps for if neither its state nor its transaction says so, by the values of the limits;
-    0 is no limit.
+    """What a sleeping thread waits for if neither its state nor its transaction says so. `limits` are the
+    values by variable; 0 means no limit.
     """
     return next((wait for name, wait in SLEEPERS.items() if limits.get(name)), WaitClass.MUTEX)
 
@@ -202,27 +205,29 @@ def slept_for(limits: Mapping[str, int]) -> WaitClass:
 LOCK_WAIT = "lock wait"
 """InnoDB's state of a transaction that waits for a row lock."""
 QUEUED = ("sleeping before entering innodb", "waiting in innodb queue")
-"""InnoDB's operations of a transaction that innodb_thread_concurrency does not let in."""
+"""InnoDB's operation states of a transaction that innodb_thread_concurrency keeps out."""
 
 
 def file_event(name: str) -> str:
-    """The wait event of a call on a file of the server; empty for a file that says nothing."""
+    """The wait event of a call on one of the server's files; empty if the name tells nothing."""
     return next((event for pattern, event in FILES if pattern.fullmatch(name)), "")
 
 
 def may_be_file(kernel: str) -> bool:
-    """True for a function of the kernel that may wait for a file, so that it is worth asking for which."""
+    """True if a thread blocked in this kernel function may wait for a file, so that it is worth reading which
+    one.
+    """
     at_kernel, wait = _first(kernel.lstrip("_"), KERNEL.items())
     return not at_kernel or wait in (WaitClass.PAGE_READ, WaitClass.PAGE_WRITE)
 
 
 def is_asleep(kernel: str) -> bool:
-    """True for a function of the kernel in which a thread sleeps."""
+    """True for a kernel function in which a thread sleeps."""
     return kernel.lstrip("_").startswith(SLEEPS)
 
 
 def _first(name: str, table: Iterable[tuple[str, WaitClass | None]]) -> tuple[bool, WaitClass | None]:
-    """True and its class for a name that the table has."""
+    """Whether the table has a beginning of this name, and its class."""
     name = name.lower()
     return next(((True, wait) for start, wait in table if name.startswith(start)), (False, None))
 
@@ -234,26 +239,28 @@ _NAMES = {
 
 
 class Observed(NamedTuple):
-    """A connection at one moment: `command` and `state` of the process list, `innodb` as InnoDB describes a
-    transaction that waits, `event` and `operation` of its current wait event, and `kernel`, the function in
-    which its thread is blocked. Without that, `is_blocked` may still be known: it is None where the server's
-    threads cannot be seen.
-    """
+    """A connection at one moment."""
 
     command: str
+    """Command and state of the process list."""
     state: str
     innodb: str = ""
+    """State or operation of its transaction if that waits in InnoDB."""
     event: str = ""
+    """Its current wait event, and the operation of that."""
     operation: str = ""
     kernel: str = ""
+    """The kernel function in which its thread is blocked; may be unknown although the thread is blocked."""
     is_blocked: bool | None = None
+    """None if the server's threads cannot be seen."""
 
 
 def wait_of(seen: Observed, flavour: Flavour, sleeps_for: WaitClass = WaitClass.MUTEX) -> WaitClass | None:
-    """What a connection waits for; None if it waits for its next statement. What a thread `sleeps_for` is a
-    matter of the server's limits (`slept_for`).
+    """What a connection waits for; None if it waits for its next statement. `sleeps_for` is the class of a
+    sleeping thread under the server's limits (`slept_for`).
 
-    CPU for a thread that is not blocked: the kernel's counts divide its time into CPU and run queue.
+    A thread that is not blocked has the class CPU: the kernel's counts divide its time into CPU and run
+    queue.
     """
     if seen.command == "Sleep" and not seen.event.startswith("wait/io/file/"):
         return None

@@ -26,7 +26,7 @@ from tuibench.waits.cpu_profile import (
 
 FORMATS = (TEXT, "html", "folded", "speedscope")
 EDGE = 2.0
-"""Seconds by which the profile of a whole run may be shorter."""
+"""Seconds that a profile of the whole run may miss at its start and end."""
 
 
 def flame(

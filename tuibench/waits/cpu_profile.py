@@ -1,19 +1,16 @@
-"""The CPU profile of a server's process: `perf record` in windows of a run, its stacks, and what they say.
+"""The CPU profile of a server's process: `perf record` in windows of a run, its stacks, and their evaluation.
 
 perf samples with the kernel's software clock, which also works without hardware counters, as in most virtual
-machines. Its files are read by `perf script` after the load has ended, and removed. The record of the run
-keeps `cpu_profile.json.gz`: for each recorded second of wall time the folded stacks with their numbers of
-samples. A folded stack is the thread's name and the functions from the outermost to the one that ran, with
-`;` between them, as Brendan Gregg's flamegraph.pl reads it; functions of the kernel end with `_[k]`.
+machines; its times are those of the monotonic clock (`-k mono`), so that they can be placed in the run. `perf
+script` reads its files after the load has ended, and they are removed. The run's record keeps
+`cpu_profile.json.gz`: for each recorded second of wall time the folded stacks with their numbers of samples.
+A folded stack is the thread's name and the functions from the outermost to the one that ran, separated by
+`;`, as Brendan Gregg's flamegraph.pl reads it; functions of the kernel end with `_[k]`.
 
-perf's times are those of the monotonic clock (`-k mono`), so that they can be placed in the run.
-
-A session records all of its run, or the next window, as the operator wants it (`CpuProfiling`).
-
-What the stacks say is text, exports, and a page with a flame graph. A function's share is the part of the
-samples in which it ran itself. Samples of one second resemble each other (a checkpoint, a purge), so
-intervals come from resampling whole seconds, not from counting samples. With some hundred functions, one is
-named only if an interval `WIDER` times as wide excludes zero, and if it moved by half a point.
+A function's share is the share of samples in which it ran itself. Samples within a second resemble each other
+(a checkpoint, a purge), so intervals come from resampling whole seconds, not from counting samples. Among
+some hundred functions, one is named only if an interval `WIDER` times as wide excludes zero and its share
+moved by half a point.
 """
 
 import asyncio
@@ -46,13 +43,13 @@ from tuibench.model.schedule import format_duration
 
 PROFILE = "cpu_profile.json.gz"
 RAW = "cpu_profile.{}.perf"
-"""The file of perf of a window, by its number."""
+"""File of perf for one window, with the window's number."""
 HERTZ = 99
-"""Not a round number: a load with a period of 10 ms is not met at one phase."""
+"""Not a round number, so that samples do not stay at one phase of a load with a period of 10 ms."""
 END_SECONDS, READ_SECONDS, START_SECONDS, START_PAUSE = 20.0, 120.0, 5.0, 0.05
 UNKNOWN = "[unknown]"
 THREAD, NAMELESS = "thread", re.compile(r":\d+")
-"""The name of a thread that perf knows by its number only: it began during the recording."""
+"""perf's name for a thread that began during the recording: its number. Such a thread is called `THREAD`."""
 KERNEL = "_[k]"
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 _HEAD = re.compile(r"^(?P<name>\S.*?)\s+\d+\s+(?P<time>\d+\.\d+):")
@@ -60,21 +57,20 @@ _FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<function>.+?)(?:\+0x[0-9a-f]+)? \((?P<fi
 
 
 class CpuProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """Folded stacks with their samples, by second of Unix time. `unresolved` are the shares of samples that
-    ended in a function without a name, by file.
-    """
+    """Folded stacks with their samples, by second of Unix time."""
 
     hertz: int = HERTZ
     seconds: dict[int, dict[str, int]]
     unresolved: dict[str, float] = {}
+    """Shares of the samples that ended in a function without a name, by file."""
 
     def window(self, start: float, end: float) -> list[dict[str, int]]:
-        """The whole recorded seconds within a time; one without a sample is empty."""
+        """The whole recorded seconds between two Unix times; a second without a sample is empty."""
         whole = range(-int(-start // 1), int(end // 1))
         return [self.seconds[second] for second in whole if second in self.seconds]
 
     def spans(self) -> list[tuple[int, int]]:
-        """The recorded times, from one second up to another."""
+        """The recorded spans of time: first second and the one after the last."""
         found: list[tuple[int, int]] = []
         for second in sorted(self.seconds):
             begun = found.pop()[0] if found and found[-1][1] == second else second
@@ -83,7 +79,7 @@ class CpuProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refusal(pid: int | None) -> tuple[str, str] | None:
-    """Why a process cannot be profiled, and the remedy; None if it can be tried."""
+    """Why a process cannot be profiled, and the remedy; None if nothing is known to prevent it."""
     if pid is None:
         return (
             "the server's process is not on this host, or was not found",
@@ -109,7 +105,7 @@ def refusal(pid: int | None) -> tuple[str, str] | None:
 
 
 class Profiler:
-    """Runs perf on one process, in one window after the other; `folder` is that of the record."""
+    """Runs perf on one process, one window after another. `folder` is that of the run's record."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -123,7 +119,9 @@ class Profiler:
         return self._perf is not None and self._perf.returncode is None
 
     async def start(self, pid: int | None) -> None:
-        """Begin a window. Raises RunError with the reason, or with perf's own words, and the remedy."""
+        """Begin a window. Raises RunError with the reason, in perf's own words if it refuses, and
+        the remedy.
+        """
         await self.stop()
         if (refused := refusal(pid)) is not None:
             raise RunError(*refused)
@@ -148,7 +146,7 @@ class Profiler:
         self._begun = time.time()
 
     async def stop(self) -> None:
-        """End the window, if there is one; if that is cancelled, the next call ends it."""
+        """End the window, if one is under way. If the call is cancelled, the next one ends the window."""
         if (perf := self._perf) is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -167,7 +165,7 @@ class Profiler:
             self._wrong.append(f"no CPU profile: {_words(said)}")
 
     async def finish(self) -> str:
-        """End perf and keep the stacks; returns what is wrong with them, empty if nothing is."""
+        """End perf and keep the stacks. Returns what is wrong with them; empty if nothing is."""
         await self.stop()
         if not self._windows:
             return ""
@@ -204,7 +202,7 @@ def _words(said: bytes) -> str:
 
 
 def folded(lines: Iterable[str], shift_seconds: float = 0.0) -> CpuProfile:
-    """The profile in the text of `perf script`; `shift_seconds` make Unix time of its times."""
+    """The profile in the output of `perf script`. `shift_seconds` are added to its times to get Unix time."""
     seconds: dict[int, Counter[str]] = {}
     unresolved: Counter[str] = Counter()
     whole = 0
@@ -225,7 +223,7 @@ def folded(lines: Iterable[str], shift_seconds: float = 0.0) -> CpuProfile:
 
 
 def _stacks(lines: Iterable[str]) -> Iterator[tuple[str, float, list[tuple[str, str]]]]:
-    """Each sample: thread's name, time, and (function, file) from the one that ran outwards."""
+    """Each sample: the thread's name, the time, and (function, file) from the function that ran outwards."""
     name, at, frames = "", 0.0, list[tuple[str, str]]()
     for line in (*lines, ""):
         if head := _HEAD.match(line):
@@ -239,11 +237,11 @@ def _stacks(lines: Iterable[str]) -> Iterator[tuple[str, float, list[tuple[str, 
 
 
 MANY = 0.05
-"""Share of samples without a function's name that is worth a warning."""
+"""The share of samples without a function's name from which a warning is due."""
 
 
 def missing_symbols(profile: CpuProfile) -> str:
-    """What to install for the names of functions that are missing; empty if few are."""
+    """What to install to get the missing names of functions; empty if few are missing."""
     many = {file: share for file, share in profile.unresolved.items() if share >= MANY}
     if not many:
         return ""
@@ -260,7 +258,7 @@ def missing_symbols(profile: CpuProfile) -> str:
 
 
 def load_profile(folder: Path) -> CpuProfile:
-    """Raises RunError for a run without a profile."""
+    """The profile of a recorded run. Raises RunError if it has none or it cannot be read."""
     try:
         return msgspec.json.decode(gzip.decompress((folder / PROFILE).read_bytes()), type=CpuProfile)
     except FileNotFoundError:
@@ -280,7 +278,11 @@ def total(window: Sequence[dict[str, int]]) -> Counter[str]:
 
 
 class CpuProfiling:
-    """Records the server's process, whose id `server_pid` returns. If it cannot, the run goes on without."""
+    """Records the whole run or windows that the operator begins. A server that cannot be recorded does not
+    stop the run.
+
+    `server_pid` returns the id of the server's process.
+    """
 
     def __init__(
         self,
@@ -299,15 +301,15 @@ class CpuProfiling:
         self._end: asyncio.Task[None] | None = None
 
     async def record_all(self) -> None:
-        """Begin with the run; the reason why that is not possible is an event."""
+        """Record from the start of the run; if that is not possible, an event gives the reason."""
         try:
             await self._profiler.start(self._server_pid())
         except RunError as error:
             self._emit(EventKind.WARNING, f"no CPU profile: {error.message}: {error.hint}")
 
     async def record(self, seconds: float) -> str:
-        """Record from now on for so long, also if a window is under way; 0 ends it. Raises a TuibenchError
-        with the reason and the remedy.
+        """Record for `seconds` from now on; a window under way is prolonged, and 0 ends it. Raises a
+        TuibenchError with the reason and the remedy.
         """
         async with self._lock:
             is_recording = self._profiler.is_recording
@@ -353,13 +355,13 @@ Window = Sequence[dict[str, int]]
 
 
 def is_sure(change: Comparison) -> bool:
-    """True if the share of a function certainly changed by enough to be worth a line."""
+    """True if a function's share certainly changed, by enough to be worth a line."""
     return abs(change.delta) >= LEAST_POINTS and change.excludes_zero(WIDER)
 
 
 def changed_functions(before: Window, after: Window) -> list[Comparison]:
-    """The functions' shares of the samples in percent, by the size of their change; empty with too few
-    seconds for an interval.
+    """Each function's share of the samples in percent, before and after, by the size of the change; empty if
+    there are too few seconds for an interval.
     """
     if min(len(before), len(after)) < FEWEST_SECONDS or not (total(before) and total(after)):
         return []
@@ -378,7 +380,7 @@ def changed_functions(before: Window, after: Window) -> list[Comparison]:
 
 
 def _own(stacks: Mapping[str, int]) -> Counter[str]:
-    """The samples of each function that ran itself."""
+    """The number of samples in which each function itself ran."""
     counts = Counter[str]()
     for stack, count in stacks.items():
         counts[stack.rpartition(";")[2]] += count
@@ -423,14 +425,14 @@ def difference_blocks(before: Window, after: Window) -> list[Block]:
 
 
 def folded_text(windows: Sequence[Window]) -> str:
-    """Stacks for flamegraph.pl; of two windows with both counts, as difffolded.pl writes them."""
+    """Stacks for flamegraph.pl; two windows have two counts each, in the format of difffolded.pl."""
     counts = [total(window) for window in windows]
     stacks = sorted({stack for each in counts for stack in each})
     return "".join(f"{stack} {' '.join(str(each[stack]) for each in counts)}\n" for stack in stacks)
 
 
 def speedscope(windows: Mapping[str, Window]) -> str:
-    """The file format of speedscope.app, with a profile for each window."""
+    """The file format of speedscope.app, with one profile for each window."""
     frames: dict[str, int] = {}
     profiles: list[dict[str, Any]] = []
     for name, window in windows.items():
@@ -465,16 +467,17 @@ _STYLE = (
 
 
 class Node:
-    """A function in the flame graph: its samples in each window, and the functions that it called."""
+    """A function in the flame graph, with its callees."""
 
     def __init__(self) -> None:
         self.counts = [0, 0]
+        """Samples in each window."""
         self.called: dict[str, Node] = defaultdict(Node)
 
 
 def flame_page(title: str, windows: Mapping[str, Window], text: str) -> str:
-    """A page with the flame graph of the last window; of two, each function has the colour of its change: red
-    has more of the samples, blue has less.
+    """A page with the flame graph of the last window. With two windows, the colour of a function shows its
+    change: red for a larger share of the samples, blue for a smaller one.
     """
     root, counts = Node(), [total(window) for window in windows.values()]
     for place, each in enumerate(counts):
@@ -503,7 +506,7 @@ def flame_page(title: str, windows: Mapping[str, Window], text: str) -> str:
 def _draw(
     node: Node, name: str, left: float, depth: int, last: int, wholes: Sequence[int], shapes: list[str]
 ) -> int:
-    """Draw a function above its caller; returns the greatest depth."""
+    """Draw a function above its caller. Returns the greatest depth reached."""
     width = PAGE_WIDTH * node.counts[last] / wholes[last]
     if width < LEAST_WIDTH:
         return depth
@@ -525,8 +528,8 @@ def _draw(
 
 
 def _colour(counts: Sequence[int], wholes: Sequence[int]) -> str:
-    """Orange without a comparison; else grey for a change within the noise of counting, then ever more red or
-    blue.
+    """Orange without a comparison. With one: grey for a change within counting noise, otherwise a red or a
+    blue that grows with the change.
     """
     if len(wholes) < 2:
         return "#f4b46a"

@@ -1,8 +1,9 @@
 """Who waits: the statements, tables and locks, connections and transactions in each wait class.
 
-It is read only while a viewer asks for it: the list then has the text of each statement, and lock waits are
-read once a second. A connection's part of a sample counts for its statement, for its connection, and for what
-it waits for, as far as that is known. The last ticks are kept, so that a report covers some seconds.
+Detail is read only while a viewer asks for it: the process list then includes the text of each statement, and
+lock waits are read once a second. Each connection of a sample counts for its statement, its transaction,
+itself, and the object that it waits for, if that is known. The last ticks are kept, so that a report covers
+several seconds.
 """
 
 from collections import defaultdict, deque
@@ -24,7 +25,7 @@ from tuibench.workload.program import Program, all_steps
 DETAIL_CHARACTERS = 500
 LEASE_SECONDS, LOCKS_EVERY_SECONDS = 5.0, 1.0
 TICKS, MOST_PARTS = 10, 12
-"""Ticks of a report, and its longest list for a class and kind."""
+"""Ticks that a report covers, and the longest list of one class and kind."""
 
 STATEMENT, OBJECT, CONNECTION, TRANSACTION = "statement", "object", "connection", "transaction"
 NOT_READ = "(a statement that the thread has not read yet, or the end of one)"
@@ -49,20 +50,22 @@ UNKNOWN = {
         WaitClass.MUTEX: "MySQL names mutexes with its wait instruments and events_waits_current enabled",
     },
 }
-"""What a flavour does not say of a class."""
+"""What a flavour does not reveal about a class."""
 NO_FILE = "which file is known with the right to trace the server: its user, or root"
 RUNNABLE = "statements that can run: who has a processor, and who waits for one, is not told apart"
 
 
 Counts = dict[tuple[WaitClass, str, str], float]
+"""Connections by class, kind and name."""
 
 
 class Detail:
-    """Counts while `is_read`; `transactions` are those of the load, by statement in its normal form."""
+    """Counts who waits while a viewer asks for it."""
 
     def __init__(self, flavour: Flavour, timer: QueryTimer | None = None) -> None:
         self._timer = timer
         self.transactions: Mapping[str, Sequence[str]] = {}
+        """Names of the load's transactions that have each statement, by its normal form."""
         self._flavour = flavour
         self._until_ns: int | None = None
         self.is_read = False
@@ -74,15 +77,15 @@ class Detail:
         self._gap = ""
 
     def renew(self, now_ns: int) -> None:
-        """Read for some seconds more."""
+        """Read for `LEASE_SECONDS` from now on."""
         self._until_ns, self.is_read = now_ns + int(LEASE_SECONDS * NS_PER_SECOND), True
 
     def count_sample(self) -> None:
         self._samples += 1
 
     def add(self, id: int, text: str, awaited: str, parts: Sequence[tuple[WaitClass, float]]) -> None:
-        """A connection in a sample: the text of its statement, the file or mutex that it waits for, and its
-        classes.
+        """Count a connection of a sample: the text of its statement, the file or mutex that it awaits, and
+        its classes with their shares.
         """
         statement = normalize_sql(text) if text else NOT_READ
         names = self.transactions.get(statement, ())
@@ -100,7 +103,7 @@ class Detail:
     async def read_locks(
         self, connection: MonitoringConnection, waits: Set[WaitClass | None], now_ns: int
     ) -> None:
-        """Which locks are awaited, and who has them."""
+        """Read which locks are awaited and who holds them, at most once a second."""
         if not LOCKS & waits or now_ns - self._locks_ns < LOCKS_EVERY_SECONDS * NS_PER_SECOND:
             return
         self._locks_ns, self._locked = now_ns, {}
@@ -112,7 +115,7 @@ class Detail:
             self._locked |= await connection.run(self._read_metadata_locks) or {}
 
     def end_tick(self, now_ns: int) -> None:
-        """Keep what was counted; nothing after the lease has run out."""
+        """Keep what was counted in the tick; forget everything once the lease has run out."""
         if self._samples:
             self._ticks.append((self._samples, self._counts))
         self._samples, self._counts = 0, defaultdict(float)
@@ -121,7 +124,7 @@ class Detail:
             self._ticks.clear()
 
     def report(self) -> TimeReport | None:
-        """The mean number of connections of each part; None if nothing is known yet."""
+        """The mean number of connections for each name in each class; None before the first sample."""
         samples = sum(number for number, _ in self._ticks)
         if not samples:
             return None
@@ -138,7 +141,7 @@ class Detail:
         return TimeReport(samples=samples, parts=tuple(parts), gaps=self._gaps({wait for wait, _ in listed}))
 
     def _gaps(self, waits: Set[WaitClass]) -> dict[str, str]:
-        """Why there are no objects of a class."""
+        """Why some classes have no objects."""
         named = {wait for _, counts in self._ticks for wait, kind, _ in counts if kind == OBJECT}
         unknown = {wait: why for wait, why in UNKNOWN[self._flavour].items() if wait in waits - named}
         unknown |= dict.fromkeys(FILES & (waits - named), NO_FILE)
@@ -167,7 +170,7 @@ class Detail:
 
 
 def transactions_by_statement(program: Program) -> dict[str, Sequence[str]]:
-    """The transactions of a load that have each statement, in its normal form."""
+    """The names of the transactions that contain each statement, by its normal form."""
     found: dict[str, list[str]] = defaultdict(list)
     for transaction in program.transactions:
         for step in all_steps(transaction.steps):

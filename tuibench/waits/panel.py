@@ -1,8 +1,8 @@
-"""The screen "Time": connections by what they do or wait for, over the run and in a transaction.
+"""The screen "Time": the run's connections by what they do or wait for, over time and per transaction.
 
 The chart stacks the mean number of connections in each class, without those that have nothing to do (client).
-The table has the same classes from the top of the stack down, so that a row keeps its place, and those of the
-client below: with these they add up to all connections.
+The table lists the same classes from the top of the stack down, so that a row keeps its place, and the
+client's below them; together they add up to all connections.
 """
 
 from collections.abc import Sequence
@@ -35,30 +35,37 @@ LOOKS: dict[WaitClass, tuple[str, str]] = {
     WaitClass.OTHER: ("?", STACKED + "rest"),
     WaitClass.ON_THE_WAY: ("o", "rest"),
 }
-"""Letter, where there are no colours, and role of each class in the stack, from the bottom."""
+"""For each class of the stack, from the bottom: its letter, used where there are no colours, and
+its style.
+"""
 STACK: tuple[StackPart, ...] = tuple((wait.label, *look) for wait, look in LOOKS.items())
 ROWS = (*reversed(LOOKS), WaitClass.CLIENT)
 PLACES = {wait: place for place, wait in enumerate(WaitClass)}
 
 NOW_POINTS = 10
-"""Samples of the table without a cursor."""
+"""Samples that the table averages without a cursor."""
 CHARTED_POINTS = 100
-"""Samples of the chart whose classes have a row, as about its columns."""
+"""Latest samples of the chart that decide which classes have a row: about as many as the chart
+has columns.
+"""
 LEAST_TIME = 0.005
-"""Share of the time below which a class has no row."""
+"""The share of the time below which a class has no row."""
 SLOW_PACE = 4.0
-"""Samples per second below which the screen says how many there are."""
+"""The screen states the number of samples per second if it is lower than this."""
 _NAME, _NUMBER, _SHARE = 17, 13, 8
 _FEWEST_BAR = 8
 _AHEAD = 2
-"""Columns without a sample of the waits, whose time is in the next one, that are drawn as that."""
+"""A column without a sample of the waits is drawn with the account of one of this many next columns, which
+contains its time.
+"""
 
 
 class Window(NamedTuple):
-    """A time of the run: its name, and the mean number of connections in each class; None if unknown."""
+    """A span of the run with its name and account."""
 
     name: str
     account: TimeAccount | None
+    """None if unknown."""
 
     def connections(self, wait: WaitClass) -> float:
         return self.account.spent[PLACES[wait]] / self.account.seconds if self.account is not None else 0.0
@@ -68,7 +75,7 @@ class Window(NamedTuple):
         return sum(self.account.spent) / self.account.seconds if self.account is not None else 0.0
 
     def ms(self, wait: WaitClass) -> float | None:
-        """The milliseconds of a transaction in a class."""
+        """Milliseconds that a transaction spends in a class; None if unknown."""
         done = self.account.completed if self.account is not None else 0.0
         return 1000 * self.account.spent[PLACES[wait]] / done if self.account is not None and done else None
 
@@ -95,7 +102,7 @@ def time_stack(
 
 
 def time_figure(view: View, width: int, height: int) -> list[TextLine]:
-    """Left of the chart: how many connections have something to do, of how many."""
+    """The figure left of the chart: how many of the connections have something to do."""
     now = _windows(view)[0]
     active = now.all_connections - now.connections(WaitClass.CLIENT)
     known = now.account is not None
@@ -116,7 +123,7 @@ def time_figure(view: View, width: int, height: int) -> list[TextLine]:
 def time_table(
     view: View, width: int, height: int, *, chosen: WaitClass | None = None, ascii_only: bool = False
 ) -> list[TextLine]:
-    """The classes in the table's windows: at the cursor or in the two spans, and now; `chosen` is marked."""
+    """The classes in the table's windows: the cursor's time or the two spans, and now. `chosen` is marked."""
     windows, notes = _windows(view), _notes(view, width)
     listed = _listed(view, windows)
     if not listed:
@@ -142,12 +149,12 @@ def time_table(
 
 
 def _number_width(windows: Sequence[Window]) -> int:
-    """Width of a column of numbers: the names of two windows are apart."""
+    """Width of a column of numbers, wide enough for the names of its windows."""
     return _NUMBER if len(windows) == 1 else max(_NUMBER, *(len(each.name) + 2 for each in windows))
 
 
 def time_table_height(view: View, width: int) -> int:
-    """Lines of the table."""
+    """Number of lines of the table."""
     notes, listed = _notes(view, width), _listed(view, _windows(view))
     return 1 + len(listed) + len(notes) if listed else len(notes or wrap_text(NO_ACCOUNT, width))
 
@@ -156,7 +163,7 @@ NO_ACCOUNT = "No account of the time yet: it needs a load on one server, or the 
 
 
 def _windows(view: View) -> list[Window]:
-    """The two spans; else the cursor's time and now; else now."""
+    """The two selected spans; otherwise the cursor's time and now; otherwise now only."""
     spans, cursor = view.chart_state.spans, view.chart_state.cursor
     seconds = round(len(view.points[-NOW_POINTS:]) * view.plan.interval_seconds)
     now = Window(f"last {seconds} s", whole_account(point.account for point in view.points[-NOW_POINTS:]))
@@ -178,7 +185,7 @@ def _merged(view: View, span: tuple[float, float]) -> TimeAccount | None:
 
 
 def _listed(view: View, windows: Sequence[Window]) -> list[WaitClass]:
-    """The classes that have a share worth a row in any of the windows, or colour the chart."""
+    """The classes that have a share worth a row in any of the windows, or that colour the chart."""
     charted = Window("", whole_account(point.account for point in view.points[-CHARTED_POINTS:]))
     return [
         wait
@@ -188,7 +195,7 @@ def _listed(view: View, windows: Sequence[Window]) -> list[WaitClass]:
 
 
 def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, is_plain: bool) -> TextLine:
-    """Look, name, numbers and bar of a class."""
+    """Mark, name, numbers and bar of a class."""
     letter, role = LOOKS.get(wait, (" ", "muted"))
     mark = letter if is_plain or letter == " " else "█"
     first, shown = windows[0], windows[-1]
@@ -225,7 +232,7 @@ def listed_classes(view: View) -> list[WaitClass]:
 
 
 def waiting_detail(wait: WaitClass | None, view: View, width: int, height: int) -> list[TextLine]:
-    """Who is in a class at present, and what cannot be known of it."""
+    """Who is in a class at present, and what cannot be known about it."""
     if wait is None:
         return []
     report = view.waiting
@@ -272,12 +279,12 @@ ABSENT = {
     WaitClass.CLIENT: "Nothing of it is in the server.",
     WaitClass.ON_THE_WAY: "The server sees nothing of it.",
 }
-"""Classes of which the server tells nothing more."""
+"""Classes of which the server has no detail."""
 RECORDED = "A recorded run does not have it."
 
 
 def _notes(view: View, width: int) -> list[TextLine]:
-    """Why it changed, how often the waits are sampled if that is seldom, and what is missing."""
+    """Why the figure changed, the pace of the samples if it is slow, and what is missing."""
     because = effect_reason(view.effect) if view.effect is not None else ""
     texts = [f"{view.effect.change}: {because}"] if view.effect is not None and because else []
     ticks = [sample.tick for sample in view.recent[-NOW_POINTS:]]

@@ -1,37 +1,26 @@
 """What the load's connections wait for: the sampler on the server, and the account of a tick's time.
 
-Up to nine times a second one query lists the load's connections. What a thread does at that moment is told by
-the list only if the thread is blocked: a connection that the list calls asleep may have its statement in the
-socket's buffer and wait for a processor. So the time on a processor and the time in its queue come from the
-kernel's cumulative counts of each thread (/proc/PID/task/TID/schedstat), which are exact; the rest of a
-connection's time is blocked, and is divided as the samples were. A connection that is blocked and waits for
-its next statement is the client's or on the way.
+Up to nine times a second one query lists the load's connections. The list names the wait of a blocked thread,
+but it cannot tell whether a thread runs: a connection in Sleep may have its next statement in the socket's
+buffer and wait for a processor. So the time on a processor and the time in its queue are read from the
+kernel's cumulative, exact counts for each thread (/proc/PID/task/TID/schedstat). The rest of a connection's
+time is blocked, and is divided in proportion to the samples.
 
-A thread that sleeps does so for one of InnoDB's limits, if that is set, else for a latch.
+Without the kernel's counts (a server on another host or in another user's container, or a thread pool), a
+statement whose state names no wait counts as CPU, less the reads that the server counts as pending; a
+connection in Sleep counts as waiting for its next statement.
 
-What several connections wait for together is told by the one that does it. While one waits for the
-acknowledgement of a replica, the others in a commit wait for it, or for the log that another one is seen in.
-Otherwise those in a commit are divided as the writes and flushes of the two logs are: by the time of the
-files, which MySQL counts, or by the files on which commits are seen to be blocked. Those that wait for a
-latch while a thread writes pages wait for that one if hardly any runs that could hold the latch, or if the
-buffer pool has no free pages; so do commits while nobody is seen in a log.
-
-Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
-statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
-its next statement. Reads that the server counts as under way are taken from the former.
-
-Nothing is enabled on the server. Samples are rarer if they cost more than `MOST_SHARE` of a core: here, and
-in the server's thread of the sampler's connection. On a busy host an answer comes late, and costs no more.
-Where that thread is not seen, a part of the time until the answer counts.
-
-The sampler knows for how long the server's threads waited for the next statement, the client's histograms how
-long its statements took: what a thread waited while a statement was in flight for the client was on the way.
+The sampler knows how long the server's threads waited for the next statement; the client's histograms know
+how long its statements took. Time that a thread waited while the client had a statement in flight was spent
+on the way:
 
     connection × time = in a statement (client's histograms) + between statements
                       = in the server (classes)              + waiting for the next statement
 
-A statement is counted when it ends; what those in flight at the end of a tick have taken so far is added,
-and subtracted from the next tick.
+The client counts a statement when it ends. So the elapsed time of the statements in flight at the end of a
+tick is added to that tick, and subtracted from the next one.
+
+Nothing is enabled on the server.
 """
 
 import asyncio
@@ -75,11 +64,16 @@ from tuibench.waits.classes import (
 from tuibench.waits.detail import DETAIL_CHARACTERS, Detail
 
 EVERY_SECONDS, RAREST_SECONDS = 0.115, 2.0
+"""The shortest and the longest pause between samples."""
 MOST_SHARE, PART_OF_ANSWER = 0.013, 0.05
+"""The share of a core that samples may cost, here and in the server's thread of the sampler's connection;
+where that thread cannot be seen, `PART_OF_ANSWER` of the time until the answer counts as its cost.
+"""
 IDS_EVERY_SECONDS = 1.0
+"""How often slow facts are read again: the list of connections, the limits, the times of files."""
 JITTER = 0.1
-"""A sample comes earlier or later by this share, so that a load with a period is not met at one phase; but
-more than 0.1 s after the one before, until when InnoDB shows its transactions as they were.
+"""The pause varies at random by this share, so that samples do not stay at one phase of a periodic load. It
+stays above 0.1 s, the age up to which InnoDB answers from its cache of transactions.
 """
 TIMEOUT_SECONDS, GIVE_UP_SECONDS = 2.0, 15.0
 NS_PER_US = 1000
@@ -95,7 +89,9 @@ SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PR
 FROM performance_schema.threads t LEFT JOIN performance_schema.events_waits_current w
   ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL WHERE {ours}
 """
-"""A thread has a row for each event under way, the innermost one last: a table's encloses its file's."""
+"""A thread has a row for each wait event under way, the innermost one last: the event of a table encloses
+that of its file.
+"""
 _MYSQL_LIST = """
 SELECT ID, COMMAND, STATE, 1000 * TIME, NULL{info} FROM information_schema.PROCESSLIST WHERE {ours}
 """
@@ -108,7 +104,7 @@ SELECT ID FROM {source} WHERE COMMAND NOT IN
    'Slave_IO', 'Slave_SQL', 'Slave_worker')
   AND USER NOT IN ('system user', 'event_scheduler') AND NOT ({ours})
 """
-"""The sessions of all clients but ours, without those of the server and its replicas."""
+"""The sessions of all clients except ours; threads of the server and of its replicas are not among them."""
 WAITS_ENABLED = (
     "SELECT COUNT(*) FROM performance_schema.setup_consumers "
     "WHERE NAME = 'events_waits_current' AND ENABLED = 'YES'"
@@ -121,11 +117,13 @@ WHERE trx_state = '{LOCK_WAIT}' OR trx_operation_state IN {QUEUED}
 UNNAMED = frozenset(
     (WaitClass.CPU, WaitClass.OTHER, WaitClass.MUTEX, WaitClass.ADMISSION, WaitClass.PURGE_LAG)
 )
-"""Classes of a connection that may wait for a row, or for its turn, as InnoDB's list of transactions says."""
+"""Classes under which a connection may be found that, according to InnoDB's list of transactions, waits for a
+row lock or is queued.
+"""
 LIMITS_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {tuple(map(str, SLEEPERS))}"
 METRIC_SQL = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = '{name}'"
 READS, FREE_WAITS = "os_pending_reads", "buffer_pool_wait_free"
-"""Reads under way, and how often a thread found no free page."""
+"""Metrics of InnoDB: pending reads, and how often a thread found no free page."""
 FILE_TIMES_SQL = f"""
 SELECT EVENT_NAME, SUM_TIMER_READ, SUM_TIMER_WRITE + SUM_TIMER_MISC
 FROM performance_schema.file_summary_by_event_name
@@ -134,22 +132,23 @@ WHERE EVENT_NAME IN ('{REDO_EVENT}', '{BINARY_LOG_EVENT}', '{DATA_EVENT}')
 PS_PER_SECOND = 1e12
 FILE_EVENTS = frozenset((REDO_EVENT, BINARY_LOG_EVENT, DATA_EVENT))
 LOGS = {REDO_EVENT: WaitClass.COMMIT, BINARY_LOG_EVENT: WaitClass.BINARY_LOG}
+"""Events of the two logs, and the class of a commit that waits for each."""
 FILE_CALLS = {
     "x86_64": {0: "read", 17: "read", 1: "write", 18: "write", 74: "sync", 75: "sync", 277: "sync"},
     "aarch64": {63: "read", 67: "read", 64: "write", 68: "write", 82: "sync", 83: "sync", 84: "sync"},
 }
 """Numbers of the system calls on a file: read, pread, write, pwrite, fsync, fdatasync, sync_file_range."""
 FADING = 0.9
-"""What a sample has told of the logs counts by this factor less in the next one."""
+"""Observations of the logs in earlier samples lose this factor of their weight with each sample."""
 FEW = 8
-"""A latch is held by a thread that runs: at least one of so many that wait for it."""
+"""At least one thread in this many that wait for a latch has to run, if a running thread may hold it."""
 
 NO_PROC = "CPU and the wait for it are not told apart, nor waits that the server does not name: {why}"
 NO_INNODB = "row locks need the PROCESS privilege"
 
 
 class Threads:
-    """The threads of the server's process, as the kernel counts them."""
+    """The threads of the server's process, as seen in /proc."""
 
     def __init__(self, pid: int, proc: str = "/proc") -> None:
         self.pid = pid
@@ -160,8 +159,8 @@ class Threads:
         self._listed_ns: int | None = None
 
     def times(self, tid: int) -> tuple[int, int] | None:
-        """Nanoseconds of a thread so far, on a processor and in its queue; None if it has ended, or cannot be
-        seen.
+        """Nanoseconds of a thread so far, on a processor and in its queue; None if the thread has ended or
+        cannot be read.
         """
         parts = [numerals.count(part) for part in self._text(tid, "schedstat").split()]
         if len(parts) != 3 or parts[0] is None or parts[1] is None:
@@ -169,7 +168,9 @@ class Threads:
         return parts[0], parts[1]
 
     def blocked(self, tid: int) -> tuple[str, bool | None]:
-        """The function of the kernel in which a thread is blocked, empty if unknown; and if it is blocked."""
+        """The kernel function in which a thread is blocked, empty if unknown; and whether it is blocked, None
+        if unknown.
+        """
         for is_last in (False, True):
             function = self._text(tid, "wchan")
             if function not in ("", "0"):
@@ -180,8 +181,8 @@ class Threads:
         return "", state in ("S", "D") if state else None
 
     def file_wait(self, tid: int) -> tuple[str, str, str]:
-        """Wait event and operation of a thread that is blocked in a call on a file, and the file's name;
-        empty if unknown.
+        """Wait event and operation of a thread that is blocked in a system call on a file, and the file's
+        name; empty strings if unknown.
         """
         call = self._text(tid, "syscall").split()
         number = numerals.count(call[0]) if len(call) > 1 else None
@@ -196,7 +197,7 @@ class Threads:
         return event, operation if event else "", name
 
     def writes_pages(self, others: Set[int], now_ns: int) -> bool:
-        """True if a thread that is none of `others` is blocked in a write of a data file."""
+        """True if a thread of the server that is not in `others` is blocked in a write to a data file."""
         if self._listed_ns is None or now_ns - self._listed_ns > IDS_EVERY_SECONDS * NS_PER_SECOND:
             try:
                 names = os.listdir(self._tasks)
@@ -225,20 +226,23 @@ class Threads:
 
 
 class Listed(NamedTuple):
-    """A connection of the list; its statement is empty if nobody asks for it."""
+    """A row of the process list."""
 
     id: int
     command: str
     state: str
     elapsed_ms: float
     tid: int
+    """The thread's id in the operating system; 0 if unknown."""
     event: str
+    """The current wait event, empty if unknown."""
     operation: str
     statement: str
+    """Empty unless the detail is read."""
 
 
 class Baseline(NamedTuple):
-    """What was known of a connection's thread at the last reading of its times."""
+    """The times of a connection's thread at their last reading."""
 
     tid: int
     at_ns: int
@@ -247,11 +251,9 @@ class Baseline(NamedTuple):
 
 
 class TimeSampler:
-    """Samples the connections whose ids `own_ids` returns, or with a `timer` of the session's own statements
-    those of all other clients; `server_pid` is None on another host.
-
-    `pause_seconds` is the time between samples at present. `lock` is held while a query is under way, so that
-    a reader of the server's counters can wait for its end.
+    """Samples the connections whose ids `own_ids` returns. With `timer`, which counts the session's own
+    statements, it samples the sessions of all other clients. `server_pid` returns None for a server on
+    another host.
     """
 
     def __init__(
@@ -268,6 +270,7 @@ class TimeSampler:
         own: OwnConnections | None = None,
     ) -> None:
         self.lock = asyncio.Lock()
+        """Held during a sample, so that a reader of the server's counters can wait for its end."""
         self._timer = timer
         self._own_connections = own or OwnConnections()
         self._connection = MonitoringConnection(
@@ -306,12 +309,13 @@ class TimeSampler:
         self._free_waits: float | None = None
         self._free_waits_ns = -NS_PER_SECOND * 10
         self.pause_seconds = EVERY_SECONDS
+        """The present mean time between samples."""
         self._flight_us = 0.0
         self._begun_ns = 0
         self._reset()
 
     async def log_in(self) -> None:
-        """A load that starts first may use up all connections of the server."""
+        """Connect before the load starts, which may use up the server's connections."""
         await self._connection.run(_nothing)
 
     async def run(self) -> None:
@@ -326,7 +330,7 @@ class TimeSampler:
                 await self.sample()
 
     def watch_detail(self) -> None:
-        """Read for some seconds who waits."""
+        """Read who waits for the next `LEASE_SECONDS`."""
         self.detail.renew(self._clock.now_ns())
 
     async def close(self) -> None:
@@ -365,7 +369,7 @@ class TimeSampler:
             del self._sources[0]
 
     async def sample(self) -> None:
-        """One look at all connections."""
+        """Classify all connections once, and adapt the pause to the cost."""
         if not self._ids:
             return
         sent_ns, cpu_before = self._clock.now_ns(), time.thread_time()
@@ -418,7 +422,9 @@ class TimeSampler:
         self.pause_seconds = min(0.8 * self.pause_seconds + 0.2 * needed, RAREST_SECONDS)
 
     def collect(self) -> Tick:
-        """What was found since the last call, with keys as in `account`; nothing without a sample."""
+        """The findings since the last call, with the keys that `account_sums` reads; no sums without a
+        sample.
+        """
         if not self._samples:
             return Tick(missing={"time": self._connection.last_error} if self._connection.last_error else {})
         now_ns = self._clock.now_ns()
@@ -469,7 +475,9 @@ class TimeSampler:
         return found
 
     def _server_seconds(self) -> float | None:
-        """CPU time of the sampler's own thread in the server since the last call; None if it is not seen."""
+        """CPU time of the sampler's own thread in the server since the last call; None if it cannot
+        be seen.
+        """
         found = self._threads.times(self._own[1]) if self._threads is not None and self._own else None
         if found is None:
             return None
@@ -489,7 +497,9 @@ class TimeSampler:
         self._stated: dict[WaitClass, float] = defaultdict(float)
 
     def _look(self, id: int, tid: int, now_ns: int) -> tuple[str, bool | None]:
-        """What the kernel says of a connection's thread; its times are read from its first look on."""
+        """The kernel's view of a connection's thread, as `Threads.blocked` returns it; the first look begins
+        the reading of its times.
+        """
         pid = self._server_pid()
         if pid != (self._threads.pid if self._threads else None):
             self._threads, self._known = (Threads(pid, self._proc) if pid else None), {}
@@ -506,7 +516,7 @@ class TimeSampler:
         return wait_of(seen, self._flavour, slept_for(self._limits))
 
     async def _read_limits(self, everyone: Sequence[tuple[int, Observed]], now_ns: int) -> None:
-        """The limits for which threads sleep, if some do."""
+        """Read the limits for which threads sleep, if a thread sleeps."""
         is_old = self._limits_ns is None or now_ns - self._limits_ns > IDS_EVERY_SECONDS * NS_PER_SECOND
         if is_old and any(is_asleep(seen.kernel) for _, seen in everyone):
             self._limits_ns = now_ns
@@ -518,7 +528,9 @@ class TimeSampler:
         ).found
 
     async def _innodb(self, everyone: Sequence[tuple[int, Observed]]) -> dict[int, str]:
-        """Those that wait in InnoDB, if the states of some do not name their wait."""
+        """Transactions that wait in InnoDB, by connection; read only if some connection's state does not name
+        its wait.
+        """
         if self._innodb_gap or not any(
             seen.is_blocked is not False and self._wait_of(seen) in UNNAMED for _, seen in everyone
         ):
@@ -526,7 +538,9 @@ class TimeSampler:
         return await self._connection.run(self._read_innodb) or {}
 
     async def _read_shared(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> None:
-        """What tells of the waits that several connections share: the time of the logs, reads under way."""
+        """Read what divides waits that several connections share: how commits divide between the logs,
+        pending reads, whether threads wait for free pages.
+        """
         guessed = sum(seen.is_blocked is None and wait is WaitClass.CPU for seen, wait in named)
         leaders = Counter(wait for seen, wait in named if wait is WaitClass.SEMI_SYNC or seen.event in LOGS)
         self._leaders = leaders if leaders[WaitClass.SEMI_SYNC] else Counter()
@@ -550,7 +564,9 @@ class TimeSampler:
             self._is_page_awaited = None not in (before, self._free_waits) and before != self._free_waits
 
     async def _take_files(self, now_ns: int) -> None:
-        """Times of the server's files since the last reading."""
+        """Take the times of the server's files since the last reading: of writes and flushes of the logs, and
+        of reads of data files.
+        """
         found = await self._connection.run(self._read_files) or {}
         before, before_ns = self._files, self._files_ns
         self._files, self._files_ns = found, now_ns
@@ -561,8 +577,9 @@ class TimeSampler:
         self._reading = read_ps / PS_PER_SECOND / (now_ns - before_ns) * NS_PER_SECOND
 
     def _is_behind_writes(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> bool:
-        """True if those that wait for a latch wait for a thread that writes pages: one of the load's that
-        makes itself a free page, or one of the server's own.
+        """True if connections that wait for a latch in fact wait for a thread that writes pages, of the load
+        or of the server itself: the buffer pool has no free pages, or hardly any thread runs that could hold
+        the latch. Commits count with them if no thread is seen in a log.
         """
         shared = (WaitClass.MUTEX,) if self._is_log_seen else (WaitClass.MUTEX, WaitClass.COMMIT)
         counts = Counter(wait for _, wait in named)
@@ -574,7 +591,13 @@ class TimeSampler:
         return counts[WaitClass.PAGE_WRITE] > 0 or self._threads.writes_pages(ours, now_ns)
 
     def _parts(self, wait: WaitClass, seen: Observed) -> Sequence[tuple[WaitClass, float]]:
-        """A wait that others share is divided as theirs; the parts add up to 1."""
+        """The classes of a connection with their shares, which add up to 1.
+
+        A connection in a commit often waits for the one that does the work. While a thread waits for the
+        acknowledgement of a replica, the others in a commit wait for it, or for the log in which another
+        thread is seen. Otherwise commits are divided in proportion to the writes and flushes of the two logs:
+        by the time of the files, which MySQL counts, or by the files on which commits are seen to be blocked.
+        """
         is_commit = wait is WaitClass.COMMIT and not seen.event
         if is_commit and (leaders := self._leaders.total()):
             return [(each, count / leaders) for each, count in self._leaders.items() if each is not None]
@@ -587,8 +610,8 @@ class TimeSampler:
         return [(wait, 1.0)]
 
     async def _read(self, connection: Connection) -> Sequence[Listed]:
-        """The load's connections, from the best list that this login may read; with the sampler's own as long
-        as its thread is not known.
+        """The load's connections, from the best list that this login may read; including the sampler's own
+        connection until its thread is known.
         """
         own = connection.thread_id
         is_known = self._threads is None or (self._own is not None and self._own[0] == own)
@@ -615,7 +638,7 @@ class TimeSampler:
             del self._lists[0]
 
     async def _read_files(self, connection: Connection) -> dict[str, tuple[float, float]]:
-        """By event the picoseconds of reads, and of writes and flushes."""
+        """Picoseconds of reads, and of writes and flushes, by file event."""
         try:
             rows = await timed(connection, self._timer).query(FILE_TIMES_SQL)
         except MOMENTARY_ERRORS:
@@ -638,7 +661,7 @@ class TimeSampler:
         return numerals.amount(rows[0][0]) if rows else None
 
     async def _read_innodb(self, connection: Connection) -> dict[int, str]:
-        """What the transactions that wait in InnoDB do, by connection."""
+        """State or operation of the transactions that wait in InnoDB, by connection."""
         return {
             number: str(state if state == LOCK_WAIT else operation)
             for id, state, operation in await self._of_innodb(connection, INNODB_SQL)
@@ -656,7 +679,9 @@ class TimeSampler:
 
 
 def _listed(rows: Sequence[Row], *, has_statement: bool) -> list[Listed]:
-    """The rows of a list, whose last columns are optional; without those whose id cannot be read."""
+    """The rows of the process list, of which the last columns are optional; a row whose id cannot be read is
+    left out.
+    """
     found = []
     for id, command, state, elapsed_ms, tid, *further in rows:
         statement = further.pop() if has_statement else ""
@@ -670,17 +695,18 @@ def _listed(rows: Sequence[Row], *, has_statement: bool) -> list[Listed]:
 
 
 async def _nothing(connection: Connection) -> None:
-    """The job of a login."""
+    """A job that needs only the login."""
 
 
 US_PER_SECOND = 1e6
 
 
 def account_sums(found: Tick, load: Tick) -> dict[str, float]:
-    """The sums of a tick from those of the sampler and the load's; empty if either is missing.
+    """The account's sums of a tick, from the sampler's findings and the load's tick; empty if either is
+    missing.
 
-    Of the traffic of a server nothing is known on the side of its clients: a session that waits for its next
-    statement is the client's.
+    For a watched server nothing is known of its clients: a session that waits for its next statement counts
+    as the client's time.
     """
     seconds = found.sums.get(TIME + "seconds", 0.0)
     if not seconds or not load.seconds:
