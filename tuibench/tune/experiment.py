@@ -50,7 +50,7 @@ TOGETHER_CANDIDATES = 2
 """With fewer good candidates there is no combination to test."""
 
 OTHER_VARIABLES = tuple(sorted({name for setting in SETTINGS for name in setting.acts_with} | {"datadir"}))
-"""Variables that are no candidates but decide about candidates."""
+"""Variables that decide whether a setting has any effect, and where the data is."""
 SLOTS_PER_WINDOW = 10
 MIN_BUDGET_SECONDS, MAX_BUDGET_SECONDS = 20.0, 7 * 86_400.0
 COURSE_PARTS = 6

@@ -29,18 +29,21 @@ PARAMETER_HINT = "for example --sql-param id=1..100000"
 
 
 class AdhocTransaction(NamedTuple):
-    """The SQL of one transaction; `source` names it in errors: --sql, or a file."""
+    """The SQL of one transaction."""
 
     name: str
     source: str
+    """Its name in errors: --sql, or a file."""
     sql: str
 
 
 class _Parameter(NamedTuple):
-    """The profile text of a parameter: `let` lines, the names that they use, and lists."""
+    """The text of a parameter in the profile."""
 
     lets: tuple[str, ...]
+    """Lines of `let`."""
     needs: tuple[str, ...] = ()
+    """Names that these lines use."""
     lists: tuple[str, ...] = ()
 
 
@@ -142,7 +145,7 @@ def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> tup
 def _strip_begin_and_end(
     text: AdhocTransaction, found: list[tuple[int, str]]
 ) -> tuple[bool, str, list[tuple[int, str]]]:
-    """True if BEGIN and COMMIT enclose the statements, the final word, and the statements between."""
+    """Whether BEGIN and COMMIT enclose the statements, the last word, and the statements in between."""
     explicit, ending, inner = False, "", found
     if _BEGIN.fullmatch(found[0][1]):
         end = _END.fullmatch(found[-1][1])
@@ -170,7 +173,7 @@ def _strip_begin_and_end(
 def _bind_parameters(
     text: AdhocTransaction, offset: int, statement: str, known: Mapping[str, _Parameter]
 ) -> tuple[str, list[str]]:
-    """The statement with `?` for each parameter, and the names in their order."""
+    """The statement with a `?` for each parameter, and the parameters' names in order."""
     shut = list(sql.literal_spans(statement))
     # Ad-hoc SQL does not have this syntax of profiles.
     for place, letter in enumerate(statement):
@@ -197,7 +200,7 @@ def _bind_parameters(
 
 
 def _with_dependencies(used: Iterable[str], known: Mapping[str, _Parameter]) -> set[str]:
-    """The names that are used, including those in their expressions."""
+    """The names in use, including those in their expressions."""
     wanted, seen = list(used), set[str]()
     while wanted:
         name = wanted.pop()

@@ -1,14 +1,15 @@
 """Data sets declared as tables of columns: insert benchmark, SmallBank, TATP, YCSB.
 
-TATP: a subscriber has one to four access types and facilities, a facility zero to three forwardings, in fixed
-cycles: the same numbers of rows for every seed, and exactly the specification's means of 2.5, 2.5 and 1.5.
+Each column has a function that generates its values for a range of rows, which are numbered from 1. The size
+of a data set is one option, its scale: records, subscribers, accounts. The number of rows of every table
+follows from the scale.
 
-YCSB: the key is an AUTO_INCREMENT number, so that concurrent inserts need no coordination and the newest row
-has the largest key. Profiles scatter popular keys over the table, as YCSB does by a hash.
+In TATP a subscriber has one to four access types and facilities, and a facility zero to three forwardings, in
+fixed cycles: the numbers of rows are the same for every seed, with exactly the specification's means of 2.5,
+2.5 and 1.5.
 
-Each column has a function that generates its values. The size is one option, the scale: records, subscribers,
-accounts. The number of rows of every table follows from it. Rows are numbered from 1, and a column generates
-the values of a range of rows at once.
+YCSB's key is an AUTO_INCREMENT number, so that concurrent inserts need no coordination and the newest row has
+the largest key. Its profiles scatter popular keys over the table, as YCSB does with a hash.
 """
 
 import re
@@ -37,7 +38,7 @@ from tuibench.workload.options import ProfileOption, flag_option, integer_option
 from tuibench.workload.sbtest import SUFFICIENT_SHARE
 
 CHUNK_ROWS = 20_000
-"""Rows loaded at a time: a fraction of a second's work."""
+"""Rows that are loaded at a time: a fraction of a second's work."""
 
 
 class RowValues:
@@ -52,7 +53,7 @@ class RowValues:
         return [low + int(chance() * span) for _ in range(count)]
 
     def exact(self, count: int, low: int, high: int, places: int = 2) -> list[bytes]:
-        """Exact numbers with decimals, low to high in units of the last digit."""
+        """Exact numbers with decimals; `low` and `high` are in units of the last digit."""
         unit, written = 10**places, b"%%d.%%0%dd" % places
         return [written % divmod(number, unit) for number in self.integers(count, low, high)]
 
@@ -61,7 +62,7 @@ class RowValues:
         return self._characters[alphabet].equal(count, length)
 
     def varying_texts(self, count: int, low: int, high: int) -> list[bytes]:
-        """Texts of low to high letters and digits."""
+        """Texts of `low` to `high` letters and digits."""
         return self._characters[ALPHANUMERICS].texts(self.integers(count, low, high))
 
 
@@ -77,18 +78,19 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One table. `rows` is its number of rows for a scale, `row_bytes` the encoded size of a row.
-
-    `key` is the primary key; `auto_increment` is its column, if it has one; `indexes` are created after
-    loading, as `name (columns)`.
-    """
+    """One table."""
 
     columns: Mapping[str, Column]
     key: str
+    """The primary key."""
     row_bytes: int
+    """The encoded size of a row."""
     rows: Callable[[int], int] = lambda scale: scale
+    """The number of rows for a scale."""
     auto_increment: str = ""
+    """The column that has AUTO_INCREMENT; empty if there is none."""
     indexes: tuple[str, ...] = ()
+    """Indexes as `name (columns)`, created after loading."""
 
     def create_sql(self, name: str, engine: str) -> str:
         lines = [f"{column} {each.sql_type} NOT NULL" for column, each in self.columns.items()]
@@ -118,16 +120,15 @@ class TableRows(EncodedRows):
 
 
 class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
-    """The tables of one run. A subclass defines its tables, and the option that is its scale.
-
-    `SIZED` is the column of the first table whose largest value is the scale; the scale's unit is its name.
-    """
+    """The tables of one run. A subclass declares its tables, and the option that is its scale."""
 
     scale: int
 
     TABLES: ClassVar[Mapping[str, Table]] = {}
     SCALE: ClassVar[str] = ""
+    """Name of the option, which is also the unit of the scale."""
     SIZED: ClassVar[str] = ""
+    """The column of the first table whose largest value is the scale."""
 
     def tables(self) -> Mapping[str, Table]:
         """The tables by name, in creation order."""
@@ -150,7 +151,7 @@ class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
         return CHUNK_ROWS
 
     def size_checks(self) -> dict[str, SizeCheck]:
-        """The largest key, which is the scale."""
+        """A query for the largest key, which equals the scale."""
         table, wanted = next(iter(self.TABLES)), 0 if self.is_empty else self.scale
         sql = f"SELECT MAX({self.SIZED}) FROM {table}"  # noqa: S608 (constant names)
         return {table: SizeCheck(sql, wanted, ceil(wanted * SUFFICIENT_SHARE), self.SCALE, self.SCALE)}
@@ -184,7 +185,7 @@ class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
 
 
 def named(*tables: str) -> str:
-    """The SQL condition for tables with these names."""
+    """The SQL condition that is true for these table names."""
     return (
         f"t.table_name IN ({', '.join(map(repr, tables))})"
         if len(tables) > 1
@@ -275,7 +276,7 @@ class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
         return bool(TABLE_NAME.fullmatch(table))
 
     def size_checks(self) -> dict[str, SizeCheck]:
-        """Queries for the number of rows, counted by key: a load deletes the oldest rows while it inserts."""
+        """Queries that count the rows by key, because a load deletes the oldest rows while it inserts."""
         wanted = 0 if self.is_empty else self.scale
         return {
             name: SizeCheck(
@@ -350,20 +351,20 @@ HOURS_BETWEEN = 8
 
 
 class ChildCycle:
-    """Rows per parent in a fixed cycle, such as 1, 2, 3, 4, repeated."""
+    """Numbers of children of each parent in a fixed cycle, such as 1, 2, 3, 4, repeated."""
 
     def __init__(self, *children: int) -> None:
         self._children = children
         self._places = [(parent, place) for parent, count in enumerate(children) for place in range(count)]
 
     def rows(self, parents: int) -> int:
-        """The number of rows of this many parents."""
+        """The number of children of all these parents."""
         whole, rest = divmod(parents, len(self._children))
         return whole * len(self._places) + sum(self._children[:rest])
 
     def child(self, row: int) -> tuple[int, int]:
-        """The number of a row's parent, and its place among the parent's rows, from 0. Rows and parents are
-        numbered from 1.
+        """The number of a row's parent, and the row's place among the parent's rows, from 0. Rows and parents
+        are numbered from 1.
         """
         cycle, place = divmod(row - 1, len(self._places))
         parent, number = self._places[place]
@@ -375,7 +376,9 @@ OF_FACILITY = ChildCycle(0, 1, 2, 3)
 
 
 def _kind(subscriber: int, place: int) -> int:
-    """The type of a subscriber's access or facility: 1 to 4, each once, from any start."""
+    """The type of a subscriber's access or facility: 1 to 4, each once, beginning at a type that depends on
+    the subscriber.
+    """
     return (subscriber // KINDS + place) % KINDS + 1
 
 

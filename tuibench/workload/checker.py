@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class ValueChecker:
-    """Checks values in the scope of the variables defined before them."""
+    """Checks values with the variables that are defined before them."""
 
     def __init__(self, errors: ProfileErrorReporter, known: Mapping[str, ExpressionType]) -> None:
         self._errors = errors
@@ -56,7 +56,7 @@ class ValueChecker:
             self._errors.fail(path, f"'{text}' is a {found}, not a {wanted}")
 
     def define(self, path: str, name: str, scope: dict[str, ExpressionType], kind: ExpressionType) -> None:
-        """Define a variable from here on."""
+        """Define a variable, visible from here on."""
         if name in self._known:
             self._errors.fail(path, f"'{name}' is an option, a list or a predefined name, and cannot be set")
         if not _VARIABLE.fullmatch(name) or name in RESERVED_WORDS:
@@ -66,7 +66,7 @@ class ValueChecker:
         scope[name] = kind if scope.get(name, kind) == kind else "any"
 
     def check_lets(self, path: str, lets: Mapping[str, LetSpec], scope: dict[str, ExpressionType]) -> None:
-        """Each value may use those before it."""
+        """Check values, each of which may use those before it."""
         for name, let in lets.items():
             self.define(f"{path}.{name}", name, scope, self._check(f"{path}.{name}", let, scope))
 
@@ -234,7 +234,9 @@ class StepChecker:
         self._check_bind(where, part.sql, part.bind, inner)
 
     def _check_sizes(self, path: str, step: language.StepText) -> None:
-        """A part of a variable size makes a step of each statement, which would draw tables of their own."""
+        """A part of variable size becomes one step for each size, so its step must not draw a table for its
+        statements.
+        """
         sizes = {
             f"{path}.statements[{number}].parts.{name}.repeat": part.repeat
             for number, statement in enumerate(step.statements)
@@ -261,7 +263,7 @@ _PYTHON_TYPES = {"integer": int, "number": int | float, "flag": bool, "text": st
 
 
 class ProfileChecker:
-    """Checks one profile against the options it may use; `source` names the file in errors."""
+    """Checks one profile against the options that it may use; `source` names the file in errors."""
 
     def __init__(self, profile: Profile, known: Mapping[str, ProfileOption], source: str) -> None:
         self._profile = profile
@@ -356,7 +358,7 @@ class ProfileChecker:
             ValueChecker(self._errors, known).expect("headline.ideal", headline.ideal, known, "number")
 
     def _named(self, path: str, step: StepText | str) -> tuple[str, StepText]:
-        """The step and its key path. Unused named steps are not checked."""
+        """The step and its key path. Named steps that are not used are not checked."""
         if isinstance(step, StepText):
             return path, step
         if step not in self._profile.steps:

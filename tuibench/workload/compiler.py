@@ -151,7 +151,7 @@ class ValueCompiler:
 
 
 def _as_linear_sum(expression: Expression, keys: set[str]) -> tuple[tuple[str, ...], int] | None:
-    """The expression as a sum of variables and a constant, if it is one."""
+    """The expression as variables and a constant if it is their sum; otherwise None."""
     match expression:
         case Variable(name=name) if name in keys:
             return (name,), 0
@@ -196,9 +196,9 @@ def _frame_statement(name: str, sql: str, *, prepared: bool) -> Statement:
 BEGIN = ProgramStep(
     repeat=1, let={}, statements=(_frame_statement("begin", "START TRANSACTION", prepared=True),)
 )
-"""Not BEGIN: MariaDB with sql_mode=ORACLE parses it as the start of a block.
+"""Not BEGIN, which MariaDB with sql_mode=ORACLE parses as the start of a block.
 
-Prepared like COMMIT, as in sysbench, where the server can: MySQL prepares only COMMIT.
+It is prepared like COMMIT, as in sysbench, if the server can prepare it; MySQL can prepare only COMMIT.
 """
 
 COMMIT = ProgramStep(repeat=1, let={}, statements=(_frame_statement("commit", "COMMIT", prepared=True),))
@@ -218,7 +218,7 @@ class StepCompiler:
         self._sizes: dict[str, range] = {}
 
     def transaction(self, text: TransactionText, *, pauses: bool = True) -> Transaction:
-        """The transaction; without `pauses`, there are no keying and think times."""
+        """The transaction; without keying and think times if `pauses` is False."""
         autocommit = (
             self._values.flag(text.autocommit) if isinstance(text.autocommit, str) else text.autocommit
         )
@@ -295,11 +295,11 @@ class StepCompiler:
         )
 
     def _size_of(self, text: StatementText) -> str | None:
-        """The variable that is the size of the statement's part, None for a fixed size."""
+        """The variable that is the size of the statement's part; None for a fixed size."""
         return next((str(part.repeat) for part in text.parts.values() if part.repeat in self._sizes), None)
 
     def _sized_steps(self, text: StatementText) -> Iterator[ProgramStep]:
-        """The statement as a step of its own, for each size of its part: exactly one of them runs."""
+        """The statement as one step for each size of its part, of which exactly one runs."""
         size = self._size_of(text)
         if size is None:
             yield ProgramStep(repeat=1, let={}, statements=(self._statement(text),))
@@ -374,7 +374,9 @@ SHARED_OPTIONS = {
 
 
 def known_options(profile: Profile, source: str = "") -> dict[str, ProfileOption]:
-    """All options of a profile: common ones, those of its data set, and its own."""
+    """All options of a profile: the shared ones, those of its data set, and its own. Raises UsageError if one
+    of its own has the name of another.
+    """
     shared = {**SHARED_OPTIONS, **data_set_class(profile.data_set, source or profile.name).OPTIONS}
     for name in profile.options:
         if name in shared:

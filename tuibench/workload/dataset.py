@@ -1,14 +1,11 @@
-"""Data sets by name; their base class: tables, columns, sizes, SQL, row sources; fast encoding of rows.
+"""Data sets by name; their base class (tables, columns, sizes, SQL, row sources); fast encoding of rows.
 
-To add one, add a subclass of `DataSet` and an entry in `DATA_SETS`. It executes no statements.
+To add a data set, add a subclass of `DataSet` and an entry in `DATA_SETS`. A data set executes no statements.
 
-Random bytes are a key stream of AES in counter mode: reproducible, and twenty times faster than Python's
-generator. Rows of random digits have one width (numbers in text are padded with spaces), so a batch is one
-block of random digits, into which each constant column (quotes, dashes, lengths) is copied by a strided
-assignment. This takes half a microsecond per row; single values take ten.
-
-Other rows are encoded with a template for all rows: a column is a constant or a list of values. One format
-operation for all rows takes a tenth of a microsecond per value; row by row it takes three times as long.
+Two encodings are fast enough for loading. Rows of random digits have one width (numbers in text are padded
+with spaces), so a batch is one block of random digits, into which a strided assignment copies each constant
+column (`DigitRows`): half a microsecond per row instead of ten. Other rows are encoded by one format
+operation with a template for the whole batch (`encode_rows`): a tenth of a microsecond per value.
 """
 
 import re
@@ -58,28 +55,26 @@ def insert_statement(row_format: RowFormat, table: str, columns: Sequence[str], 
 
 
 class SizeCheck(NamedTuple):
-    """A cheap query for the size of a table.
-
-    The result of `sql` is a number of `what`, or null. The tables are created with `wanted`; a run needs at
-    `least` this many; `option` adapts a run to tables of another size. With `is_for_use`, a run that uses
-    only a part of them reports this.
-    """
+    """A cheap query for the size of a table, whose result is a number or null."""
 
     sql: str
     wanted: int
+    """The size with which the tables are created."""
     least: int
+    """The size that a run needs."""
     what: str
+    """What the query counts, in the plural."""
     option: str
+    """The option that adapts a run to tables of another size."""
     is_for_use: bool = False
+    """True if a run that uses only a part of the tables reports it."""
 
 
 class RowSource(Protocol):
-    """Encodes the rows of a load in one format.
-
-    `parameters` has an `i` (32-bit integer) or an `s` (text of at most 250 bytes) for each column.
-    """
+    """Encodes the rows of a load in one format."""
 
     parameters: str
+    """For each column `i` (32-bit integer) or `s` (text of at most 250 bytes)."""
 
     @property
     def row_bytes(self) -> int:
@@ -87,7 +82,7 @@ class RowSource(Protocol):
         ...
 
     def sql(self, table: str, charset: str) -> str:
-        """The statement for the rows; the rows are appended to a text INSERT.
+        """The statement for the rows; a text INSERT is followed by the rows.
 
         `charset` is the connection's character set; the rows are ASCII.
         """
@@ -117,18 +112,15 @@ ENGINE_OPTION = {
 
 
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):
-    """The tables of one run; by default without rows, secondary indexes and constraints.
-
-    `OPTIONS` are its options, in addition to those of every profile (`compiler.SHARED_OPTIONS`, with
-    `threads`). `TABLE_NAME_CONDITION` is an SQL condition on `t.table_name` that is true for all names of its
-    tables.
-    """
+    """The tables of one run; by default without rows, secondary indexes and constraints."""
 
     engine: str = "innodb"
     is_empty: bool = False
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {}
+    """Its own options, in addition to those of every profile (`compiler.SHARED_OPTIONS`, with `threads`)."""
     TABLE_NAME_CONDITION: ClassVar[str] = "FALSE"
+    """SQL condition on `t.table_name` that is true for all names of its tables."""
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
@@ -144,11 +136,11 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def is_table_name(self, table: str) -> bool:
-        """True if the name is that of a table of this kind of data set, of any size."""
+        """True if a data set of this kind, of any size, has a table with this name."""
         return table in self.table_names()
 
     def columns(self, table: str) -> dict[str, str]:
-        """The columns that identify the table, with types but without display widths."""
+        """The columns that identify the table, with their types without display widths."""
         raise NotImplementedError
 
     def size(self, table: str) -> int:
@@ -168,7 +160,7 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         return 0
 
     def describe(self) -> str:
-        """A description of the data: 4 × 100,000 rows."""
+        """The size of the data in words, such as `4 × 100,000 rows`."""
         raise NotImplementedError
 
     def create_sql(self, table: str) -> str:
@@ -179,7 +171,7 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
     def constraint_sql(self) -> tuple[str, ...]:
-        """Statements for after loading and indexing all tables."""
+        """Statements to execute after all tables are loaded and indexed."""
         return ()
 
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> RowSource:
@@ -210,7 +202,7 @@ DATA_SETS = {
     "none": ("workload.sbtest", "NoTables"),
     "script": ("workload.script", "ScriptTables"),
 }
-"""Module and class of each data set, which is imported when it is needed."""
+"""Module and class of each data set; it is imported when it is needed."""
 
 DEFAULT_PROFILES = {
     "sbtest": "oltp_read_write",
@@ -258,7 +250,11 @@ KEY_BYTES, BLOCK_BYTES = 16, 16
 
 
 class RandomCharacters:
-    """An endless stream of uniformly distributed characters of an alphabet."""
+    """An endless stream of uniformly distributed characters of an alphabet.
+
+    The bytes are the key stream of AES in counter mode: reproducible, and twenty times faster than Python's
+    generator.
+    """
 
     def __init__(self, alphabet: bytes, key: bytes) -> None:
         size = len(alphabet)
@@ -276,7 +272,7 @@ class RandomCharacters:
 
     @cached_property
     def _cipher(self) -> "CipherContext":
-        """AES in counter mode. A process that generates no rows does not import the library."""
+        """AES in counter mode. Its library is imported only in a process that generates rows."""
         from cryptography.hazmat.primitives.ciphers import Cipher
         from cryptography.hazmat.primitives.ciphers.algorithms import AES
         from cryptography.hazmat.primitives.ciphers.modes import CTR
@@ -307,18 +303,20 @@ class RandomCharacters:
 
 
 class NumberField(NamedTuple):
-    """An integer as text with this width, or as four bytes, little-endian."""
+    """An integer as text of this width, or as four bytes, little-endian."""
 
     width: int
     is_binary: bool = False
 
 
 RowField = bytes | NumberField | Digits[int]
-"""A part of a row: the same bytes in every row, an integer, random digits."""
+"""A part of a row: constant bytes, an integer, or random digits."""
 
 
 class DigitRows:
-    """Rows of these parts; the random digits have one key from `stream`."""
+    """Rows of constant parts, integers and random digits; the digits of all rows come from one key, drawn
+    from `stream`.
+    """
 
     def __init__(self, parts: Sequence[RowField], stream: Random) -> None:
         self._digits = RandomCharacters.of(DIGITS, stream)
@@ -365,7 +363,7 @@ ColumnScalar = int | bytes | None
 ColumnValues = ColumnScalar | list[int] | list[bytes]
 
 SHORT_TEXT_BYTES = 251
-"""The length of shorter texts is one byte."""
+"""Texts shorter than this have a length prefix of one byte."""
 
 MAX_TEXT_BYTES = 500
 """The maximum length of a text."""
@@ -381,7 +379,7 @@ _INT = struct.Struct("<i")
 
 
 def encode_rows(row_format: RowFormat, count: int, columns: Sequence[ColumnValues]) -> bytes:
-    """`count` encoded rows, each with its terminator; in an INSERT also the last one with a comma."""
+    """`count` encoded rows, each with its terminator: in an INSERT, a comma follows the last row, too."""
     before, between, after = _DELIMITERS[row_format]
     cells = [_cell_template(row_format, column) for column in columns]
     row = before + between.join(cells) + after
@@ -393,7 +391,7 @@ def encode_rows(row_format: RowFormat, count: int, columns: Sequence[ColumnValue
 
 
 RowBlock = tuple[int, list[ColumnValues]]
-"""A number of rows as columns."""
+"""The number of rows, and their columns."""
 
 
 class EncodedRows(ABC):

@@ -69,10 +69,12 @@ EVALUATION_ERRORS = (TypeError, ArithmeticError, LookupError, ValueError)
 
 
 NUMBERS = frozenset({bool, int, Decimal})
-"""The types to calculate with. A float is a number that no DECIMAL holds: it can only be passed on."""
+"""The types of numbers in calculations. A float is a number that no DECIMAL can hold; it can only be passed
+on.
+"""
 
 ORDERED = frozenset({str, bytes, float, date, datetime, timedelta})
-"""Further types that have an order, each among its own values."""
+"""Other types that have an order, each among its own values."""
 
 
 def kind_of(value: Any) -> str:
@@ -82,21 +84,23 @@ def kind_of(value: Any) -> str:
 
 
 def checked_decimal(number: Decimal) -> Decimal:
-    """The number, if it has neither too many digits before the point nor after it."""
+    """The number, unless it has too many digits before or after the point. Raises LimitError."""
     if number.adjusted() >= MAX_DECIMAL_DIGITS or int(number.as_tuple().exponent) < -MAX_DECIMAL_DIGITS:
         raise LimitError(TOO_LARGE_DECIMAL)
     return number
 
 
 def whole_number(value: Any) -> int:
-    """The whole part of a number."""
+    """The integer part of a number. Raises TypeError for any other type."""
     if type(value) not in NUMBERS:
         raise TypeError(f"a {kind_of(value)} is no number")
     return _checked_integer(int(value))
 
 
 def repetitions(value: Any, too_many: str) -> int:
-    """A number of repetitions or items, which has a limit."""
+    """A number of repetitions or items. Raises LimitError with the text `too_many` above `MAX_ITEMS`, and
+    TypeError if it is not a number.
+    """
     if type(value) not in NUMBERS:
         raise TypeError(f"a {kind_of(value)} is no number")
     if value > MAX_ITEMS:
@@ -105,7 +109,9 @@ def repetitions(value: Any, too_many: str) -> int:
 
 
 def loop_items(value: Any) -> Sequence[Any]:
-    """What a loop iterates over: a list, or the characters of a text."""
+    """The items of a loop: those of a list, or the characters of a text. Raises TypeError for any
+    other type.
+    """
     if type(value) not in (list, str):
         raise TypeError(f"'{kind_of(value)}' object is not iterable")
     if len(value) > MAX_ITEMS:
@@ -164,7 +170,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _comparison(sign: str, function: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """An operator of two values that have an order. Lists have that of their first items that differ."""
+    """An operator of two values with an order. Lists are compared by the first items that differ."""
 
     def compare(left: Any, right: Any) -> bool:
         kind, other = type(left), type(right)
@@ -252,7 +258,7 @@ def compile_expression(expression: Expression, places: Mapping[str, int]) -> Eva
 
 
 def constant_value(expression: Expression) -> Any:
-    """The value of a constant expression. Raises UsageError if it has none."""
+    """The value of a constant expression. Raises UsageError if it cannot be computed."""
     try:
         return compile_expression(expression, {})([])
     except EVALUATION_ERRORS as error:
@@ -282,7 +288,9 @@ def fold_constants(expression: Expression) -> Expression:
 
 
 def _checked_item(item: Any) -> Any:
-    """An item of a list: lists that contain themselves, one in the other, would be too deep to compare."""
+    """An item of a list. Raises LimitError if it is a list of lists: deeply nested lists cannot
+    be compared.
+    """
     if type(item) is list and any(type(inner) is list for inner in item):
         raise LimitError(TOO_DEEP)
     return item
@@ -353,7 +361,7 @@ def statement_binder(statement: Statement, places: Mapping[str, int], source: Dr
 
 
 FEW_VALUES = MAX_BOUND_CHARACTERS // MAX_CHARACTERS
-"""So many texts are always within the limit."""
+"""This many texts of any length are within the limit."""
 
 
 def _limited(bind: BindRow) -> BindRow:
@@ -367,12 +375,12 @@ def _limited(bind: BindRow) -> BindRow:
 
 
 def characters(values: Iterable[Any]) -> int:
-    """The length of the texts among values."""
+    """The total length of the texts among the values."""
     return sum([len(value) for value in values if type(value) is str or type(value) is bytes])
 
 
 def drawn_characters(value: Value) -> int:
-    """The most characters of a variable's value."""
+    """The maximum length of a variable's value."""
     match value:
         case Formula():
             return MAX_CHARACTERS
@@ -416,7 +424,7 @@ def _items(draw: Callable[[], Any], count: int) -> list[Any]:
 
 
 def _distinct_items(draw: Callable[[], Any], count: int) -> list[Any]:
-    """So many different values, in the order in which they were drawn first."""
+    """`count` different values, in the order in which they were first drawn."""
     if count > MAX_DISTINCT_ITEMS:
         raise LimitError(TOO_MANY_DISTINCT)
     found: dict[Any, None] = {}
@@ -480,7 +488,9 @@ def _bind_around_part(
 def _bind_repetition(
     part: RepeatedPart, places: Mapping[str, int], source: DrawSource
 ) -> Callable[[VariableRow, int], BoundValues]:
-    """One repetition: its number and the part's variables are appended to those of the row."""
+    """The values of one repetition. The row is extended by the repetition's number and the
+    part's variables.
+    """
     first = max(places.values(), default=-1) + 1
     extended = {**places, **{name: first + number for number, name in enumerate((part.index, *part.let))}}
     setters = [variable_setter(value, extended, source) for value in part.let.values()]

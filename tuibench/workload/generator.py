@@ -1,57 +1,15 @@
-"""Transaction generator of one connection: statements with values.
+"""Transaction generator of one connection: statements with values. No I/O.
 
 The random stream depends only on the seed and the connection's number, so that a seed gives the same calls
 for any number of workers. A connection that reconnects must keep its generator: a new one would repeat serial
-and unique numbers. This module does no I/O.
+and unique numbers.
 
-Static transactions: all calls are known before the first is sent, and steps are independent;
-`program.ProgramLayout` determines which they are. This is a hot path: it runs for every statement of
-sysbench's tests, so each step is compiled to closures once, and has its own short list of variables.
+Static transactions have independent steps, and all their calls are known before the first is sent
+(`program.ProgramLayout` determines which they are). They run for every statement of sysbench's tests, so each
+of their steps is compiled once to closures with a short list of its own variables.
 
-Interactive transactions have shared variables, loops, conditions, captured rows, rollback. One is a Python
-generator: it yields calls and receives captured rows, so that engines and tests can run it.
-
-How an engine runs a transaction
---------------------------------
-
-`generator.draw()` returns the index of the next transaction in `program.transactions`. It is called once per
-transaction: a retried one keeps its kind and gets new values (the old ones could deadlock again). Then, for
-every attempt, depending on `program.transactions[which].interactive`:
-
-Not interactive: `generator.calls[which]()` returns all its calls. Each `(index, values)` is the flat
-statement `flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
-
-Interactive: `generator.start_interactive(which)` is a Python generator that yields such calls one by one. The
-engine sends captured rows::
-
-    calls = generator.start_interactive(which)
-    rows = None
-    while True:
-        try:
-            index, values = calls.send(rows)
-        except StopIteration:
-            break
-        if flat[index].captures:
-            rows = await fetch[index](values)       # a sequence of rows, each a sequence of columns
-        else:
-            await execute[index](values)              # rows dropped
-            rows = None
-
-An attempt that fails (an SQL error, a cancellation) is ended with `calls.close()`; the next attempt starts a
-new generator. `send` may raise a TuibenchError of the profile (multiplication of a text, a captured row that
-is too short): it is not an error of the server and must not be retried. A statement that captures counts as
-any other; the affected rows of a SELECT are the number of rows fetched.
-
-A transaction that ends with the flat statement `rollback` was rolled back intentionally: it is completed, but
-not committed. BEGIN, COMMIT and ROLLBACK are calls like all others; the engine itself rolls back only after
-an error.
-
-`generator.needed` contains the flat indexes that this connection may call, None for all: other statements
-need not be prepared.
-
-A program with `turns` ends when `generator.is_exhausted`; if `generator.needs_reconnect()`, the connection
-must log in again before the next draw. `generator.uninterrupted()` is the number of transactions without
-these checks.
+Interactive transactions have shared variables, loops, conditions, captured rows, and rollback. One is a
+Python generator that yields calls and receives captured rows, so that engines and tests can run it.
 
 Waits: keying times are constant; think times have a negative exponential distribution with a maximum (TPC-C
 5.2.5.4). They use a separate random stream and do not change other values.
@@ -116,7 +74,7 @@ Calls = Callable[[], Sequence[Call]]
 
 
 def limited_calls(calls: Iterable[Call]) -> Sequence[Call]:
-    """All calls of a step or a transaction. Raises LimitError where their texts are too many."""
+    """All calls of a step or a transaction. Raises LimitError if their texts are too long together."""
     made, left = [], MAX_DRAWN_CHARACTERS
     for call in calls:
         left -= characters(call[1])
@@ -127,7 +85,7 @@ def limited_calls(calls: Iterable[Call]) -> Sequence[Call]:
 
 
 def _may_exceed(step: ProgramStep, repeat: int) -> bool:
-    """Whether the texts of a step may be more than is drawn at once."""
+    """True if the texts of a step may exceed the limit of texts drawn at once."""
     drawn = {name: drawn_characters(value) for name, value in step.let.items()}
     texts = sum(
         MAX_BOUND_CHARACTERS
@@ -178,7 +136,7 @@ def _step_calls(step: ProgramStep, layout: ProgramLayout, source: DrawSource) ->
 
 
 def _is_single_without_values(statements: tuple[Statement, ...]) -> bool:
-    """True if there is exactly one, without values."""
+    """True if there is exactly one statement, and it has no values."""
     return len(statements) == 1 and not statements[0].bind and statements[0].part is None
 
 
@@ -244,7 +202,7 @@ Conversation = Generator[Call, Rows | None, None]
 """Yields calls; expects the rows of calls that capture, None for all others."""
 
 _RunStep = Callable[[VariableRow], Generator[Call, Rows | None, bool]]
-"""Executes a step with the transaction's variables; True if the transaction ends with it."""
+"""Executes a step with the transaction's variables; returns True if the step ended the transaction."""
 
 _StoreRows = Callable[[VariableRow, Rows], None]
 _Loop = Callable[[VariableRow], Iterable[Any]]
@@ -253,7 +211,7 @@ _Loop = Callable[[VariableRow], Iterable[Any]]
 def interactive_transaction(
     transaction: Transaction, layout: ProgramLayout, source: DrawSource
 ) -> Callable[[], Conversation]:
-    """A function that starts one transaction with new variables."""
+    """The function that starts a transaction with new variables."""
     variables = _variables(transaction)
     places = {name: place for place, name in enumerate(variables)}
     steps = _StepBuilder(layout, source, places)
@@ -269,7 +227,7 @@ def interactive_transaction(
 
 
 def _variables(transaction: Transaction) -> list[str]:
-    """All variables that it sets, without duplicates."""
+    """All variables that a transaction sets, without duplicates."""
     found: dict[str, None] = {}
     for step in all_steps(transaction.steps):
         found |= dict.fromkeys((*step.names, *([step.index] if step.index else []), *step.let))
@@ -434,7 +392,7 @@ _CHECKS: dict[type, Callable[[Any], Any]] = {
 
 
 class TurnSequence:
-    """The fixed sequence of one connection."""
+    """The fixed sequence of transactions of one connection."""
 
     __slots__ = ("_count", "_cycle", "_done", "_left_at", "_length", "_total", "_turns")
 
@@ -451,7 +409,7 @@ class TurnSequence:
 
     @property
     def uninterrupted(self) -> int:
-        """The number of turns before `is_exhausted` and `needs_reconnect` must be checked."""
+        """Number of turns until `is_exhausted` and `needs_reconnect` must be checked again."""
         left = self._total - self._done
         return min(1, left) if self._turns.reconnect_at else left
 
@@ -464,7 +422,9 @@ class TurnSequence:
         return self._turns.ending[done - self._count]
 
     def needs_reconnect(self) -> bool:
-        """True if the connection must log in again before the next one; True once per reconnect."""
+        """True if the connection must log in again before the next transaction; True only once for each
+        reconnect.
+        """
         turns, done = self._turns, self._done
         if (
             not turns.reconnect_at
@@ -478,11 +438,11 @@ class TurnSequence:
 
 
 MAX_THINK_MEANS = 10.0
-"""The maximum think time, in means."""
+"""The maximum think time, as a multiple of its mean."""
 
 
 class Pauses:
-    """The waits of one connection; `are_any` is False if there are none."""
+    """The waits of one connection."""
 
     __slots__ = ("_keying", "_random", "_thinking", "are_any")
 
@@ -503,16 +463,47 @@ class Pauses:
 
 
 class TransactionGenerator:
-    """Generates transactions for one connection; connections are numbered from 0 over the whole run.
+    """Generates transactions for one connection; connections are numbered from 0 over the whole run. All
+    generators share the program's `layout`.
 
-    `draw` returns the index of the next transaction, by weight, from the deck, or by turns; `set_weights`
-    replaces the function. `calls` has a function for each transaction. `layout` is the program's layout,
-    which all generators share.
+    An engine calls `draw` once for each transaction. A transaction that is retried keeps its kind and gets
+    new values, because the old ones could deadlock again. For every attempt it then runs, depending on
+    `Transaction.interactive` of the program's transaction:
+
+    - not interactive: `calls[which]()` returns all calls; the rows of their statements are dropped;
+    - interactive: `start_interactive(which)` yields the calls one by one, and receives captured rows:
+
+        calls = generator.start_interactive(which)
+        rows = None
+        while True:
+            try:
+                index, values = calls.send(rows)
+            except StopIteration:
+                break
+            if flat[index].captures:
+                rows = await fetch[index](values)  # a sequence of rows, each a sequence of columns
+            else:
+                await execute[index](values)  # rows dropped
+                rows = None
+
+    An attempt that fails (SQL error, cancellation) is ended with `calls.close()`. `send` may raise a
+    TuibenchError of the profile (a text is multiplied, a captured row is too short), which is not the
+    server's error and must not be retried. The affected rows of a SELECT are the number of rows fetched.
+
+    A transaction that ends with the flat statement `rollback` was rolled back on purpose: it is completed,
+    but not committed. BEGIN, COMMIT and ROLLBACK are calls like all others; the engine itself rolls back only
+    after an error.
+
+    A program with `turns` ends when `is_exhausted`; if `needs_reconnect()`, the connection must log in again
+    before the next draw.
     """
 
     __slots__ = ("_deck", "_numbers", "_starts", "_turns", "calls", "draw", "needed", "pauses", "profile")
 
     draw: Callable[[], int]
+    """Returns the index of the next transaction, by weight, from the deck, or by turns. `set_weights`
+    replaces it.
+    """
 
     def __init__(
         self,
@@ -547,9 +538,7 @@ class TransactionGenerator:
         self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
 
     def uninterrupted(self) -> Iterable[None]:
-        """An item for each transaction that may follow immediately, without a wait, a reconnect, or the
-        end.
-        """
+        """An item for each transaction that may follow without a wait, a reconnect, or the end."""
         if self.pauses.are_any:
             return repeat(None, 1)
         return repeat(None) if self._turns is None else repeat(None, self._turns.uninterrupted)
@@ -559,18 +548,20 @@ class TransactionGenerator:
         return self._turns is not None and self._turns.is_exhausted
 
     def needs_reconnect(self) -> bool:
-        """True if a reconnect is required before the next transaction; True once."""
+        """True if a reconnect is required before the next transaction; True only once for each reconnect."""
         return self._turns is not None and self._turns.needs_reconnect()
 
     def start_interactive(self, which: int) -> Conversation:
-        """A transaction with new values, call by call, with captured rows. Works for any transaction."""
+        """A transaction with new values, call by call; captured rows are sent to it. Works for any
+        transaction.
+        """
         if which in self._starts:
             return self._starts[which]()
         return _replay_calls(self.calls[which]())
 
 
 def _collect_calls(start: Callable[[], Conversation]) -> Calls:
-    """The calls of a transaction that captures no rows."""
+    """The calls of a transaction that captures no rows, all at once."""
     return lambda: limited_calls(start())
 
 
@@ -593,7 +584,7 @@ def _with_run_errors(
 
 
 def uncomputable(profile: str, transaction: str, error: Exception) -> RunError:
-    """The error of a transaction whose values do not fit, or exceed a limit."""
+    """The error of a transaction whose values have the wrong type or exceed a limit."""
     return RunError(
         f"{profile}: the transaction '{transaction}' cannot be computed: {error}",
         "check its expressions and captured columns",
@@ -617,7 +608,7 @@ def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callab
 
 
 def _deck_dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
-    """Deal a complete deck before it is shuffled again (Fisher and Yates)."""
+    """Deals a whole deck before it is shuffled again (Fisher and Yates)."""
     left: list[int] = []
     random = numbers.random
 
@@ -633,7 +624,7 @@ def _deck_dealer(cards: list[int], numbers: Random) -> Callable[[], int]:
 
 
 def needed_by_connection(layout: ProgramLayout, source: DrawSource) -> frozenset[int] | None:
-    """The flat indexes that a connection may call, None for all."""
+    """The flat indexes that a connection may call, None for all; other statements need not be prepared."""
     if not layout.names_tables:
         return None
     return frozenset(index for step in layout.steps for index in _statements_of_step(step, layout, source))

@@ -1,7 +1,7 @@
-"""The profile language: schema of the TOML file, decoding, errors; texts of generated profiles.
+"""The profile language: schema of the TOML file, decoding, errors, and texts of generated profiles.
 
-`checker` checks the semantics (defined names, matching placeholders). Errors name file, key and the nearest
-valid name.
+`checker` checks the semantics (defined names, matching placeholders). Errors name the file, the key and the
+nearest valid name.
 """
 
 import json
@@ -167,7 +167,7 @@ def extend_profile(child: Profile, base: Profile) -> Profile:
 
 
 MAX_PART_SIZES = 100
-"""Statements of different length that a part may have."""
+"""Most statements of different length for one part."""
 
 
 def all_step_texts(steps: Iterable[StepText]) -> Iterator[StepText]:
@@ -178,9 +178,7 @@ def all_step_texts(steps: Iterable[StepText]) -> Iterator[StepText]:
 
 
 def drawn_sizes(steps: Iterable[StepText]) -> dict[str, Uniform[Operand]]:
-    """The variables of a transaction that can be the size of a part: `uniform` draws them, and nothing else
-    sets them.
-    """
+    """The variables of a transaction that can be the size of a part: only `uniform` draws them."""
     found: dict[str, Uniform[Operand]] = {}
     others: set[str] = set()
     for step in all_step_texts(steps):
@@ -255,12 +253,12 @@ def _value_at(raw: Any, path: str) -> Any:
 
 
 def toml_text(text: str) -> str:
-    """A text in a profile."""
+    """A text as TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def generator_text(make: Draw[Operand]) -> str:
-    """A generator in a profile, without the keys that have their default."""
+    """A generator as profile text, without the keys that have their default value."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(make)}
     keys = (
         f"{name} = {toml_text(value) if isinstance(value, str) else value}"

@@ -15,14 +15,14 @@ MAX_EXTENSIONS = 10
 
 
 def built_in_profiles_dir() -> Path:
-    """The built-in profiles: in the package if installed, above it in a clone."""
+    """The built-in profiles: inside the installed package, or beside the package in a clone."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "profiles"
     return installed if installed.is_dir() else package.parent / "profiles"
 
 
 LIST_PROFILES_HINT = "tuibench profiles list shows all profiles"
-"""The hint if there is no similar name."""
+"""The hint when no name is similar."""
 
 
 def user_profiles_dir() -> Path:
@@ -41,7 +41,7 @@ def available_profiles() -> dict[str, Path]:
 def find_profile(name: str) -> Path:
     """The file of a profile, by name (sysbench's suffix `.lua` is ignored) or by path.
 
-    Raises UsageError with the nearest name if there is none.
+    Raises UsageError with the nearest name if there is no such profile.
     """
     plain = name.removesuffix(LUA)
     profiles = available_profiles()
@@ -67,7 +67,7 @@ CLASSIC = {
     "oltp_scan": "classic.scan",
     "oltp_update_rate": "classic.update_one",
 }
-"""The profiles of the classic suite by the names of its scripts (mdcallag/mytools)."""
+"""Profiles of the classic suite, by the names of its scripts (mdcallag/mytools)."""
 
 
 def load_profile(name: str) -> Profile:
@@ -129,8 +129,8 @@ def load_program(
 ) -> Program:
     """The program of a profile, by name or path, with options (texts or typed values).
 
-    `text` replaces the file's contents; `name` is then only its name. `command` is the one of a script that
-    is run. Raises UsageError if the script does not have it.
+    `text` replaces the file's contents; `name` is then only the program's name. `command` is the command of a
+    script. Raises UsageError if the script does not have it.
     """
     path = None if text else find_profile(name)
     if path is not None and script.is_script(path):

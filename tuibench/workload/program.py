@@ -1,7 +1,7 @@
 """Compiled programs: a serialisable structure that an engine runs without TOML and options.
 
-Options and lists are resolved, steps that never run are omitted, each statement has its SQL for every table.
-Weights can be changed during a run.
+Options and lists are resolved, steps that never run are omitted, and each statement has its SQL for every
+table. Weights can be changed during a run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,19 +27,19 @@ Bind = tuple[str | Expression, ...]
 
 
 class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A repeated part of a statement: `sql`, `repeat` times, separated by `join`.
-
-    Its variables are drawn for each repetition, and `index` counts these from 1. `before` is the number of
-    the statement's placeholders before it.
-    """
+    """A part of a statement: `sql`, repeated and separated by `join`."""
 
     field: str
+    """Its place in the statement: `{field}`."""
     sql: str
     repeat: int
     join: str = ", "
     index: str = ""
+    """Name of a variable that counts the repetitions from 1."""
     before: int = 0
+    """Number of the statement's placeholders before it."""
     let: dict[str, Value] = {}
+    """Variables drawn for each repetition."""
     bind: Bind = ()
 
     @property
@@ -48,20 +48,19 @@ class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """One statement: `sql` per table, or once if it uses no table.
-
-    `prepared` is False for statements that are to be sent as text. `capture`
-    names the variables for the first row's columns, null without a row; `rows` the variable for the list of
-    all rows.
-    """
+    """One statement."""
 
     name: str
     cls: StatementClass
     sql: tuple[str, ...]
+    """For each table; a single one if the statement uses no table."""
     bind: Bind = ()
     prepared: bool = True
+    """False for a statement that is sent as text."""
     capture: tuple[str, ...] = ()
+    """Variables for the columns of the first row; they are null without a row."""
     rows: str = ""
+    """Variable for the list of all rows."""
     part: RepeatedPart | None = None
 
     @property
@@ -70,38 +69,41 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramStep(msgspec.Struct, frozen=True, kw_only=True):
-    """Statements and then inner `steps`, executed `repeat` times.
-
-    The table is drawn once (or is `table`, from 0); the variables are set at every repetition. `each`
-    iterates over a list instead, with its items or their columns in `names`; `index` counts the repetitions
-    from 1. `when` is evaluated once, before all. A step with `rollback` is executed with that probability, 0
-    to 1, and ends the transaction with ROLLBACK.
-    """
+    """Statements and then inner `steps`, executed `repeat` times."""
 
     repeat: int | Expression
     let: dict[str, Value]
+    """Variables set at every repetition."""
     statements: tuple[Statement, ...]
     when: Expression | None = None
+    """Condition, evaluated once before all repetitions."""
     each: Expression | None = None
+    """List to iterate over instead of `repeat`."""
     names: tuple[str, ...] = ()
+    """Variables for the items of `each`, or for the columns of the items."""
     index: str = ""
+    """Variable that counts the repetitions from 1."""
     table: Expression | None = None
+    """Number of the table, from 0; without it, one table is drawn for all repetitions."""
     steps: tuple["ProgramStep", ...] = ()
     rollback: float = 0.0
+    """Probability, 0 to 1, with which the step is executed; if not 0, the step ends the transaction with
+    ROLLBACK.
+    """
 
 
 class Transaction(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of transaction. `explicit` ones have BEGIN and COMMIT as separate steps.
-
-    In a closed loop, `keying_seconds` is the wait before it, `think_seconds` the mean wait after it.
-    """
+    """One kind of transaction."""
 
     name: str
     weight: float
     explicit: bool
+    """True if BEGIN and COMMIT are steps of it."""
     steps: tuple[ProgramStep, ...]
     keying_seconds: float = 0.0
+    """Wait before it, in a closed loop."""
     think_seconds: float = 0.0
+    """Mean wait after it, in a closed loop."""
 
     @property
     def interactive(self) -> bool:
@@ -119,16 +121,17 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Turns(msgspec.Struct, frozen=True, kw_only=True):
-    """A fixed sequence for each connection: `count` transactions of a cycle, then those of `ending`.
-
-    Transactions are indexes. The connection logs in again before the positions `reconnect_at` of the cycle,
-    except before the first transaction.
+    """A fixed sequence of transactions (by index) for each connection: `count` transactions of a cycle, then
+    those of `ending`.
     """
 
     cycle: tuple[int, ...]
     count: int
     ending: tuple[int, ...] = ()
     reconnect_at: frozenset[int] = frozenset()
+    """Positions in the cycle before which the connection logs in again, except before its
+    first transaction.
+    """
 
     @property
     def total(self) -> int:
@@ -137,39 +140,41 @@ class Turns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True):
-    """A Lua script of sysbench: its file and text, and the folders that its `require` searches.
-
-    `command` is the command that is run, `run` for events. With `allows_io` it may use files and programs.
-    `general` are the values of sysbench's own options: those of the run and of the server.
-    """
+    """A Lua script of sysbench."""
 
     path: str
     text: str
     command: str = "run"
+    """The command to run: `run` for events."""
     search: tuple[str, ...] = ()
+    """Folders that its `require` searches."""
     allows_io: bool = False
+    """True if it may use files and programs."""
     general: tuple[tuple[str, bool | float | str | tuple[str, ...]], ...] = ()
+    """Values of sysbench's own options: those of the run and of the server."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A compiled program. `options` are the profile's resolved options, which define the data set.
-
-    With `deck`, transactions are taken from a shuffled deck with as many cards of each kind as its weight, so
-    that each deck has the exact mix. With `turns` they have a fixed order, and a connection ends with the
-    last one. `empty` data sets are created without rows. `headline` is the profile's main figure, if it has
-    one. A `script` sends statements of its own in place of the transactions'.
-    """
+    """A compiled program."""
 
     profile: str
     data_set: str
     tables: tuple[str, ...]
     options: dict[str, OptionValue]
+    """The profile's resolved options, which define the data set."""
     transactions: tuple[Transaction, ...]
     deck: bool = False
+    """Transactions are taken from a shuffled deck with as many cards of each kind as its weight, so that each
+    deck has the exact mix.
+    """
     empty: bool = False
+    """The tables are created without rows."""
     turns: Turns | None = None
+    """A fixed order of transactions; a connection ends with the last one."""
     headline: Headline | None = None
+    """The profile's main figure, if it has one."""
     script: Script | None = None
+    """Sends its own statements in place of the transactions'."""
 
     @property
     def interactive(self) -> bool:
@@ -178,16 +183,14 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FlatStatement(msgspec.Struct, frozen=True):
-    """One entry of the flat list of statements, which calls refer to by index.
-
-    `captures` means that its rows are returned.
-    """
+    """One entry of the flat list of statements, to which calls refer by index."""
 
     name: str
     cls: StatementClass
     sql: str
     prepared: bool = True
     captures: bool = False
+    """True if its rows are returned."""
 
 
 def all_steps(steps: tuple[ProgramStep, ...]) -> Iterator[ProgramStep]:
@@ -222,10 +225,7 @@ def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
 
 
 class ProgramLayout:
-    """The layout of a program, which the generators of all connections share.
-
-    `statements` is its flat list, `steps` are those of all transactions. `are_static` says for each
-    transaction whether its steps depend neither on each other nor on captured rows.
+    """The layout of a program, shared by the generators of all connections.
 
     Statements are looked up by identity: they must belong to this program, or to a copy with other weights.
     """
@@ -233,6 +233,7 @@ class ProgramLayout:
     def __init__(self, program: Program) -> None:
         indexes = flat_indexes(program)
         self.statements: tuple[FlatStatement, ...] = tuple(indexes)
+        """The flat list of statements."""
         self.tables = len(program.tables)
         self.steps = [step for each in program.transactions for step in all_steps(each.steps)]
         self.are_static = [all(map(_is_static, each.steps)) for each in program.transactions]
@@ -298,17 +299,16 @@ def weights_of(program: Program) -> dict[str, float]:
 
 
 def with_weights(program: Program, weights: Sequence[float]) -> Program:
-    """The program with these weights for its transactions, in their order."""
+    """The program with these weights, in the order of its transactions."""
     pairs = zip(program.transactions, weights, strict=True)
     changed = tuple(msgspec.structs.replace(transaction, weight=weight) for transaction, weight in pairs)
     return msgspec.structs.replace(program, transactions=changed)
 
 
 def validated_mix(program: Program, given: Mapping[str, float]) -> dict[str, float]:
-    """All weights; the given ones replace the program's.
+    """All weights; the given ones replace the program's. A transaction with weight 0 is not used.
 
-    A transaction with weight 0 is not used. Raises UsageError for an unknown name, a weight out of range, or
-    weights that are all 0.
+    Raises UsageError for an unknown name, a weight out of range, or weights that are all 0.
     """
     now = weights_of(program)
     for name, weight in given.items():

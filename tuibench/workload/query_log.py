@@ -1,14 +1,14 @@
-"""Query logs: the statements of slow query logs of MySQL, MariaDB, Percona Server and TiDB, and of general
-logs.
+"""Query logs: the statements of general logs, and of slow query logs of MySQL, MariaDB, Percona Server and
+TiDB.
 
 With `long_query_time=0` a slow query log has all statements, including BEGIN and COMMIT, and the values of
-prepared ones. It is read in one pass, in bounded memory: a statement is at most `MAX_STATEMENT` long.
+prepared ones. It is read in one pass, in bounded memory: a statement has at most `MAX_STATEMENT` characters.
 
-A line such as `# Time:` begins an entry, except in a quoted text or a comment. If the quotes do not end
-within `MAX_PENDING` characters, the statement was damaged, and the line was a beginning after all.
+A line such as `# Time:` begins an entry, unless it lies in a quoted text or a comment. If the quotes do not
+end within `MAX_PENDING` characters, the statement is damaged, and the line does begin an entry.
 
-A transaction is what a connection sent from BEGIN to COMMIT, or between two of them with autocommit=0; every
-other statement is a transaction of its own.
+A transaction is what a connection sends from BEGIN to COMMIT, or from one COMMIT to the next with
+autocommit=0; every other statement is a transaction of its own.
 """
 
 import json
@@ -25,10 +25,10 @@ from tuibench.workload.sql import is_closed, tokens_of
 MAX_STATEMENT = 1 << 20
 MAX_PENDING = 1 << 16
 MAX_OPEN = 10_000
-"""Connections with an open transaction that are kept."""
+"""Most connections whose open transaction is kept."""
 
 MAX_TRANSACTION = 1000
-"""Statements of a transaction; longer ones are left out."""
+"""Most statements of a transaction; longer transactions are left out."""
 
 TOO_LONG = "longer than 1 MiB"
 DAMAGED = "with quotes that do not end"
@@ -39,15 +39,17 @@ INTERNAL = "of the server itself"
 
 
 class LoggedStatement(NamedTuple):
-    """One statement of the log. `connection` is 0 and `at` is None if the log does not contain it. It stands
-    for `times` statements (`log_slow_rate_limit`). Without SQL, the connection ended.
-    """
+    """One statement of the log."""
 
     connection: int
+    """0 if the log does not have it."""
     at: int | None
+    """Unix time in seconds; None if the log does not have it."""
     database: str
     sql: str
+    """Empty if the entry is the end of the connection."""
     times: int = 1
+    """Number of statements that it represents (`log_slow_rate_limit`)."""
 
 
 def _docker_json(line: str) -> str:
@@ -71,8 +73,8 @@ _PREFIXES = (
     _without(rf"{_TIME} \S+ [^:\s]+: "),
     _docker_json,
 )
-"""What containers and the journal put before a line: CRI, Compose, `docker logs -t`, kubectl, syslog,
-Docker's files.
+"""Prefixes that containers and the journal add to each line: CRI, Compose, `docker logs -t`, kubectl, syslog,
+and Docker's files.
 """
 
 _SLOW_MARK = re.compile(r"# (?:Time:|User@Host:|Query_time:)")
@@ -101,13 +103,13 @@ _OTHER_FORMATS = (
     (r"<\?xml|<AUDIT", "an audit log", ""),
     (r'\s*[\[{]"', "a log in JSON", ""),
 )
-"""Texts that are no log of queries: how to recognise them, what they are, and what to do."""
+"""Files that are not query logs: how they are recognised, what they are, and what to do."""
 
 MAKE_ONE = "to create one: SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0"
 
 
 def unknown_format(name: str, head: str) -> UsageError:
-    """The error for a file without a statement of a log."""
+    """The error for a file without any statement of a query log."""
     for pattern, what, hint in _OTHER_FORMATS:
         if re.search(rf"^(?:{pattern})", head, re.MULTILINE):
             return UsageError(f"{name} is {what}, not a slow query log or a general log", hint or MAKE_ONE)
@@ -120,10 +122,10 @@ class _Form(Protocol):
     def begins(self, line: str) -> bool: ...
 
     def body(self, line: str, *, is_first: bool) -> str | None:
-        """The part of a line that belongs to the SQL, None for a line before it."""
+        """The part of a line that belongs to the SQL; None for a line before the SQL."""
 
     def statement(self, sql: str) -> LoggedStatement | None:
-        """The statement of the entry that ended."""
+        """The statement of the entry that has ended; None if the entry has none."""
 
 
 _CONNECTION = re.compile(r"\bId:\s*(\d+)|^# (?:Thread_id|Conn_ID):\s*(\d+)")
@@ -146,7 +148,9 @@ def _database_of(found: re.Match[str]) -> str:
 
 
 def _unix_time(text: str) -> int | None:
-    """Seconds of a log's time, in UTC if it has no zone; the server's zone is unknown."""
+    """Seconds since the epoch. A log's time without a zone is read as UTC, because the server's zone is
+    unknown.
+    """
     if found := _OLD_TIME.match(text):
         year, *rest = map(int, found.groups())
         numbers = (2000 + year, *rest)
@@ -161,7 +165,7 @@ def _unix_time(text: str) -> int | None:
 
 
 class _SlowForm:
-    """Slow query logs. `use` and `# Schema` hold until the next one, as the server writes them."""
+    """Slow query logs. `use` and `# Schema` are valid until the next one, as the server writes them."""
 
     def __init__(self, lost: Counter[str]) -> None:
         self._lost = lost
@@ -229,7 +233,7 @@ class _SlowForm:
 
 
 def _with_arguments(sql: str) -> str:
-    """A statement of TiDB with the values of its placeholders, which are behind it."""
+    """TiDB's statement with the values of its placeholders, which follow it in the log."""
     found = _ARGUMENTS.search(sql)
     if found is None:
         return sql
@@ -247,7 +251,7 @@ def _with_arguments(sql: str) -> str:
 
 
 class _GeneralForm:
-    """General logs. The database is that of the connection."""
+    """General logs. A statement's database is that of its connection."""
 
     def __init__(self) -> None:
         self._databases: dict[int, str] = {}
@@ -292,19 +296,19 @@ class _GeneralForm:
 
 
 class QueryLog:
-    """The statements of logs, one after the other, such as rotated ones. `lost` counts statements that are
-    left out here, by what they are; `seen` counts all.
-    """
+    """The statements of several logs in turn, such as rotated ones."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
+        """Statements that are left out, by reason."""
         self.seen = 0
+        """All statements, including those left out."""
         self._slow = _SlowForm(self.lost)
         self._general = _GeneralForm()
 
     def statements(self, pieces: Iterable[str], head: str) -> Iterator[LoggedStatement]:
-        """The statements of a log, in its order; none if it has no known format. The pieces are its lines; a
-        long line may be several. `head` is its beginning.
+        """The statements of a log in their order; empty if its format is unknown. `pieces` are its lines, of
+        which a long one may be several pieces; `head` is its beginning.
         """
         strip = prefix_of(head)
         lines = (
@@ -363,7 +367,7 @@ class QueryLog:
 
 
 def prefix_of(head: str) -> Callable[[str], str] | None:
-    """What removes the prefix that the lines of a log have; None if they have none."""
+    """The function that removes the prefix of the log's lines; None if they have no prefix."""
     lines = head.splitlines()
     if any(_SLOW_MARK.match(line) or _GENERAL_MARK.match(line) for line in lines):
         return None
@@ -382,10 +386,11 @@ def _stripped(pieces: Iterable[str], strip: Callable[[str], str]) -> Iterator[st
 
 
 class LoggedTransaction(NamedTuple):
-    """Statements of one transaction, and whether BEGIN and COMMIT, or autocommit=0, enclosed them."""
+    """The statements of one transaction."""
 
     statements: tuple[LoggedStatement, ...]
     is_explicit: bool
+    """True if BEGIN and COMMIT, or autocommit=0, enclosed the statements."""
 
 
 _AUTOCOMMIT = re.compile(
@@ -400,17 +405,15 @@ _COMMITS = re.compile(
     r"(?:ALTER|ANALYZE|CACHE|CHECK|CREATE(?!\s+TEMPORARY)|DROP(?!\s+TEMPORARY)|FLUSH|GRANT|INSTALL|LOCK\s+TABLES?|"
     r"OPTIMIZE|RENAME|REPAIR|RESET|REVOKE|TRUNCATE|UNINSTALL)\b"
 )
-"""Statements that commit the transaction before them."""
+"""Statements that implicitly commit the transaction before them."""
 
 _CONTROL = re.compile(r"\s*(?:--|#|/\*|[ABCDFGILORSTUX])", re.IGNORECASE)
 MAX_CONTROL = 2000
-"""Longer statements begin or end no transaction."""
+"""Longer statements do not begin or end a transaction."""
 
 
 class _Open:
-    """What a connection has sent since its transaction began; `is_explicit` is False before the first
-    statement with autocommit=0.
-    """
+    """What a connection has sent since its transaction began."""
 
     __slots__ = ("count", "statements")
 
@@ -420,13 +423,13 @@ class _Open:
 
 
 class TransactionGrouper:
-    """Groups statements to transactions. `lost` counts the statements of those that are left out; `frames`
-    counts statements that begin and end transactions.
-    """
+    """Groups statements into transactions."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
+        """Statements of transactions that are left out, by reason."""
         self.frames = 0
+        """Number of statements that begin or end transactions."""
         self._open: OrderedDict[int, _Open] = OrderedDict()
         self._manual: OrderedDict[int, None] = OrderedDict()
 
@@ -475,7 +478,7 @@ class TransactionGrouper:
         return LoggedTransaction((statement,), False)
 
     def close(self) -> None:
-        """Count what is still open at the end of the log."""
+        """Count the statements of transactions that are open at the end of the log."""
         while self._open:
             self._forget(self._open.popitem()[1], UNFINISHED)
 
@@ -509,7 +512,9 @@ class TransactionGrouper:
 
 
 def _command(sql: str) -> str:
-    """The statement in capitals without comments, if it may begin or end a transaction."""
+    """The statement in capitals and without comments if it may begin or end a transaction;
+    otherwise empty.
+    """
     if len(sql) > MAX_CONTROL or not _CONTROL.match(sql):
         return ""
     if sql[0] in "/-#":

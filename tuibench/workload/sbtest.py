@@ -33,7 +33,7 @@ COLUMN_NAMES = ("id", "k", "c", "pad")
 
 
 class SbtestRows:
-    """Encodes rows in one format; `draw_k` generates k. `number_width` is the width of the largest number."""
+    """Encodes rows in one format. `draw_k` generates k; `number_width` is the width of the largest number."""
 
     parameters = "iiss"
 
@@ -79,11 +79,11 @@ COLUMNS = {"id": "int", "k": "int", "c": "char(120)", "pad": "char(60)"}
 TABLE_NAME = re.compile(r"sbtest([1-9][0-9]*)")
 
 SUFFICIENT_SHARE = 0.99
-"""The required share of ids: loads that delete may have removed the last ones."""
+"""The share of ids that must exist: loads that delete may have removed the last ones."""
 
 
 def row_count_check(table: str, rows: int) -> SizeCheck:
-    """The largest id is the number of rows, as sysbench fills the table."""
+    """A check of the largest id, which equals the number of rows in a table that sysbench filled."""
     sql = f"SELECT MAX(id) FROM {table}"  # noqa: S608 (a constant name)
     return SizeCheck(sql, rows, ceil(rows * SUFFICIENT_SHARE), "rows", "table-size")
 
@@ -107,15 +107,18 @@ class NumberedTables(DataSet, frozen=True, kw_only=True):
 
 
 class Sbtest(NumberedTables, frozen=True, kw_only=True):
-    """The tables of one run, with `table_size` rows each. `keys` are up to --table-size, and `k` is one."""
+    """The tables of one run."""
 
     table_size: int
+    """Number of rows of each table."""
     keys: int
+    """The largest key that the run uses: --table-size, also if the tables are created without rows."""
     auto_inc: bool
     secondary: bool
     create_secondary: bool
     table_options: str
     k: Distribution[int]
+    """Distribution of the column k."""
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "tables": integer_option(1, "number of tables", minimum=1, maximum=MAX_TABLES),

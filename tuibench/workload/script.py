@@ -1,7 +1,7 @@
 """sysbench's Lua scripts as profiles: their options, and the program that runs their events.
 
-A script is run by the native engine, built with Lua (`native/src/script/`); `docs/lua.md` describes its API.
-Here it is loaded once without a server, to learn the options and commands that it declares.
+The native engine, built with Lua, runs a script (`native/src/script/`); `docs/lua.md` describes its API. This
+module loads the script without a server, to learn the options and commands that it declares.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ REPORT_INTERMEDIATE, REPORT_CUMULATIVE = "report_intermediate", "report_cumulati
 INSTALLED = tuple(
     map(Path, ("/usr/share/sysbench", "/usr/local/share/sysbench", "/opt/homebrew/share/sysbench"))
 )
-"""Folders of an installed sysbench, whose scripts others require."""
+"""Folders of an installed sysbench, from which scripts require others."""
 
 OPTION_TYPES: dict[str, OptionType] = {
     "boolean": "flag",
@@ -49,13 +49,14 @@ OPTION_TYPES: dict[str, OptionType] = {
 
 
 SIZES = ("tables", "table_size", "scale", "oltp_tables_count", "oltp_table_size")
-"""Options by which most scripts make their tables larger."""
+"""Options with which most scripts set the size of their tables."""
 
 
 class ScriptTables(NoTables, frozen=True, kw_only=True):
-    """The tables of a script, which it makes itself. `sizes` are the options that say how large."""
+    """The tables that a script creates itself."""
 
     sizes: dict[str, OptionValue]
+    """The script's options that determine their size."""
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> "ScriptTables":
@@ -67,15 +68,14 @@ class ScriptTables(NoTables, frozen=True, kw_only=True):
 
 
 class Declared(NamedTuple):
-    """What a script declares: its options, and its commands with whether each connection runs them.
-
-    `hooks` are functions that are called before and behind a load (`init`, `done`), and for reports.
-    """
+    """What a script declares."""
 
     options: dict[str, ProfileOption]
     commands: dict[str, bool]
+    """For each command, whether every connection runs it."""
     has_events: bool
     hooks: tuple[str, ...] = ()
+    """Functions that are called before and after a load (`init`, `done`), and for reports."""
 
 
 def is_script(path: Path) -> bool:
@@ -83,7 +83,7 @@ def is_script(path: Path) -> bool:
 
 
 def load(path: Path, command: str = RUN) -> Script:
-    """The script in a file, to run this command of it. Raises UsageError if it cannot be read."""
+    """The script in a file, with the command to run. Raises UsageError if the file cannot be read."""
     try:
         text = files.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -94,8 +94,8 @@ def load(path: Path, command: str = RUN) -> Script:
 
 
 def with_general_options(script: Script, target: Target, plan: RunPlan | None = None) -> Script:
-    """A script that sees the options of the run and of the server, as in sysbench. The password is empty
-    unless the script may use files.
+    """The script with the options of the run and of the server, as in sysbench. The password is empty unless
+    the script may use files.
     """
     endpoints: tuple[Target | Endpoint, ...] = (target, *target.further)
     general: dict[str, bool | float | str | tuple[str, ...]] = {
@@ -127,7 +127,7 @@ def with_general_options(script: Script, target: Target, plan: RunPlan | None = 
 def native_settings(
     script: Script, options: Mapping[str, OptionValue], *, is_prepared: bool = True
 ) -> dict[str, Any]:
-    """A script in the form of the native engine."""
+    """The script's settings for the native engine."""
     threads = int(options.get(THREADS, 1))
     shared = {name: option.default for name, option in compiler.SHARED_OPTIONS.items()} | {
         name: value for name, value in options.items() if name in compiler.SHARED_OPTIONS
@@ -169,7 +169,7 @@ def native_settings(
 
 
 MOST_STATIC_CONNECTIONS = 1024
-"""Connections that draw different unique numbers, also if they are added during a run."""
+"""Connections that draw different unique numbers, including those added during a run."""
 
 GENERAL: dict[str, object] = {
     "db_debug": False,
@@ -206,13 +206,13 @@ GENERAL: dict[str, object] = {
     "verbosity": 3,
     "version": False,
 }
-"""sysbench's own options that a script may read, with their values without a run and a server."""
+"""sysbench's own options that a script may read, and their values without a run and a server."""
 
 
 def declared(script: Script) -> Declared:
-    """Loads a script without a server.
+    """What a script declares; it is loaded without a server.
 
-    Raises UsageError with its error, or if the engine is not built with Lua.
+    Raises UsageError with the script's error, or if the engine is not built with Lua.
     """
     return _declared(msgspec.structs.replace(script, command="help", general=()))
 
@@ -239,8 +239,8 @@ def _declared(script: Script) -> Declared:
 
 
 def check_command(script: Script, command: str) -> bool:
-    """True if each connection runs the command. Raises UsageError if the script has neither it nor a hook of
-    its name.
+    """True if each connection runs the command. Raises UsageError if the script has no such command
+    or hook.
     """
     known = declared(script)
     commands = {**dict.fromkeys(known.hooks, False), **known.commands}
@@ -261,7 +261,9 @@ def _default(kind: str, text: str) -> OptionValue:
 
 
 def profile(script: Script) -> Profile:
-    """The profile of a script: its options, and one transaction, whose statements the script sends."""
+    """The profile of a script: its options, and one transaction in place of the statements that the script
+    sends.
+    """
     known = declared(script).options
     shared = {name: option.default for name, option in known.items() if name in compiler.SHARED_OPTIONS}
     placeholder = StatementText(name=EVENT, sql="DO 0", prepared=False)
@@ -283,7 +285,7 @@ def profile(script: Script) -> Profile:
 
 
 def program(script: Script, options: Mapping[str, object]) -> Program:
-    """The program that runs a command of a script. Raises UsageError for unknown options."""
+    """The program that runs a script's command. Raises UsageError for unknown options."""
     chosen = {canonical_name(name): value for name, value in options.items()}
     if ALLOW_IO in chosen:
         flag = ProfileOption(type="flag", default=False, help="")

@@ -1,6 +1,6 @@
-"""SQL text: what a statement does, its placeholders and literals, statements of a text.
+"""SQL text: the class of a statement, its placeholders and literals, and the statements of a text.
 
-A `?` or a delimiter in quotes or comments has no meaning. Comments that the server executes (`/*! … */`,
+A `?` or a delimiter inside quotes or comments has no meaning. Comments that the server executes (`/*! … */`,
 MariaDB's `/*M! … */`) are SQL.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class StatementClass(StrEnum):
-    """The counter of a statement: SELECT reads; INSERT, UPDATE, DELETE and REPLACE write."""
+    """The class that counts a statement: SELECT reads; INSERT, UPDATE, DELETE and REPLACE write."""
 
     READ = "read"
     WRITE = "write"
@@ -20,7 +20,7 @@ class StatementClass(StrEnum):
 
 _BACKSLASH_TEXT = r"""'(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+\""""
 _PLAIN_TEXT = r"""'(?:[^']++|'')*+' | "(?:[^"]++|"")*+\""""
-"""Quoted text, and the same with sql_mode=NO_BACKSLASH_ESCAPES."""
+"""Quoted text with backslash escapes, and without them as under sql_mode=NO_BACKSLASH_ESCAPES."""
 
 _COMMENT = r"/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*"
 _LITERALS = re.compile(
@@ -54,21 +54,23 @@ _LEXERS = {True: _lexer(_BACKSLASH_TEXT), False: _lexer(_PLAIN_TEXT)}
 
 
 class Token(NamedTuple):
-    """One token; `kind` is the name of its group: `hint` is also a comment that the server executes, `open` a
-    quote or comment without an end. `escapes`: a backslash in its text escapes.
-    """
+    """One token."""
 
     kind: str
+    """The name of its group in the lexer. A `hint` may also be a comment that the server executes; `open` is
+    a quote or comment that does not end.
+    """
     text: str
     escapes: bool = True
+    """True if a backslash in its text escapes."""
 
 
 def tokens_of(sql: str) -> list[Token]:
-    """The tokens without comments; single spaces between them.
+    """The tokens without comments, separated by single spaces.
 
-    What the log does not tell is read from the statement: without an end under the usual rules, but with one
-    under NO_BACKSLASH_ESCAPES, it has this mode; with a table or qualified column in double quotes, it has
-    ANSI_QUOTES, and such names get backquotes.
+    The statement itself tells the sql_mode that a log does not have. If a quote does not end under the usual
+    rules but ends under NO_BACKSLASH_ESCAPES, that mode is assumed. If a table or a qualified column is in
+    double quotes, ANSI_QUOTES is assumed, and such names get backquotes.
     """
     text = sql.strip().rstrip(";").strip()
     found = list(_scan(text, escapes=True))
@@ -99,7 +101,7 @@ _BEFORE_TABLE = frozenset({"FROM", "JOIN", "INTO", "UPDATE", "."})
 
 
 def _with_ansi_names(tokens: list[Token]) -> list[Token]:
-    """Names in double quotes as names in backquotes, if the statement has such names."""
+    """The tokens with names in backquotes instead of double quotes, if the statement has such names."""
     if not any(_is_ansi_name(tokens)):
         return tokens
     return [
@@ -111,9 +113,9 @@ def _with_ansi_names(tokens: list[Token]) -> list[Token]:
 
 
 def _is_ansi_name(tokens: list[Token]) -> Iterator[bool]:
-    """For each token whether it is in double quotes where only a name can be.
+    """For each token, whether it is a text in double quotes where only a name is possible.
 
-    TRIM(… FROM "x") is no such place: FROM is that of a query.
+    TRIM(… FROM "x") is not such a place; the FROM of a query is.
     """
     plain = [token for token in tokens if token.kind != "space"]
     before, queries = "", [True]
@@ -132,7 +134,7 @@ _BACKSLASH = re.compile(r"\\(.)", re.DOTALL)
 
 
 def text_value(text: str, *, escapes: bool = True) -> str:
-    """The value of a quoted text. A backslash before `%` and `_` stays: it is LIKE's."""
+    """The value of a quoted text. A backslash before `%` and `_` is kept for LIKE."""
     quote, inner = text[0], text[1:-1]
     if not escapes or "\\" not in inner:
         return inner.replace(quote * 2, quote)
@@ -157,19 +159,19 @@ _NO_QUOTES = re.compile(r"[^'\"`/#-]*+$")
 
 
 def is_closed(sql: str) -> bool:
-    """False within a quoted text or a comment, with and without backslash escapes."""
+    """True if the text ends outside quotes and comments, with or without backslash escapes."""
     if _NO_QUOTES.match(sql):
         return True
     return any(each.fullmatch(sql) for each in _BALANCED.values())
 
 
 def strip_literals(sql: str) -> str:
-    """The SQL without quoted text and comments, in which `?` and `{}` have no meaning."""
+    """The SQL without quoted text and comments, which may contain a `?` or `{}` without meaning."""
     return _LITERALS.sub(lambda found: found["mark"] or "''", sql)
 
 
 def fill_field(sql: str, field: str, text: str) -> str:
-    """The SQL with a text in place of `{field}`, except in quotes."""
+    """The SQL with `{field}` replaced by a text, except in quotes."""
     if (name := f"{{{field}}}") not in sql:
         return sql
     found, begin = [], 0
@@ -196,7 +198,7 @@ CLASS_BY_VERB = {
     **dict.fromkeys(("SELECT", "TABLE", "VALUES"), StatementClass.READ),
     **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD"), StatementClass.WRITE),
 }
-"""The counter of a statement by its verb; all others count as other."""
+"""The class of a statement by its verb; all other verbs have the class "other"."""
 
 _WORD = re.compile(r"[A-Za-z]+")
 _MAIN_VERB = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
@@ -206,13 +208,13 @@ _NEAR = re.compile(r"near '(?P<near>.*)' at line (?P<line>\d+)", re.DOTALL)
 
 
 def statement_class(sql: str) -> StatementClass:
-    """The counter of a statement: by its verb, after comments, parentheses and WITH clauses."""
+    """The class of a statement, by its verb after comments, parentheses and WITH clauses."""
     return CLASS_BY_VERB.get(verb_of(sql), StatementClass.OTHER)
 
 
 def verb_of(sql: str) -> str:
-    """The verb in capitals, after comments, parentheses, WITH clauses and SET STATEMENT … FOR; empty without
-    one.
+    """The verb in capitals, after comments, parentheses, WITH clauses and SET STATEMENT … FOR; empty if there
+    is none.
     """
     text = _without_comments(sql)
     found = _WORD.search(text)
@@ -225,9 +227,9 @@ _BEYOND = re.compile(
     r"/\*M?! | ;\s*\S | \b(?:OUTFILE|DUMPFILE|LOAD|LOAD_FILE|DIRECTORY|SET\s+STATEMENT|mysql`?\s*\.)",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What a statement that reads or writes rows of its tables does not have: SQL in comments, a second
-statement, values of variables, files, tables of the server. Where a text or a comment ends depends on the
-server's mode.
+"""What a statement that only reads or writes rows of its tables cannot contain: executable comments, a second
+statement, SET STATEMENT, files, tables of the server. Quotes and comments are searched, too, because the
+server's mode decides where they end.
 """
 _OF_TABLES = re.compile(
     r"\s*(?:ALTER|ANALYZE|CHECK|CREATE|DROP|OPTIMIZE|RENAME|TRUNCATE)\s+(?:UNIQUE\s+)?(?:INDEX|TABLE)\b",
@@ -237,15 +239,15 @@ _BRACKET = re.compile(r"\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|ROLLBACK)\s*", re
 
 
 def only_reads_and_writes(sql: str) -> bool:
-    """True for a SELECT, INSERT, UPDATE, DELETE or REPLACE of rows and for what makes a transaction of them;
-    False in doubt.
+    """True for a SELECT, INSERT, UPDATE, DELETE or REPLACE of rows, and for a statement that begins or ends a
+    transaction; False in doubt.
     """
     is_of_rows = statement_class(sql) is not StatementClass.OTHER and _BEYOND.search(sql) is None
     return is_of_rows or _BRACKET.fullmatch(sql) is not None
 
 
 def only_acts_on_tables(sql: str) -> bool:
-    """True for the same, and for a statement that makes, changes or drops tables or indexes."""
+    """True also for a statement that creates, changes or drops tables or indexes; False in doubt."""
     return only_reads_and_writes(sql) or (_OF_TABLES.match(sql) is not None and _BEYOND.search(sql) is None)
 
 
@@ -269,7 +271,7 @@ def literal_spans(sql: str) -> Iterator[tuple[int, int]]:
 
 
 def split_statements(sql: str) -> Iterator[tuple[int, str]]:
-    """The statements with their offsets; a semicolon in quotes or comments does not separate."""
+    """The statements with their offsets; a semicolon inside quotes or comments does not separate them."""
     masked = _LITERALS.sub(lambda found: "_" * len(found[0]), sql)
     begin = 0
     for length in map(len, masked.split(";")):
@@ -290,7 +292,7 @@ def syntax_error_position(sql: str, message: str) -> str:
 
 
 def line_and_column(sql: str, offset: int) -> str:
-    """A position: line 2, column 7."""
+    """A position in words: `line 2, column 7`."""
     line = sql.count("\n", 0, offset) + 1
     column = offset - (sql.rfind("\n", 0, offset) + 1) + 1
     return f"line {line}, column {column}"

@@ -1,4 +1,4 @@
-"""The tables of a statement: their names with the database, where the statement has them without it."""
+"""Table names in a statement, completed with the database."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ _FIRST = frozenset(
 _MODIFIERS = frozenset(
     "LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE QUICK LATERAL ONLY HISTORY INTO FROM TABLE".split()  # noqa: SIM905
 )
-"""Words between a verb and its table."""
+"""Words that may stand between a verb and its table."""
 
 _END_OF_LIST = frozenset(
     """
@@ -21,9 +21,9 @@ _END_OF_LIST = frozenset(
 
 
 def qualified(sql: str, database: str) -> str:
-    """The statement with the database before each table that has none; unchanged if the database is unknown.
+    """The statement with the database before each table name that has none; unchanged if `database` is empty.
 
-    Names of common table expressions, aliases in a DELETE of several tables, `dual` and functions stay.
+    Names of common table expressions, aliases in a multi-table DELETE, `dual` and functions are not changed.
     """
     if not database:
         return sql
@@ -40,7 +40,9 @@ def _plain(name: str) -> str:
 
 
 class _Level:
-    """A pair of parentheses: whether a table may follow, a comma continues its list, it is a call."""
+    """A pair of parentheses: whether a table may follow, whether a comma continues a list of tables, whether
+    it is a call.
+    """
 
     __slots__ = ("in_list", "is_call", "may_follow")
 

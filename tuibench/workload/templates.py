@@ -1,20 +1,19 @@
 """Templates of statements, from query logs and scripts: SQL with slots, and models of their values.
 
-Statements that differ in values only are one template. The literals of an IN list are one slot, and so are
-the rows of a multi-row INSERT. Which literals are slots follows from the grammar of both flavours: what is
-before the literal must be an operator, a comma, a parenthesis or a word of `_BEFORE_VALUE`, and the place
-must not be one of these, where a server takes a literal only, or would return something else for a parameter:
+Statements that differ only in values have one template. The literals of an IN list are one slot, and so are
+the rows of a multi-row INSERT. A literal is a slot if the grammar of both flavours allows a parameter there:
+the token before it must be an operator, a comma, a parenthesis or a word of `_BEFORE_VALUE`. A literal is not
+a slot where a server accepts only a literal, or would return something else for a parameter:
 
-- arguments of the functions in `_KEPT_CALLS` and `_VALUE_ARGUMENTS`, types, and window specifications,
-- ordinals in ORDER BY and GROUP BY,
-- columns of a subquery without a name: a literal is their name,
-- rows of a VALUES statement, variables of SET STATEMENT … FOR,
+- arguments of the functions in `_KEPT_CALLS` and `_VALUE_ARGUMENTS`, types, and window specifications;
+- ordinals in ORDER BY and GROUP BY;
+- columns of a subquery without an alias, whose name is the literal;
+- rows of a VALUES statement, and variables of SET STATEMENT … FOR;
 - in a query with GROUP BY or DISTINCT, its columns, GROUP BY, HAVING and ORDER BY, whose expressions must be
-  equal (ONLY_FULL_GROUP_BY); arguments of aggregates, and what HAVING compares, are slots.
+  equal (ONLY_FULL_GROUP_BY); but arguments of aggregates, and values that HAVING compares, are slots.
 
-Literals that are more than their text are slots of a function: DATE '…' is CAST(? AS DATE), a binary text
-UNHEX(?).
-A slot's values are a constant, a range, a list, or an earlier value plus a number.
+Literals of a type are slots of a function: DATE '…' becomes CAST(? AS DATE), a binary text UNHEX(?). The
+model of a slot's values is a constant, a range, a list, or an earlier value plus a number.
 """
 
 import re
@@ -33,29 +32,32 @@ MAX_TEXT = 2000
 """Longer texts are truncated, so that value lists stay readable."""
 
 MAX_ROWS_KEPT = 100
-"""Rows of a list whose values are kept; of a longer one, evenly chosen ones."""
+"""Rows of a list whose values are kept; a longer list is sampled evenly."""
 
 MAX_UNSIGNED = 2**64 - 1
 MAX_NUMBER = 18
 MAX_DIGITS = 15
 MAX_PLACES = 10
-"""Characters of a decimal that is a slot, its digits before the point, and those after it."""
+"""Limits for a decimal that is a slot: its characters, its digits before the point, and those after it."""
 
 NUMERIC_HEX_DIGITS = 16
-"""A hexadecimal literal up to this length may be meant as a number; a longer one is a binary text."""
+"""A hexadecimal literal of at most this length may be a number; a longer one is a binary text."""
 
 
 class Slot(NamedTuple):
-    """A placeholder for a value; with `row`, for a list of rows of this SQL with one value for each `?`."""
+    """A placeholder for a value, or for a list of rows."""
 
     row: str = ""
+    """SQL of one row of a list, with a `?` for each value; empty for a single value."""
     width: int = 1
+    """Number of values of a row."""
 
 
 class Template(NamedTuple):
-    """SQL between slots: one fragment more than slots."""
+    """SQL between slots."""
 
     fragments: tuple[str, ...]
+    """One fragment more than slots."""
     slots: tuple[Slot, ...]
 
     @property
@@ -68,24 +70,25 @@ SourceKind = Literal["number", "negative", "text", "bytes", "hex"]
 
 
 class _Source(NamedTuple):
-    """Where a value comes from: the literals of these numbers in the statement, and what they are."""
+    """Where a value comes from."""
 
     kind: SourceKind
     literals: tuple[int, ...]
+    """Numbers of the statement's literals that make up the value."""
 
 
 class _Reading(NamedTuple):
-    """What statements have in common that differ in values only. `sources` has rows for each slot, as
-    `values` of Observed; `lengths` the numbers of rows, of which not all have sources.
-    """
+    """What is common to statements that differ only in values."""
 
     template: Template
     lengths: tuple[int, ...]
+    """Number of rows of each slot; only `MAX_ROWS_KEPT` of them have sources."""
     sources: tuple[tuple[tuple[_Source, ...], ...], ...]
+    """For each slot its rows, as in `Observed.values`."""
 
 
 class Observed:
-    """A template with the values of one statement, which are converted when they are read."""
+    """A template with the values of one statement; the values are converted when they are first read."""
 
     __slots__ = ("_escapes", "_literals", "_reading", "_values")
 
@@ -101,12 +104,12 @@ class Observed:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """For each slot the number of its rows."""
+        """The number of rows of each slot."""
         return self._reading.lengths
 
     @property
     def values(self) -> tuple[tuple[tuple[Value, ...], ...], ...]:
-        """For each slot its values: one row for a plain slot, several for a list, at most `MAX_ROWS_KEPT`."""
+        """The values of each slot: one row for a single value, up to `MAX_ROWS_KEPT` rows for a list."""
         if self._values is None:
             self._values = tuple(
                 tuple(tuple(self._value(source) for source in row) for row in rows)
@@ -131,7 +134,7 @@ class Observed:
 
     @property
     def placeholders(self) -> int:
-        """Placeholders of the prepared statement."""
+        """Number of placeholders of the prepared statement."""
         return sum(
             slot.width * length for slot, length in zip(self.template.slots, self.lengths, strict=True)
         )
@@ -145,11 +148,13 @@ _BEFORE_VALUE = _SIGNS | frozenset(
     CASE WHEN THEN ELSE DIV MOD BINARY INTERVAL LIMIT OFFSET EXAMINED
     """.split()  # noqa: SIM905
 )
-"""An expression may begin after these. `*` is no operator after SELECT, where no literal follows it."""
+"""Tokens after which an expression may begin. After SELECT, `*` is not an operator, but no literal follows it
+there.
+"""
 
 _BEFORE_ARGUMENT = frozenset({"FROM", "FOR", "IN", "LEADING", "TRAILING", "BOTH"})
-"""In calls: EXTRACT(DAY FROM '…'), SUBSTRING('…' FROM 2 FOR 1), POSITION('…' IN '…'), TRIM(LEADING '…' FROM
-'…').
+"""Words before an argument in calls: EXTRACT(DAY FROM '…'), SUBSTRING('…' FROM 2 FOR 1), POSITION('…' IN
+'…'), TRIM(LEADING '…' FROM '…').
 """
 
 _NO_CALLS = frozenset(
@@ -159,7 +164,7 @@ _NO_CALLS = frozenset(
     LATERAL
     """.split()  # noqa: SIM905
 )
-"""A parenthesis after one of these words is not that of a function."""
+"""A parenthesis after one of these words does not begin a call."""
 
 _KEPT_CALLS = frozenset(
     """
@@ -168,8 +173,8 @@ _KEPT_CALLS = frozenset(
     TIME EXTRACT
     """.split()  # noqa: SIM905
 )
-"""What is in their parentheses stays: precisions, names, window specifications; times of more than a day,
-which MySQL takes for dates if they are parameters.
+"""Calls whose arguments are not slots: precisions, names, window specifications; and times of more than a
+day, which MySQL takes for dates if they are parameters.
 """
 
 _VALUE_ARGUMENTS = {
@@ -182,8 +187,8 @@ _VALUE_ARGUMENTS = {
     "REGEXP_INSTR": (0, 1, 2, 3, 4),
     "REGEXP_REPLACE": (0, 1, 2, 3, 4),
 }
-"""Functions some of whose arguments are literals: paths, types, modes, times, formats that decide the type of
-the result. With the numbers of the other ones.
+"""Functions of which some arguments are not slots: paths, types, modes, times, and formats that decide the
+type of the result. The numbers are those of the arguments that may be slots.
 """
 
 _AGGREGATES = frozenset(
@@ -215,7 +220,9 @@ _BEFORE_CONSTRUCTOR = frozenset({"", "(", "UNION", "ALL", "EXCEPT", "INTERSECT"}
 _AFTER_COLUMN = frozenset({",", ")", "FROM", "UNION", "EXCEPT", "INTERSECT"})
 _BEGIN_OF_QUERY = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 _TYPED = {"DATE": "DATE", "TIMESTAMP": "DATETIME(6)"}
-"""What the literals of a type are cast to; TIME '…' stays, as MySQL casts a parameter to a date first."""
+"""The types to which literals with a type are cast. TIME '…' is not a slot, because MySQL casts a parameter
+to a date first.
+"""
 
 _ODBC_TYPED = {"D": "DATE", "T": "TIME", "TS": "TIMESTAMP"}
 _CONNECTIONS_CHARSET = frozenset({"_UTF8MB4", "_UTF8MB3", "_UTF8"})
@@ -246,19 +253,20 @@ _OUTLINE = re.compile(
         | (?<![\w$@`])(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w$]) )""",
     re.DOTALL | re.VERBOSE,
 )
-"""What differs between statements of one template."""
+"""The parts in which statements of one template differ."""
 
 _PLAIN_NUMBER = re.compile(r"\d{1,18}|\d{0,9}\.\d{1,10}|\d{1,9}\.")
 _LONG_HEX = re.compile(rf"(?:0x|[xX]')(?:[0-9A-Fa-f]{{2}}){{{NUMERIC_HEX_DIGITS // 2 + 1},}}'?")
 MAX_REMEMBERED = 1 << 24
-"""Characters of outlines that are remembered."""
+"""Most characters of outlines that are remembered."""
 
 
 class StatementReader:
-    """Observes many statements: those with the same outline, which is the text without literals and comments,
-    are read once. What decides whether a literal is a slot is part of the outline: the kind of the literal,
-    and the text of numbers and hexadecimal literals of unusual size. So is the text of literals that are no
-    slots.
+    """Observes many statements; those with the same outline are read only once.
+
+    The outline is the text without literals and comments. It includes everything that decides whether a
+    literal is a slot: the kind of the literal, the text of numbers and hexadecimal literals of unusual size,
+    and the text of literals that are not slots.
     """
 
     def __init__(self) -> None:
@@ -307,7 +315,7 @@ class StatementReader:
         literals: Sequence[str],
         used: Iterable[int],
     ) -> None:
-        """Keep a reading for statements with the same outline, unless the outline does not see the same
+        """Keep a reading for statements with the same outline, unless outline and tokens disagree about the
         literals.
         """
         self._size += 2 * len(outline)
@@ -325,8 +333,9 @@ class StatementReader:
 
 
 def _plain_tokens(tokens: list[Token]) -> list[Token]:
-    """The tokens with the value of each NAME_CONST('…', value), with which servers log the variables of
-    stored programs, in its place, and without ODBC's braces: {d '…'} is DATE '…', {fn f(x)} is f(x).
+    """The tokens with two notations removed: NAME_CONST('…', value), with which servers log the variables of
+    stored programs, becomes the value; ODBC's braces are dropped, so that {d '…'} is DATE '…' and {fn f(x)}
+    is f(x).
     """
     words = {token.text.upper() for token in tokens if token.kind == "name" or token.text == "{"}
     if words.isdisjoint(("NAME_CONST", "{")):
@@ -358,14 +367,14 @@ def _plain_tokens(tokens: list[Token]) -> list[Token]:
 
 
 def _significant(tokens: Sequence[Token], place: int) -> int:
-    """The index of the first token at or after `place` that is no space."""
+    """The index of the first token at or after `place` that is not a space."""
     while place < len(tokens) and tokens[place].kind == "space":
         place += 1
     return place
 
 
 def _closing(tokens: Sequence[Token], place: int, opening: str = "(", closing: str = ")") -> int:
-    """The index of the sign that closes the one at `place`; the last token if there is none."""
+    """The index of the token that closes the parenthesis at `place`; the last token if none does."""
     depth = 0
     for at in range(place, len(tokens)):
         depth += (tokens[at].text == opening) - (tokens[at].text == closing)
@@ -375,25 +384,25 @@ def _closing(tokens: Sequence[Token], place: int, opening: str = "(", closing: s
 
 
 class _Literal(NamedTuple):
-    """A literal that can be a slot: the SQL around its placeholder, the index after it."""
+    """A literal that can be a slot."""
 
     source: _Source
     before: str
+    """SQL before and after its placeholder."""
     after: str
     end: int
+    """Index of the token after it."""
 
 
 class _Frame:
-    """What is between two parentheses: a call, a query, a list; outside of all, the statement.
-
-    `kept`: no literal in it is a slot. `is_compared`: it belongs to a column of a query with GROUP BY.
-    """
+    """One pair of parentheses (a call, a query, or a list) or the statement as a whole."""
 
     __slots__ = ("argument", "call", "clause", "has_type", "is_compared", "is_grouped", "kept")
 
     def __init__(self, call: str = "", *, kept: bool = False, is_compared: bool = False) -> None:
         self.call = call
         self.kept = kept
+        """True if no literal in it is a slot."""
         self.is_compared = is_compared
         self.is_grouped = False
         self.clause = ""
@@ -402,7 +411,7 @@ class _Frame:
 
     @property
     def is_kept_here(self) -> bool:
-        """True in a part of it that has no slots."""
+        """True if the present argument or clause has no slots."""
         arguments = _VALUE_ARGUMENTS.get(self.call)
         return (
             self.kept
@@ -416,7 +425,7 @@ class _Frame:
         return self.is_compared or (self.is_grouped and self.clause in ("SELECT", "GROUP", "HAVING", "ORDER"))
 
     def inner(self, call: str, *, is_query: bool) -> "_Frame":
-        """The frame of a parenthesis in it."""
+        """The frame of a pair of parentheses inside this one."""
         return _Frame(
             call,
             kept=self.is_kept_here or call in _KEPT_CALLS or (self.clause == "WINDOW" and not is_query),
@@ -448,7 +457,7 @@ class _Builder:
         return _Reading(template, tuple(self._lengths), tuple(self._sources))
 
     def _take(self, place: int) -> int:
-        """Take the token at an index, or the literal or list that begins there; returns the next index."""
+        """Take the token at an index, or the literal or list that begins there. Returns the next index."""
         token = self._tokens[place]
         if token.kind == "space":
             self._fragments[-1] += token.text
@@ -471,7 +480,7 @@ class _Builder:
         return place + 1
 
     def _note(self, place: int, token: Token, frame: _Frame) -> None:
-        """Follow the structure of the statement: parentheses, arguments, clauses."""
+        """Update the frames with a token: parentheses, arguments, clauses."""
         if token.kind == "hint":
             return
         word = token.text.upper() if token.kind in ("name", "sign") else token.kind
@@ -513,14 +522,14 @@ class _Builder:
         return is_value and not is_ordinal and not self._is_kept(frame)
 
     def _is_column_name(self, frame: _Frame, end: int) -> bool:
-        """True for a literal that is a column of a subquery, and whose end is there."""
+        """True for a literal that ends here and is a column of a subquery."""
         following = _significant(self._tokens, end)
         after = self._tokens[following].text.upper() if following < len(self._tokens) else ")"
         is_whole = self._before in ("SELECT", ",") and after in _AFTER_COLUMN
         return is_whole and frame.clause == "SELECT" and len(self._frames) > 1
 
     def _literal(self, place: int) -> _Literal | None:
-        """The literal that begins at an index; None if there is none, or it cannot be a parameter."""
+        """The literal that begins at an index; None if there is none, or if it cannot be a parameter."""
         token = self._tokens[place]
         following = _significant(self._tokens, place + 1)
         after = self._tokens[following] if following < len(self._tokens) else Token("sign", "")
@@ -548,7 +557,7 @@ class _Builder:
         return _Literal(_Source(kind, (self._numbers[id(token)],)), before, after, end)
 
     def _joined_text(self, place: int) -> _Literal:
-        """A text, and those that follow it: they are one value."""
+        """A text and those that follow it, which form one value."""
         numbers, end = [self._numbers[id(self._tokens[place])]], place + 1
         while (following := _significant(self._tokens, end)) < len(self._tokens) and self._tokens[
             following
@@ -565,8 +574,8 @@ class _Builder:
         self.used.update(number for row in sources for source in row for number in source.literals)
 
     def _take_list(self, place: int) -> int:
-        """Take a list of literals, or of rows of literals; returns the index after it, or `place` if there
-        is no list.
+        """Take a list of literals, or of rows of literals. Returns the index after it, or `place` if no list
+        begins there.
         """
         if any(slot.row for slot in self._slots):
             # A statement of a profile has one repeated part.
@@ -630,7 +639,7 @@ def _grouped_queries(tokens: Sequence[Token]) -> frozenset[int]:
 
 
 def _items(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The parts between commas outside of parentheses, with one space after each comma within."""
+    """The parts between commas outside parentheses; within a part, one space follows each comma."""
     depth = begin = 0
     for place, token in enumerate(tokens):
         depth += (token.text == "(") - (token.text == ")")
@@ -670,7 +679,7 @@ def _compact(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _is_exact(text: str) -> bool:
-    """True if a number is the same as a parameter."""
+    """True if the server takes the number as a parameter with the same value and type."""
     if text.isdigit():
         return len(text) < 20 or (len(text) == 20 and int(text) <= MAX_UNSIGNED)
     if len(text) > MAX_NUMBER:
@@ -689,34 +698,36 @@ def _bytes_of(text: str) -> bytes:
 
 
 def _valid_text(text: str) -> str:
-    """The text with a replacement for bytes that are no UTF-8."""
+    """The text, with invalid UTF-8 replaced."""
     return text if text.isascii() else _bytes_of(text).decode("utf-8", "replace")
 
 
 MAX_LISTED = 100
-"""Maximum values of a list, to limit the size of the file."""
+"""Most values of a list, to limit the size of the file."""
 
 FEW_SHARE = 0.3
-"""With fewer distinct values than this share of all, their frequency matters: the profile has a list."""
+"""If the share of distinct values is smaller than this, their frequencies matter, and the profile has
+a list.
+"""
 
 MIN_RELATED = 3
-"""The least observations for a relation between two values."""
+"""Observations needed for a relation between two values."""
 
 MAX_INTEGER = 2**63 - 1
 
 
 class Listed(NamedTuple):
-    """One of these values, with the frequency that it has in the list."""
+    """A value drawn from this list, in which frequent values are repeated."""
 
     values: tuple[int | str, ...]
 
 
 ValueModel = Expression | Sum | Listed | Draw[Operand]
-"""A constant, the value of an earlier slot plus a number, a list, or a generator."""
+"""A constant or expression, the value of an earlier slot plus a number, a list, or a generator."""
 
 
 def model_of(values: Sequence[Value]) -> ValueModel:
-    """The model of a slot's values; at least one is required."""
+    """The model of a slot's values, of which there must be at least one."""
     if any(isinstance(value, str) for value in values):
         if len(set(values)) == 1:
             return Listed((str(values[0]),))
@@ -738,14 +749,14 @@ T = TypeVar("T")
 
 
 def _spread(values: Sequence[T], most: int = MAX_LISTED) -> Sequence[T]:
-    """At most so many of the values, evenly chosen."""
+    """At most `most` of the values, evenly chosen."""
     if len(values) <= most:
         return values
     return [values[number * len(values) // most] for number in range(most)]
 
 
 def relation(earlier: Sequence[Value], values: Sequence[Value]) -> int | None:
-    """The constant difference between a value and that of an earlier slot; None if it varies."""
+    """The constant difference between a value and that of an earlier slot; None if the difference varies."""
     pairs = list(zip(earlier, values, strict=True))
     if len(pairs) < MIN_RELATED:
         return None

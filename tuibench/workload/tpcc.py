@@ -33,14 +33,15 @@ from tuibench.workload.values import Nurand
 DISTRICTS = 10
 MIN_LINES, MAX_LINES = 5, 15
 CACHED_DISTRICTS = 16
-"""Cached districts, one per connection, about a megabyte each."""
+"""Districts in the cache, one for each connection; each takes about a megabyte."""
 
 
 class TpccSizes(NamedTuple):
-    """Numbers of warehouses, customers (and orders) per district, items."""
+    """The sizes of a data set."""
 
     warehouses: int
     customers: int
+    """Customers of each district, which are also its orders."""
     items: int
 
     @property
@@ -53,11 +54,11 @@ class TpccSizes(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """The order lines of a district."""
+        """Order lines of a district."""
         return sum(_line_counts(self.customers))
 
     def rows_per_range(self, table: str) -> int:
-        """Rows per district, per warehouse's stock, or of the table item."""
+        """Rows of a district, of a warehouse's stock, or of the whole table item."""
         return {
             "warehouse": 1,
             "district": 1,
@@ -74,11 +75,12 @@ class TpccSizes(NamedTuple):
 
 
 class RowRange(NamedTuple):
-    """A range of rows of one district (or warehouse): `rows` from number `first` on."""
+    """Rows of one district (or warehouse)."""
 
     warehouse: int
     district: int
     first: int
+    """Number of the first row within the district."""
     rows: int
 
     @property
@@ -87,7 +89,7 @@ class RowRange(NamedTuple):
 
 
 def row_ranges(sizes: TpccSizes, table: str, first: int, count: int) -> Iterator[RowRange]:
-    """Rows of a table, from number `first` on, as ranges."""
+    """`count` rows of a table from number `first` on, as ranges within districts."""
     whole = sizes.rows_per_range(table)
     districts = 1 if table in ("warehouse", "stock", "item") else DISTRICTS
     place, end = first - 1, first - 1 + count
@@ -114,7 +116,7 @@ def lines_of_orders(orders: int, warehouse: int, district: int) -> tuple[int, ..
 
 @lru_cache(CACHED_DISTRICTS)
 def customers_of_orders(orders: int, warehouse: int, district: int) -> tuple[int, ...]:
-    """The customer of each order of a district: each customer has one."""
+    """The customer of each order of a district; each customer has one order."""
     customers = list(range(1, orders + 1))
     Random(f"tuibench:tpcc:{warehouse}:{district}:customers").shuffle(customers)
     return tuple(customers)
@@ -122,7 +124,7 @@ def customers_of_orders(orders: int, warehouse: int, district: int) -> tuple[int
 
 @lru_cache(CACHED_DISTRICTS)
 def lines_of_district(orders: int, warehouse: int, district: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The order lines of a district: the order of each, and its number there."""
+    """The order lines of a district: the order of each line, and its number in that order."""
     counts = lines_of_orders(orders, warehouse, district)
     return (
         tuple([order for order, count in enumerate(counts, 1) for _ in range(count)]),
@@ -136,7 +138,7 @@ LAST_NAME_A = 255
 
 
 def last_name(number: int) -> bytes:
-    """The last name of a number from 0 to 999."""
+    """The last name for a number from 0 to 999 (TPC-C 4.3.2.3)."""
     return SYLLABLES[number // 100] + SYLLABLES[number // 10 % 10] + SYLLABLES[number % 10]
 
 

@@ -1,8 +1,8 @@
 """Observed traffic as a profile: the mix of transactions, models of digests, and the writer of its TOML.
 
-A digest has no values, so they come from the columns that it compares or sets. The meaning of a `?` follows
-from its context: the column before a comparison, the columns of an INSERT, a LIMIT. Without a known meaning,
-the statement is omitted, with the reason.
+A digest has no values, so they are taken from the columns that it compares or sets. The context of a `?`
+tells its meaning: the column before a comparison, the columns of an INSERT, a LIMIT. If the meaning is
+unknown, the statement is left out, with the reason.
 """
 
 import re
@@ -41,12 +41,13 @@ from tuibench.workload.templates import (
 from tuibench.workload.values import DecimalRange, Digits, Generator, Sum, Uniform, Unique
 
 MAX_SAMPLES = 1000
-"""Observations kept per kind; more are sampled evenly."""
+"""Transactions sampled for each kind, all with the same probability."""
 
 MIN_SAMPLES = 20
+"""Samples kept for each kind even if all samples are too large."""
 MAX_KEPT = 500_000
-"""Size of all samples together: each value counts 1, and 1 for every 32 characters. Beyond it, fewer samples
-per kind are kept.
+"""Size of all samples together: a value counts 1, plus 1 for every 32 characters. If they are larger, fewer
+samples of each kind are kept.
 """
 
 MAX_KINDS = 5000
@@ -54,7 +55,7 @@ MAX_PLACEHOLDERS = 65_535
 """The servers' limit of placeholders in a prepared statement."""
 
 LOOK_BACK = 8
-"""The number of earlier slots that a value is compared with."""
+"""Number of earlier slots with which a value is compared."""
 
 RARE = "of rare kinds"
 UNBOUND = "with ? in place of a value"
@@ -63,47 +64,57 @@ WITH_FILES = "that read or write files"
 
 
 class SlotModel(NamedTuple):
-    """A slot of a statement. For a list `models` has one for each column of `row`; `repeat` is its length."""
+    """The values of one slot of a statement."""
 
     models: tuple[ValueModel, ...]
+    """One model; for a list, one for each column of `row`."""
     row: str = ""
+    """SQL of one row of a list; empty for a single value."""
     repeat: int = 1
+    """Number of rows of a list."""
 
 
 class StatementModel(NamedTuple):
-    """One statement of a transaction; `database` is empty if it is unknown."""
+    """One statement of a transaction."""
 
     template: Template
     slots: tuple[SlotModel, ...]
     database: str = ""
+    """Empty if unknown."""
 
 
 class TransactionModel(NamedTuple):
-    """One kind of transaction: its count, and its statements."""
+    """One kind of transaction."""
 
     times: int
+    """How often it was observed."""
     explicit: bool
     statements: tuple[StatementModel, ...]
 
 
 class _Kind(NamedTuple):
-    """What transactions of a kind have in common: for each statement its template and database."""
+    """The key of transactions that differ in values only."""
 
     is_explicit: bool
     statements: tuple[tuple[Template, str], ...]
+    """Template and database of each statement."""
 
 
 _Sample = tuple[Observed, ...]
 
 
 class TrafficMix:
-    """Collects transactions and builds their models. `lost` counts the statements that a profile cannot
-    contain and those of rare kinds, by what they are. Memory is bounded by the number of kinds, of which the
-    most frequent ones are kept (lossy counting), and by the size of the samples.
+    """Collects transactions and builds their models.
+
+    Memory is bounded by the number of kinds, of which the most frequent are kept (lossy counting), and by the
+    size of the samples.
     """
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
+        """Statements that are left out, because a profile cannot contain them or their kind is rare, by
+        reason.
+        """
         self.transactions = 0
         self.databases: set[str] = set()
         self._counts: Counter[_Kind] = Counter()
@@ -117,7 +128,8 @@ class TrafficMix:
     def add(
         self, statements: Sequence[str], *, explicit: bool, databases: Sequence[str] = (), times: int = 1
     ) -> None:
-        """Add a transaction that stands for `times` ones; `databases` are those of its statements.
+        """Add a transaction that represents `times` transactions. `databases` has the database of each
+        statement.
 
         Statements that a profile cannot contain are left out.
         """
@@ -167,7 +179,7 @@ class TrafficMix:
         return statement_class(sql) is not StatementClass.OTHER
 
     def _observe(self, sql: str) -> Observed | None:
-        """The statement, None if a profile cannot contain it: `lost` says why."""
+        """The statement; None if a profile cannot contain it, for the reason counted in `lost`."""
         observed = self._reader.observe(sql)
         template = observed.template
         if template not in self._losses:
@@ -181,7 +193,7 @@ class TrafficMix:
         return observed
 
     def kinds(self, most: int) -> list[TransactionModel]:
-        """The most frequent kinds, most frequent first."""
+        """Models of the `most` most frequent kinds, the most frequent first."""
         return [
             TransactionModel(count, kind.is_explicit, _models(kind, self._samples[kind]))
             for kind, count in self._counts.most_common(most)
@@ -210,7 +222,7 @@ _FILES = re.compile(r"\bINTO\s+(?:OUTFILE|DUMPFILE)\b|\s*LOAD\b", re.IGNORECASE)
 
 
 def _size(sample: _Sample) -> int:
-    """The size of a sample's values, see `MAX_KEPT`."""
+    """The size of a sample's values, in the unit of `MAX_KEPT`."""
     return sum(
         1 + (len(value) // 32 if isinstance(value, str) else 0)
         for observed in sample
@@ -260,10 +272,10 @@ def _plus(slot: int, number: int) -> Sum:
 
 
 ASSUMED_RANGE = 99
-"""BETWEEN ? AND ?: assumed difference of the two numbers."""
+"""Assumed difference of the two numbers in BETWEEN ? AND ?."""
 
 ASSUMED_LIST = 10
-"""IN (...): assumed number of values."""
+"""Assumed number of values in IN (...)."""
 
 ASSUMED_LIMIT = 10
 _INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
@@ -280,12 +292,14 @@ _KEYWORDS = frozenset(
 
 
 class ColumnFacts(NamedTuple):
-    """Known facts of a column: type, and some values. `is_key` if an INSERT must not repeat a value."""
+    """What is known of a column."""
 
     data_type: str
     length: int = 0
     is_key: bool = False
+    """True if an INSERT must not repeat a value."""
     low: int | None = None
+    """Lowest and highest value; None if unknown."""
     high: int | None = None
     samples: tuple[str, ...] = ()
 
@@ -357,7 +371,7 @@ class _DigestReader:
         return place + 1
 
     def _is_function(self, place: int) -> bool:
-        """True if a name may be a function's: no space is allowed after it."""
+        """True if a name may be a function's: then no space may follow it."""
         token = self._tokens[max(place, 0)]
         is_word = token.kind == "name" and not token.text.startswith("`")
         return is_word and token.text.upper() not in _KEYWORDS
@@ -373,7 +387,7 @@ class _DigestReader:
         self._fragments.append("")
 
     def _omitted_list(self, before: str) -> None:
-        """`(...)`: the values of an IN list, or of one or more rows of an INSERT."""
+        """The values of `(...)`: of an IN list, or of one or more rows of an INSERT."""
         if before in ("VALUES", "VALUE"):
             for number, name in enumerate(self._inserted_columns()):
                 self._write("(" if number == 0 else ",")
@@ -387,7 +401,7 @@ class _DigestReader:
         self._write(")")
 
     def _inserted_columns(self) -> list[str]:
-        """The columns between the table's name and VALUES; all columns of the table without a list."""
+        """The columns between the table's name and VALUES; without such a list, all columns of the table."""
         words = [token.text for token in self._tokens]
         upper = [word.upper() for word in words]
         end = next(place for place, word in enumerate(upper) if word in ("VALUES", "VALUE"))
@@ -455,7 +469,7 @@ class _DigestReader:
 
 
 def column_model(facts: ColumnFacts, *, is_new: bool = False) -> ValueModel:
-    """The values of a column: `is_new` for those that an INSERT writes."""
+    """The values of a column. With `is_new`, they are values that an INSERT writes."""
     if facts.data_type in _INTEGERS:
         if is_new and facts.is_key:
             return Unique()
@@ -477,7 +491,7 @@ def column_model(facts: ColumnFacts, *, is_new: bool = False) -> ValueModel:
 
 
 def sample_text(value: object) -> str | None:
-    """A value as an item of a list of texts; None for an unsuitable value."""
+    """A value as an item of a list of texts; None if it cannot be one."""
     if value is None or isinstance(value, bytes | bytearray | memoryview):
         return None
     if isinstance(value, Decimal):
@@ -490,7 +504,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]+")
 
 
 def statement_sql(statement: StatementModel, *, with_database: bool = False) -> str:
-    """The SQL of the profile as the server gets it, with a `?` for each value that is drawn."""
+    """The statement's SQL in the profile, with a `?` for each value that is drawn."""
     sql = statement.template.fragments[0]
     for slot, fragment in zip(statement.slots, statement.template.fragments[1:], strict=True):
         if slot.row:
@@ -514,8 +528,8 @@ def profile_text(
     *,
     with_database: bool = False,
 ) -> str:
-    """A profile of observed transactions. `notes` are comments at its head; `with_database` writes the names
-    of tables with the database of the statement.
+    """A profile of observed transactions. `notes` are comments at its head. With `with_database`, tables are
+    written with the database of the statement.
     """
     writer = _Writer(with_database=with_database)
     bodies = [writer.transaction(kind) for kind in kinds]
@@ -532,10 +546,11 @@ def profile_text(
 
 
 class _Writer:
-    """Writes transactions; `lists` are the value lists used."""
+    """Writes transactions."""
 
     def __init__(self, *, with_database: bool) -> None:
         self.lists: dict[str, str] = {}
+        """The value lists that the transactions use."""
         self.with_database = with_database
         self._names: dict[str, str] = {}
         self._transactions: set[str] = set()
@@ -553,7 +568,7 @@ class _Writer:
         return "\n".join(lines) + "\n"
 
     def statement_name(self, sql: str, parts: Sequence[str]) -> str:
-        """A name for a statement: equal for equal SQL and repeated parts."""
+        """A statement's name: the same for the same SQL and repeated parts."""
         key = "\n".join((sql, *parts))
         if key not in self._names:
             verb = verb_of(sql).lower()
@@ -646,8 +661,8 @@ class _Body:
 
 
 def _constant_text(model: ValueModel) -> str | None:
-    """The literal of a value that is always the same; None for other ones, and for a text that depends on how
-    the server reads backslashes and quotes.
+    """The literal of a value that is always the same. None for other values, and for a text that depends on
+    how the server reads backslashes and quotes.
     """
     match model:
         case Constant(value=number) | DecimalConstant(value=number):
@@ -663,7 +678,7 @@ def _number_text(number: object) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """A unique name: the name itself, or with a number appended; it is reserved."""
+    """The name, with a number appended if it is taken; the result is added to `taken`."""
     found, number = name, 2
     while found in taken:
         found, number = f"{name}_{number}", number + 1

@@ -1,18 +1,13 @@
 """Values of variables: a class for each kind, from the text of a profile to the numbers of a connection.
 
-A profile names a kind by `make`. Its operands are integers or texts of expressions in a profile, integers or
-expressions of the connection's number in a program, integers on a connection: `with_operands` leads from one
-to the next. A class has the fields of its kind, what they must satisfy, and how its values are generated. To
-add one, add it to `Draw`, and to `native/src/values/draw.rs` for the native engine.
+A profile names a kind with `make`. Its operands are integers or texts of expressions in a profile, integers
+or expressions of the connection's number in a program, and integers on a connection: `with_operands` converts
+from one form to the next. A class has the fields of its kind, their conditions, and the function that
+generates its values. To add a kind, add it to `Draw`, and to `native/src/values/draw.rs` for the native
+engine.
 
-Ranges have sysbench's distributions and formulas (sb_rand.c); zipfian is the rejection inversion of Hörmann
-and Derflinger (1996). NURand is TPC-C's (clause 2.1.6). Unique numbers are those of sysbench's
-sb_rand_unique: a counter, permuted twice, which repeats nothing before all 2³² numbers were used. sysbench
-has one counter for all threads; here connection i of n takes every n-th number from i on, independently of
-other connections. Connections beyond n, added during a run, count down from the other end, 1,024 per step.
-
-A generator is a function without arguments, created once per random stream. A change of the order or the
-count of random numbers that it takes changes every run of a seed.
+A generator is a function without arguments, created once for each random stream. The order and the count of
+random numbers that it takes must not change: every run of a seed depends on them.
 
 The limits of values are the same in both engines (`native/src/values/limits.rs`): without them a server or a
 profile could fill the memory. `docs/profiles.md` lists them.
@@ -47,16 +42,18 @@ MAX_ITEMS = 100_000
 """Items of a list, values of a captured result, repetitions of a step or a part."""
 
 MAX_DISTINCT_ITEMS, MAX_TRIES = 1_000, 100
-"""Items of a list without duplicates, and how often each may be drawn until it is none."""
+"""Items of a list without duplicates, and the number of draws for each item before the list is refused."""
 
 MAX_CAPTURED_BYTES = 1 << 24
 """The response to a statement that captures."""
 
 MAX_BOUND_CHARACTERS = 1 << 24
-"""The texts among a statement's values."""
+"""Characters of the texts among one statement's values."""
 
 MAX_DRAWN_CHARACTERS = 1 << 26
-"""The texts among the values of the statements that are drawn before the first of them is sent."""
+"""Characters of the texts among the values of all statements that are drawn before the first of them
+is sent.
+"""
 
 TOO_MANY_DIGITS = f"a whole number has more than {MAX_INTEGER_DIGITS} digits"
 TOO_LARGE_DECIMAL = f"a decimal number has more than {MAX_DECIMAL_DIGITS} digits before or after the point"
@@ -98,7 +95,9 @@ Bound = int | Expression
 """In a program: a number, or an expression of the connection's number."""
 
 OperandKind = Literal["own", "shared", "percent"]
-"""An integer that may differ by connection; one that is the same on all; a number from 0 to 100."""
+""""own" is an integer that may differ by connection, "shared" one that is the same on all, "percent" a number
+from 0 to 100.
+"""
 
 N = TypeVar("N", covariant=True)
 M = TypeVar("M")
@@ -107,19 +106,19 @@ M = TypeVar("M")
 class Generator(
     msgspec.Struct, Generic[N], frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="make"
 ):
-    """A kind of value. `TYPE` is the type of its values in expressions; texts have at most
-    `most_characters`.
-    """
+    """A kind of value."""
 
     OPERANDS: ClassVar[Mapping[str, OperandKind]] = {}
     TYPE: ClassVar[ExpressionType] = "number"
+    """The type of its values in expressions."""
 
     @property
     def most_characters(self) -> int:
+        """The maximum length of its texts; 0 if it generates none."""
         return 0
 
     def check(self, name: str) -> None:
-        """Raises UsageError if the operands of the variable `name` that are known are not possible."""
+        """Raises UsageError if operands of the variable `name` that are known already are invalid."""
 
     def function(self: "Generator[int]", stream: Random, seed: int, connection: int) -> Callable[[], Any]:
         """The function that generates the values of a connection."""
@@ -141,7 +140,9 @@ class Interval(Generator[N], frozen=True, kw_only=True):
         return self.keys(self.low, max(self.low, self.high), stream)
 
     def keys(self, low: int, high: int, stream: Random) -> Callable[[], int]:
-        """The function that generates integers from `low` to `high`, inclusive."""
+        """The function that generates integers from `low` to `high`, inclusive. The distributions have
+        sysbench's formulas (sb_rand.c).
+        """
         raise NotImplementedError
 
 
@@ -223,6 +224,7 @@ class Zipfian(Interval[N], frozen=True, kw_only=True, tag="zipfian"):
     exponent: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 0.8
 
     def keys(self, low: int, high: int, stream: Random) -> Callable[[], int]:
+        """Rejection inversion (Hörmann and Derflinger, ACM TOMACS 6, 1996), as in sysbench."""
         random, keys, below, exponent = stream.random, high - low + 1, low - 1, self.exponent
         hat, inverse = _zipf_hat(exponent)
         top, bottom = hat(keys + 0.5), hat(1.5) - 1
@@ -269,7 +271,7 @@ class Nurand(Generator[N], frozen=True, kw_only=True, tag="nurand"):
         return allowed[int(Random(f"tuibench:{seed}:nurand:{self.a}").random() * len(allowed))]
 
     def with_constant(self: "Nurand[int]", c: int, stream: Random) -> Callable[[], int]:
-        """Generates (((random(0, a) | random(low, high)) + c) mod (high - low + 1)) + low."""
+        """Generates (((random(0, a) | random(low, high)) + c) mod (high - low + 1)) + low (TPC-C 2.1.6)."""
         random, low, keys, numbers = stream.random, self.low, self.high - self.low + 1, self.a + 1
         return lambda: ((int(random() * numbers) | low + int(random() * keys)) + c) % keys + low
 
@@ -376,7 +378,13 @@ class Unique(Generator[N], frozen=True, kw_only=True, tag="unique"):
             raise UsageError(f"the numbers of '{name}' are divided among {self.connections} connections")
 
     def function(self: "Unique[int]", stream: Random, seed: int, connection: int) -> Callable[[], int]:
-        """Generates -2³¹ to 2³¹ - 1, in pseudo-random order."""
+        """Generates -2³¹ to 2³¹ - 1 in pseudo-random order, as sysbench's sb_rand_unique: a counter, permuted
+        twice, which repeats no number before all 2³² were used.
+
+        sysbench has one counter for all threads. Here connection i of n takes every n-th number from i on,
+        independently of other connections. Connections beyond n, added during a run, count down from the
+        other end, in steps of 1,024.
+        """
         start, connections = Random(f"tuibench:{seed}:unique"), self.connections
         first, offset = start.getrandbits(32), start.getrandbits(32)
         if connection < connections:
@@ -428,7 +436,7 @@ Value = Draw[Bound] | List[Bound] | Sum | Formula
 
 
 def with_operands(make: Draw[M], change: Callable[[OperandKind, Any], object]) -> Draw[Any]:
-    """The same with other operands, each of which `change` makes of its kind and itself."""
+    """The same generator with other operands: `change` gets the kind of each operand and the operand."""
     changed = {
         name: change(kind, operand)
         for name, kind in make.OPERANDS.items()
@@ -457,7 +465,7 @@ DISTRIBUTION_OPTIONS: dict[str, ProfileOption] = {
 
 
 def distributed(options: Mapping[str, OptionValue], low: M, high: M) -> Distribution[M]:
-    """A key with the distribution of resolved options."""
+    """A key with the distribution that the resolved options select."""
     iterations = int(options["rand_spec_iter"])
     match options["rand_type"]:
         case "uniform":
@@ -505,7 +513,7 @@ _ALLOWED_DISTANCES = frozenset(range(65, 120)) - {96, 112}
 
 
 def allowed_nurand_constants(a: int, loaded_c: int | None) -> range | list[int]:
-    """The constants that TPC-C allows."""
+    """The constants C that TPC-C allows for NURand(a, …); `loaded_c` is the constant of the load."""
     if loaded_c is None:
         return range(a + 1)
     near = range(max(0, loaded_c - 119), min(a, loaded_c + 119) + 1)
