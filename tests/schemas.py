@@ -98,7 +98,7 @@ def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
         if properties.keys() == {each.encode_name for each in msgspec.structs.fields(kind)}:
             for base in reversed(kind.__mro__):
                 for (name, field), words in _field_texts(base.__module__).items():
-                    if name == base.__name__:
+                    if name == base.__name__ and field in properties:
                         properties[field]["description"] = words
     return schema
 
