@@ -1,60 +1,17 @@
-"""Statistical inference: intervals of means and differences, verdicts, comparisons.
+"""Statistical inference: 95 % intervals of means and of differences, verdicts, and their texts.
 
-Quantiles of Student's t distribution.
+A verdict (higher, lower, equal, too noisy to tell) always follows from a confidence interval, so that one
+error rate covers all verdicts: if the interval contains the true difference, none of the first three is
+false. Four kinds of data have a method each, which is explained at its function:
 
-Confidence intervals of the difference of two windows of a time series: the circular moving-block
-bootstrap.
+- two windows of a run, or two runs: circular moving-block bootstrap (`resample`), with `Quantile` for
+  percentiles;
+- the mean of one short series: Student's t for an autocorrelated series (`estimate_mean`);
+- repeated runs: Student's t (`mean_with_interval`);
+- starts of servers: one observation for each start (`compare`).
 
-Adjacent slots are correlated, so whole blocks of them are drawn (Künsch, Annals of Statistics 17, 1989),
-around the window's end (Politis & Romano 1992), and the middle 95 % of the resampled differences is the
-interval (Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7, 1979).
-
-Windows are short here, a dozen slots, and three effects would make that interval too narrow:
-- percentiles of few values: it is expanded to Student's t (Hesterberg, The American Statistician 69, 2015);
-- a block cannot contain all of the autocorrelation: what an AR(1) series of the estimated strength would have
-  beyond the block is added;
-- the autocorrelation φ is itself estimated from few slots: it is corrected for its bias (Marriott & Pope,
-  Biometrika 41, 1954), shrunk towards that of a usual load and raised by a part of its own error.
-
-The block length is Carlstein's for AR(1): (2φ/(1−φ²))^(2/3) · n^(1/3) (Annals of Statistics 14, 1986). In
-simulation 95 % intervals contain the true value in 90 to 98 of 100 cases for φ up to 0.6 and twelve slots or
-more.
-
-Quantiles: a resampled window's quantile is read from the original merged histogram, at the rank that the
-resampled share of latencies below it indicates (Woodruff, "Confidence intervals for medians and other
-position measures", JASA 47, 1952): no histograms are merged for the many hundred resamples.
-
-Mean of a short autocorrelated series with its 95 % confidence interval, and means over repeated runs.
-
-Adjacent ticks are correlated: n of them are worth n·(1−φ)/(1+φ) independent ones in an AR(1) series (Box,
-Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the conservative estimate of `bootstrap`, and Student's
-t is used with the remaining degrees of freedom.
-
-Intervals of a relative difference, and their verdicts: higher, lower, equal, or too noisy to tell.
-
-A verdict follows from a confidence interval, so that one error rate covers all of them: if the interval
-contains the true difference, none of the three statements is wrong.
-
-Scale for the comparison of levels: logarithms, so that differences are relative.
-
-Comparison of two runs, figure by figure, relative to the noise of their own ticks.
-
-A figure is a ratio of sums over ticks (transactions over seconds, errors over attempts) or a percentile of
-all latencies; its interval is that of `bootstrap`. Other figures have a value and no interval. A long run's
-ticks are merged to `MOST_SLOTS` slots first, which costs no accuracy: adjacent ticks are resampled together
-anyway.
-
-Texts of verdicts, the same on screen, on stderr, in reports and in the record.
-
-Comparison of two groups of server starts, with an interval that includes the variation between starts.
-
-Between starts of one server with the same data 5 to 10 % are usual, within a start less than 2 %. So a start
-is one observation, however long or often it was measured: its runs' logarithms are averaged, and Student's t
-is applied to the starts, with Welch's degrees of freedom for two groups of different variance (Welch,
-Biometrika 34, 1947).
-
-Kalibera and Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013), give the hierarchy: repetition is
-needed at the level that varies.
+Levels are compared as differences of logarithms (`Interval`, `Scale`). A/B tests have methods of their own
+(`ab/analysis.py`).
 """
 
 import math
@@ -125,28 +82,29 @@ NORMAL_95 = NormalDist().inv_cdf(0.975)
 LEVEL = 0.05
 
 TOLERANCE_PERCENT = 5.0
-"""Windows that are known to differ by less are equal."""
+"""Windows whose difference is certainly smaller are equal."""
 
 NEAR_ZERO = 1e-3
-"""The least ratio with a usable logarithm."""
+"""The least ratio whose logarithm is used."""
 
 RESAMPLES = 400
+"""Number of resampled windows."""
 SEED = 1979
-"""A fixed seed: the same windows give the same interval."""
+"""Fixed, so that the same windows always have the same interval."""
 
 USUAL_PHI, USUAL_WEIGHT = 0.35, 12.0
-"""Autocorrelation of a steady load from second to second, and the number of slots that this prior counts
-for.
+"""The prior of the autocorrelation: that of a steady load from second to second, and the number of slots for
+which it counts.
 """
 
 PHI_MARGIN = 0.3
-"""The number of standard errors that the autocorrelation is raised by."""
+"""The number of standard errors by which the estimate of φ is raised."""
 
 LARGEST_PHI = 0.9
 
 
 class RatioSeries(NamedTuple):
-    """A ratio's numerators and denominators, a pair for each slot of a window."""
+    """The numerators and denominators of a ratio, one pair for each slot of a window."""
 
     above: Sequence[float]
     below: Sequence[float]
@@ -161,15 +119,31 @@ class RatioSeries(NamedTuple):
 
 
 class ResampledRatios(NamedTuple):
-    """Resampled ratios of both windows, and the factor by which their variation is too small."""
+    """Resampled ratios of two windows."""
 
     before: list[float]
     after: list[float]
     scale: float
+    """The factor by which their deviations from the estimate must be stretched."""
 
 
 def resample(before: RatioSeries, after: RatioSeries, phi: float | None = None) -> ResampledRatios:
-    """Resample both windows independently; their autocorrelation is `phi`, if more than they tell it."""
+    """Resample both windows independently by the circular moving-block bootstrap. `phi` replaces the
+    autocorrelation estimated from the windows.
+
+    Adjacent slots are correlated, so whole blocks of them are drawn (Künsch, Annals of Statistics 17, 1989),
+    around the window's end (Politis and Romano, 1992). The middle 95 % of the resampled differences is the
+    interval (Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7, 1979). In
+    windows of a dozen slots that interval is too narrow for two reasons, which `scale` corrects:
+
+    - percentiles of few values: the interval is expanded to Student's t (Hesterberg, The American
+      Statistician 69, 2015);
+    - a block cannot contain all of the autocorrelation: the variation that an AR(1) series has beyond the
+      block is added (`scatter_correction`).
+
+    In simulation 95 % intervals contain the true value in 90 to 98 of 100 cases, for φ up to 0.6 and twelve
+    slots or more.
+    """
     rng = random.Random(SEED)
     count = min(len(before.above), len(after.above))
     phi = autocorrelation(before.series, after.series) if phi is None else phi
@@ -180,7 +154,7 @@ def resample(before: RatioSeries, after: RatioSeries, phi: float | None = None) 
 
 
 def bootstrap_interval(estimate: float, resampled: Sequence[float], scale: float) -> tuple[float, float]:
-    """The middle 95 % of the resampled values, stretched from the estimate."""
+    """The middle 95 % of the resampled values, stretched by `scale` around the estimate."""
     ordered = sorted(resampled)
     edge = round(0.025 * (len(ordered) - 1))
     low, high = ordered[edge], ordered[-1 - edge]
@@ -190,7 +164,11 @@ def bootstrap_interval(estimate: float, resampled: Sequence[float], scale: float
 
 
 def autocorrelation(*windows: Sequence[float]) -> float:
-    """The conservative estimate of φ, from 0 to 0.9, from all windows together."""
+    """A conservative estimate of φ, from 0 to `LARGEST_PHI`, from all windows together.
+
+    The estimate from few slots is corrected for its bias (Marriott and Pope, Biometrika 41, 1954), shrunk
+    towards the usual φ of a load, and raised by a part of its standard error.
+    """
     products = squares = 0.0
     count = sum(len(window) for window in windows)
     for window in windows:
@@ -205,20 +183,22 @@ def autocorrelation(*windows: Sequence[float]) -> float:
 
 
 def block_length(phi: float, count: int) -> int:
-    """Slots per block: at least one, at most a third of the window."""
+    """Slots of a block: Carlstein's length for AR(1), (2φ/(1−φ²))^(2/3) · n^(1/3) (Annals of Statistics 14,
+    1986), at least one slot and at most a third of the window.
+    """
     wanted = math.cbrt((2 * phi / (1 - phi * phi)) ** 2 * count)
     return max(1, min(round(wanted), count // 3))
 
 
 def scatter_correction(phi: float, count: int, block: int) -> float:
-    """The ratio of the variation of an AR(1) window's mean to that of its resampled blocks."""
+    """The ratio of the standard deviation of an AR(1) window's mean to that of its resampled blocks."""
     true = _ar1_variance(phi, count)
     drawn = _ar1_variance(phi, block) - block * true / count
     return math.sqrt(true / max(drawn, 0.05))
 
 
 def _ar1_variance(phi: float, length: int) -> float:
-    """Variance of the mean of `length` slots, relative to that of `length` independent ones."""
+    """Variance of the mean of `length` slots of an AR(1) series, relative to that of independent slots."""
     return 1 + 2 * math.fsum((1 - lag / length) * phi**lag for lag in range(1, length))
 
 
@@ -237,7 +217,7 @@ def _resample_window(parts: RatioSeries, block: int, rng: random.Random) -> list
 
 
 def _circular_block_sums(values: Sequence[float], block: int) -> list[float]:
-    """The sum of the block that begins at each slot."""
+    """The sum of the block that begins at each slot; a block at the end continues at the beginning."""
     twice = [*values, *values[: block - 1]]
     return [sum(twice[start : start + block]) for start in range(len(values))]
 
@@ -245,7 +225,9 @@ def _circular_block_sums(values: Sequence[float], block: int) -> list[float]:
 class Quantile:
     """The value below which a share (0 to 1) of a window's latencies lies; the window must not be empty.
 
-    `parts` are the latencies below it and all of them, by slot.
+    A resampled window's quantile is read from the original merged histogram, at the rank that the resampled
+    share of latencies below the quantile indicates (Woodruff, "Confidence intervals for medians and other
+    position measures", JASA 47, 1952). So no histograms are merged for the hundreds of resampled windows.
     """
 
     def __init__(self, histograms: Sequence[Histogram], share: float) -> None:
@@ -256,10 +238,11 @@ class Quantile:
         self.parts = RatioSeries(
             [float(count_up_to(one, bucket)) for one in histograms], [float(one.count) for one in histograms]
         )
+        """The latencies up to the quantile and all latencies, by slot."""
 
     def read(self, resampled: Sequence[float]) -> list[float]:
-        """The value in ms for each resampled share of latencies below the original one: a smaller share is
-        a higher rank.
+        """The value in ms for each resampled share of latencies below the original quantile: a smaller share
+        means a higher rank.
         """
         found = self.parts.ratio
         return [
@@ -271,7 +254,7 @@ class Quantile:
 
 
 def estimate_difference(figure: str, before: float, after: float, resampled: ResampledRatios) -> Comparison:
-    """The difference of a figure, and the relative one, from its values and the resampled ones."""
+    """The absolute and the relative difference of a figure, from its two values and the resampled ones."""
     low, high = bootstrap_interval(
         after - before, _pairwise(resampled, lambda old, new: new - old), resampled.scale
     )
@@ -297,7 +280,9 @@ def estimate_difference(figure: str, before: float, after: float, resampled: Res
 
 
 def _verdict(difference: tuple[float, float], percents: tuple[float | None, float | None]) -> Verdict:
-    """Higher or lower if both intervals exclude zero; equal if the relative one is within the tolerance."""
+    """Higher or lower if both intervals exclude zero; equal if the relative interval is within
+    the tolerance.
+    """
     known = [edge for edge in percents if edge is not None]
     if min(*difference, *known) > 0:
         return Verdict.HIGHER
@@ -308,8 +293,8 @@ def _verdict(difference: tuple[float, float], percents: tuple[float | None, floa
 
 
 def _ratio_interval(ratio: float, resampled: ResampledRatios) -> tuple[float, float]:
-    """The interval of after / before: of its logarithm, so that it stays above zero, unless it is close to
-    zero.
+    """The interval of after / before. It is that of the logarithm, so that it stays above zero, unless the
+    ratio is close to zero.
     """
     ratios = _pairwise(resampled, lambda old, new: new / old if old > 0 else math.nan)
     if min(ratio, *ratios) > NEAR_ZERO and max(ratio, *ratios) < 1 / NEAR_ZERO:
@@ -325,17 +310,24 @@ def _pairwise(resampled: ResampledRatios, combine: Callable[[float, float], floa
 
 
 FEWEST_VALUES = 4
+"""With fewer values the mean has no interval."""
 
 
 class Estimate(NamedTuple):
-    """A value, and half the width of its 95 % interval."""
+    """A value with its 95 % interval."""
 
     value: float
     margin: float
+    """Half of the interval's width."""
 
 
 def estimate_mean(values: Sequence[float]) -> Estimate:
-    """The mean of a settled series; the margin is a share of it, infinite if unknown."""
+    """The mean of a settled series. Its margin is a share of the mean; infinite if unknown.
+
+    Adjacent ticks are correlated: n of them are worth n·(1−φ)/(1+φ) independent ones in an AR(1) series (Box,
+    Jenkins and Reinsel, Time Series Analysis, ch. 2). φ is the estimate of `autocorrelation`, and Student's t
+    has the degrees of freedom that remain.
+    """
     count = len(values)
     if not count:
         return Estimate(0.0, math.inf)
@@ -365,8 +357,8 @@ RUN_FIGURES = (
     "memory_server_bytes",
     "memory_used_bytes",
 )
-"""Figures of a sweep's run that the table has under another name, or reads from a tick in another way: counts
-since its beginning, means over its samples, and the most in one of them.
+"""Figures of a sweep's run for which the table of figures has another name or another way of reading: counts
+since the start of the run, means over its samples, and the largest value of a sample.
 """
 MORE = tuple(
     figure.name
@@ -377,13 +369,13 @@ MORE = tuple(
 COSTS = tuple(
     f"{resource}_per_{operation}" for operation in ("transaction", "query") for resource in Resource
 )
-"""The cost of an operation."""
+"""Figures of the cost of an operation."""
 FIGURES = (*RUN_FIGURES, *MORE, *COSTS)
 """All figures of a sweep's run, by name."""
 
 
 def mean_with_interval(values: Sequence[float]) -> Mean:
-    """Mean and 95 % interval by Student's t, of at least one value."""
+    """Mean and 95 % interval by Student's t; at least one value is needed."""
     if len(values) < 2:
         return Mean(mean=values[0], half_width=None, count=1)
     half = two_sided(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
@@ -421,7 +413,9 @@ def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepP
 
 
 class Interval(NamedTuple):
-    """A difference of logarithms with its confidence interval; infinite bounds if nothing is known."""
+    """A difference of logarithms with its confidence interval; the bounds are infinite if nothing
+    is known.
+    """
 
     estimate: float
     low: float
@@ -442,9 +436,9 @@ class Interval(NamedTuple):
         return self.low > -math.inf or self.high < math.inf
 
     def verdict(self, tolerance: float = 0.0) -> Verdict:
-        """The verdict; `tolerance` is a share: 0.02 is ±2 %, and 0 never says "equal".
+        """The verdict. `tolerance` is a share: 0.02 is ±2 %, and 0 never gives "equal".
 
-        A difference that is known to be above zero is "higher" even if it is within the tolerance.
+        A difference that is certainly above zero is "higher" even if it is within the tolerance.
         """
         if self.low > 0:
             return Verdict.HIGHER
@@ -463,17 +457,20 @@ def _percent(difference: float) -> float:
 
 
 NEXT_TO_NOTHING = 0.05
-"""The share of the highest level below which a level counts as zero."""
+"""A level below this share of the highest level counts as zero."""
 
 
 class Scale(NamedTuple):
-    """Logarithms; or shares of `unit` if some level is near zero."""
+    """The scale on which levels are compared: logarithms, so that differences are relative, or shares of
+    `unit` if some level is near zero.
+    """
 
     unit: float | None = None
 
     @classmethod
     def of(cls, first: Iterable[float], other: Iterable[float]) -> "Scale":
-        """The scale of two sides, relative to the first: logarithms unless a level is near zero.
+        """The scale for two sides: logarithms unless a level is near zero, otherwise relative to the first
+        side.
 
         The logarithms of very small levels vary so much that they would hide a difference.
         """
@@ -491,7 +488,7 @@ class Scale(NamedTuple):
         return math.exp(value) if self.unit is None else value * self.unit
 
     def interval(self, estimate: float, half_width: float) -> Interval:
-        """estimate ± half_width on this scale, as differences of logarithms."""
+        """estimate ± half_width on this scale, converted to differences of logarithms."""
         found = Interval.around(estimate, half_width)
         if self.unit is None:
             return found
@@ -503,6 +500,7 @@ def _mean(levels: list[float]) -> float:
 
 
 MOST_SLOTS = 400
+"""Slots to which a longer run is merged."""
 FEWEST_SLOTS = 5
 """With fewer slots the noise cannot be estimated, and there is no verdict."""
 
@@ -511,7 +509,11 @@ TickSeries = Sequence[Tick]
 
 
 def compare_figure(figure: Figure, first: TickSeries, other: TickSeries) -> Contrast:
-    """Compare the figure of another run with that of the first."""
+    """Compare the figure of another run with that of the first, relative to the noise of their own ticks.
+
+    A figure that is a ratio of sums over ticks (transactions over seconds, errors over attempts) or a
+    percentile of all latencies has an interval, by `resample`. Other figures have a value and no interval.
+    """
     before, after = _FigureResampler.of(figure, first), _FigureResampler.of(figure, other)
     if before.value is None or after.value is None:
         return Contrast(value=after.value)
@@ -537,13 +539,15 @@ def compare_figure(figure: Figure, first: TickSeries, other: TickSeries) -> Cont
 
 
 def merge_ticks(ticks: Sequence[Tick], most: int = MOST_SLOTS) -> list[Tick]:
-    """Merge adjacent ticks evenly, so that at most `most` remain."""
+    """Merge adjacent ticks evenly to at most `most`. An interval loses no accuracy, because adjacent ticks
+    are resampled together anyway.
+    """
     length = max(1, ceil(len(ticks) / most))
     return [total_tick(ticks[at : at + length]) for at in range(0, len(ticks), length)]
 
 
 def judge(better: Better | None, verdict: Verdict) -> ComparisonVerdict:
-    """Better or worse, by the direction in which the figure should change; a figure without one is equal or
+    """Better or worse, by the figure's direction of improvement; a figure without a direction is equal or
     different.
     """
     match verdict:
@@ -558,11 +562,13 @@ def judge(better: Better | None, verdict: Verdict) -> ComparisonVerdict:
 
 
 class _FigureResampler(NamedTuple):
-    """The figure of one run, its resampling, and the conversion of resampled ratios to the figure."""
+    """A figure of one run, and how to resample it."""
 
     value: float | None
     parts: RatioSeries
+    """The ratio to resample; empty if the figure has no interval."""
     read: Callable[[list[float]], list[float]]
+    """Converts resampled ratios to values of the figure."""
 
     @classmethod
     def of(cls, figure: Figure, ticks: TickSeries) -> "_FigureResampler":
@@ -580,7 +586,9 @@ class _FigureResampler(NamedTuple):
 
 
 TREND_POINTS, TREND_SHARE = 2.0, 0.1
-"""The least deviation of a difference from that of its levels that is explained: points, share of it."""
+"""A difference is explained if it deviates from that of the levels by more than this many points and this
+share of it.
+"""
 
 ALTERNATION = "an A/B test (--ab) alternates the values and decides"
 
@@ -589,9 +597,10 @@ TOO_NOISY = "too noisy to tell"
 STILL_WARMING = "still warming up"
 
 
+# Texts of differences and verdicts: the same on screen, on stderr, in reports and in the record.
 def difference_text(one: Comparison) -> str:
-    """The difference and its interval: `+43 % (38..49 %)`, `÷420 (300..600)`; in the figure's own unit
-    without a relative difference.
+    """The difference and its interval: `+43 % (38..49 %)`, `÷420 (300..600)`; in the figure's own unit if
+    there is no relative difference.
     """
     difference, interval = difference_and_interval(one)
     return f"{difference} ({interval})" if interval else difference
@@ -604,13 +613,13 @@ def difference_and_interval(one: Comparison) -> tuple[str, str]:
 
 
 def verdict_text(one: Comparison, *, is_brief: bool = False) -> str:
-    """What is known of a difference, after the name of the figure. There are three outcomes:
+    """What is known of a difference, to be written after the name of the figure. There are three outcomes:
 
-    - sure: `+42 % (29..58 %)`, `equal within ±5 % (−2..3 %)`
-    - real, but not only this change: `−53 % (−71..−25 %), and other programs took 23 % more CPU`
+    - certain: `+42 % (29..58 %)`, `equal within ±5 % (−2..3 %)`
+    - real, but not caused by this change alone: `−53 % (−71..−25 %), and other programs took 23 % more CPU`
     - `too noisy to tell (−45..423 %)`, with the reason, if one was found
 
-    `is_brief`: without the reasons, which narrow places show in lines of their own.
+    `is_brief` leaves out the reasons, for narrow places that show them on lines of their own.
     """
     reason = "" if one.movement is None or is_brief else movement_text(one.movement)
     interval = difference_and_interval(one)[1]
@@ -643,8 +652,8 @@ def _is_within_tolerance(one: Comparison) -> bool:
 
 
 def least_text(one: Comparison) -> str:
-    """The shortest form: `+55 %`, `×84`, `+55 %?` if not only the change may have caused it, `=` if equal,
-    `?` if nothing is known.
+    """The shortest form: `+55 %`, `×84`; `+55 %?` if something else may have contributed, `=` if equal, `?`
+    if nothing is known.
     """
     if one.verdict is Verdict.EQUAL:
         return "="
@@ -656,16 +665,16 @@ def least_text(one: Comparison) -> str:
 
 
 def trend_text(one: Comparison) -> str:
-    """Says that the trend before the change is taken out of the difference, if the levels alone give another
-    one; empty otherwise.
+    """A note that the difference excludes the trend before the change; empty if the levels alone give about
+    the same difference.
     """
     is_without = one.differs and is_without_trend(one)
     return ", with the trend before the change taken out" if is_without else ""
 
 
 def is_without_trend(one: Comparison) -> bool:
-    """True if the levels alone give another difference: how they moved before the change is taken out. Not of
-    one that is relative to the other statements.
+    """True if the levels alone give another difference, because the trend before the change is removed.
+    Always False for a difference relative to the other statements.
     """
     if one.percent is None or not one.before or one.others_percent is not None:
         return False
@@ -674,8 +683,8 @@ def is_without_trend(one: Comparison) -> bool:
 
 
 def control_text(one: Comparison) -> str:
-    """Says that COMMIT was compared with the transactions' other statements, and how these moved; empty if it
-    was not.
+    """A note that COMMIT was compared with the transactions' other statements, and how these changed; empty
+    if it was not.
     """
     if one.others_percent is None:
         return ""
@@ -686,7 +695,7 @@ def control_text(one: Comparison) -> str:
 
 
 def movement_reason(one: Comparison) -> str:
-    """How the level of the figure moved without the change, as a sentence; empty if it did not."""
+    """How the figure's level moved without the change, as a sentence; empty if it did not move."""
     if one.movement is None:
         return ""
     text = movement_text(one.movement)
@@ -694,7 +703,7 @@ def movement_reason(one: Comparison) -> str:
 
 
 def movement_text(movement: LevelMovement) -> str:
-    """The movement of the level: `it was falling by 3 %/s before the change`."""
+    """How the level moved without the change: `it was falling by 3 %/s before the change`."""
     amount = units.significant(abs(movement.percent))
     match movement.kind:
         case MovementKind.TREND:
@@ -720,7 +729,7 @@ def movement_text(movement: LevelMovement) -> str:
 
 
 STARTS_LEVEL = 0.045
-"""Slightly below 5 %, because Welch's test exceeds its level slightly for a few starts with different
+"""Slightly below 5 %, because Welch's test slightly exceeds its level for a few starts with different
 variances.
 """
 
@@ -731,11 +740,15 @@ Starts = Sequence[Sequence[float]]
 def compare(
     first: Starts, other: Starts, *, level: float = STARTS_LEVEL, scale: Scale | None = None
 ) -> Interval:
-    """Compare the second group of independent starts with the first. With a single start on a side there is
-    an estimate, but no bounds and so no verdict: the variation between starts is unknown.
+    """Compare two groups of independent server starts. The estimate is the difference of the groups' levels
+    on the scale; `scale` is given if more groups share one. With a single start on a side there is an
+    estimate, but no bounds and no verdict, because the variation between starts is unknown.
 
-    The estimate is the difference of the groups' levels on the scale, which is that of these two unless more
-    groups share one.
+    Between starts of one server with the same data 5 to 10 % are usual, within a start less than 2 %. So a
+    start is one observation, however long or often it was measured: the logarithms of its runs are averaged.
+    Student's t is applied to the starts, with Welch's degrees of freedom for two groups of different variance
+    (Biometrika 34, 1947). Kalibera and Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013):
+    repetition is needed at the level that varies.
     """
     scale = scale_of_starts(first, other) if scale is None else scale
     a, b = _start_levels(first, scale), _start_levels(other, scale)
@@ -744,14 +757,14 @@ def compare(
 
 
 def scale_of_starts(first: Starts, *others: Starts) -> Scale:
-    """The scale of groups of starts, relative to the level of the first."""
+    """The common scale of groups of starts, relative to the level of the first group."""
     runs, *rest = ([run for start in group for run in start] for group in (first, *others))
     scale = Scale.of(runs, chain.from_iterable(rest))
     return scale if scale.unit is None else Scale(level_of_starts(first, Scale(1.0)) or scale.unit)
 
 
 def level_of_starts(starts: Starts, scale: Scale) -> float:
-    """The level of a group: the mean of its starts on the scale, each that of its runs."""
+    """The level of a group: the mean of its starts on the scale; a start counts as the mean of its runs."""
     return scale.level(fmean(_start_levels(starts, scale)))
 
 
