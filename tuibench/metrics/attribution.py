@@ -1,41 +1,17 @@
-"""Attribution: how much of a difference belongs to a change, given noise, onset and delay.
+"""Attribution: how much of a difference is the effect of a change, or why that cannot be told.
 
-Errors of an autoregressive series of order one: their correlation, and the variance of weighted sums.
+Before and after a change differ in time only, so whatever else happened at the change is attributed to it,
+too. Three questions guard against that:
 
-Detection of a level that moves by itself: trend, step, sawtooth, wandering.
+- does the level move by itself as much? A placebo answers: two windows of the length to be compared are moved
+  over the ticks before the change (`swing`), and the difference must exceed `MARGIN` times the largest
+  difference that they show;
+- did the level step at another time, or approach its new value slowly (`onset`)? Then the interval covers
+  each explanation;
+- is the level still on its way without the change (`own_movement`)?
 
-The measure is a placebo: two windows of the length to be compared are moved over the series, and their
-largest difference is the level's own movement (`swing`). The kind of movement is the simple shape that
-explains the series best.
-
-When a level changed: with the change, gradually from it on, or at another time.
-
-The courses that a change may cause begin with it: a step within the first few ticks, or an exponential
-approach. Every other step belongs to something else, or to a change that acts late; a single change cannot
-tell these apart. The courses are fitted to all ticks before and after the change, beside a straight line and
-with errors of AR(1), by generalised least squares (Prais and Winsten: each tick minus φ times the one before
-it), which finds a sudden step even in a wandering level. A further step is found by its likelihood ratio,
-maximal over all places (Chang, Tiao and Chen, Technometrics 30, 1988).
-
-Attribution of a difference to a change, by an interrupted time series, or the reason why it is not
-possible.
-
-One value per tick, as a logarithm:
-
-y(t) = a + b·t + δ·[t is after the change] + u(t)
-
-so that a trend continues after the change, and δ is the effect of the change. The errors u are
-autocorrelated. Their φ is estimated from the residuals of the samples and of blocks of samples, corrected for
-its bias (Kendall, Biometrika 41, 1954) and raised by a part of its standard error; the widest of these
-intervals is used. Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27
-(2002).
-
-Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
-A difference is attributed only if the level did not move as much by itself: it must exceed
-`MARGIN` times the largest difference that two such windows showed before the change (`swing`).
-If the level stepped at another time than with the change, or approaches its new value slowly (`onset`), the
-interval covers each of the explanations. Without a verdict, the movement is named. A/B tests
-(`ab/analysis.py`) do not have these limits.
+The difference itself is that of an interrupted time series (`difference`). If there is no verdict, the
+movement that prevents it is named. A/B tests (`ab/analysis.py`) do not have these limits.
 """
 
 import math
@@ -50,13 +26,15 @@ from tuibench.metrics.inference import Interval
 from tuibench.model.effect import MovementKind, Verdict
 
 CAUTION = 0.3
-"""The number of standard errors that φ is raised by."""
+"""The number of standard errors by which φ is raised."""
 
 LARGEST_PHI = 0.97
 
 
 def phi_of(residuals: Sequence[float], join: int, parameters: int) -> float:
-    """Lag-one autocorrelation, corrected for bias and raised; the pair across the gap is not included."""
+    """Lag-one autocorrelation of residuals, corrected for its bias (Kendall, Biometrika 41, 1954) and raised
+    by a part of its standard error. The pair across the gap at `join` is not included.
+    """
     count = len(residuals)
     squares = dot(residuals, residuals)
     if squares <= 0:
@@ -71,7 +49,7 @@ def phi_of(residuals: Sequence[float], join: int, parameters: int) -> float:
 
 
 def weighted_variance(weights: Sequence[float], times: Sequence[float], phi: float) -> float:
-    """Variance of the weighted sum of a stationary AR(1) series of variance one."""
+    """Variance of a weighted sum of a stationary AR(1) series with variance one."""
     total = carried = 0.0
     last = times[0]
     for weight, time in zip(weights, times, strict=True):
@@ -83,7 +61,7 @@ def weighted_variance(weights: Sequence[float], times: Sequence[float], phi: flo
 
 
 def orthonormal(columns: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Gram-Schmidt orthonormalisation. A column that the earlier ones contain becomes zero."""
+    """Gram-Schmidt orthonormalisation. A column that is a combination of earlier ones becomes zero."""
     basis: list[list[float]] = []
     for column in columns:
         rest = without(column, basis)
@@ -94,7 +72,7 @@ def orthonormal(columns: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def without(values: Sequence[float], basis: Sequence[Sequence[float]]) -> list[float]:
-    """What is left of a vector after its projections on orthonormal ones."""
+    """The rest of a vector after its projections on orthonormal vectors are subtracted."""
     rest = list(values)
     for one in basis:
         part = dot(rest, one)
@@ -107,29 +85,32 @@ def dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 STEP_SHARE, TREND_SHARE = 0.6, 0.5
-"""Shares of the variation that a step or a straight line must explain to name the movement."""
+"""The share of the variation that a step, or a straight line, must explain to name the movement."""
 
 FEWEST_AT_EDGE = 3
-"""The least number of values on either side of a step."""
+"""Fewest values on either side of a step."""
 
 PERIOD_CORRELATION = 0.3
 SHORTEST_PERIOD = 6
 
 
 class Movement(NamedTuple):
-    """`size` is the slope per value of a trend, the height of a step, otherwise the swing, all as differences
-    of logarithms; `place` is the first value after a step, the length of a sawtooth's period, or the number
-    of values that were too few to know.
-    """
+    """How a level moves by itself."""
 
     kind: MovementKind
     size: float
+    """The slope per value of a trend, the height of a step, otherwise the swing; a difference
+    of logarithms.
+    """
     place: int = 0
+    """Of a step, the first value after it; of a sawtooth, the length of its period; if unknown, the number of
+    values, which is too small.
+    """
 
 
 def swing(values: Sequence[float], window: int, gap: int) -> float:
-    """The largest difference of two windows with a gap between them, anywhere in the series; 0 if it is too
-    short.
+    """The largest difference between the means of two windows with a gap between them, anywhere in the
+    series; 0 if it is too short.
     """
     sums = [0.0, *accumulate(values)]
     means = [(end - start) / window for start, end in zip(sums, sums[window:], strict=False)]
@@ -140,7 +121,7 @@ def swing(values: Sequence[float], window: int, gap: int) -> float:
 
 
 def movement(values: Sequence[float], window: int, gap: int) -> Movement:
-    """The kind of movement of the series, significant or not."""
+    """The kind of movement, significant or not: the simplest shape that explains the series best."""
     mean = math.fsum(values) / len(values)
     total = math.fsum((value - mean) ** 2 for value in values)
     place, height, explained = best_step(values)
@@ -160,8 +141,8 @@ def movement(values: Sequence[float], window: int, gap: int) -> Movement:
 
 
 def best_step(values: Sequence[float], fewest: int = FEWEST_AT_EDGE) -> tuple[int, float, float]:
-    """The best single step: its place, its height, and the share of the sum of squares that it explains;
-    at least `fewest` values are on either side.
+    """The best single step: its place, its height, and the share of the sum of squares that it explains. At
+    least `fewest` values are on either side.
     """
     count, whole = len(values), math.fsum(values)
     best, left = (fewest, 0.0, -1.0), 0.0
@@ -176,7 +157,7 @@ def best_step(values: Sequence[float], fewest: int = FEWEST_AT_EDGE) -> tuple[in
 
 
 def slope(values: Sequence[float]) -> float:
-    """That of the least-squares line, per value."""
+    """The slope of the least-squares line, per value."""
     return _line(values)[0]
 
 
@@ -191,7 +172,7 @@ def _line(values: Sequence[float]) -> tuple[float, float]:
 
 
 def autocorrelation(values: Sequence[float], lag: int) -> float:
-    """That of the pairs at this lag; 0 for constant values."""
+    """The autocorrelation at a lag; 0 for constant values."""
     mean = math.fsum(values) / len(values)
     off = [value - mean for value in values]
     squares = math.fsum(value * value for value in off) / len(off)
@@ -217,42 +198,50 @@ def _period(values: Sequence[float]) -> int | None:
 
 
 STEP_GAIN, FOREIGN_GAIN, ALONE_GAIN = 16.0, 9.0, 0.0
-"""The least doubled logarithm of the likelihood ratio that shows a step beside the change's own course, or
-alone.
+"""The least doubled log-likelihood ratio that shows a further step beside the change's own course; that shows
+a step in place of that course; and by which such a step must explain at least as much as the course.
 """
 
 COURSE_GAIN, APPROACH_GAIN = 9.0, 4.0
-"""The same for a course of the change's own beside a further step, and for an approach instead of a step."""
+"""The least doubled log-likelihood ratio that shows a course of the change beside a further step, and one
+that shows an approach instead of a step.
+"""
 
 PLAUSIBLE_GAIN = 4.0
-"""Courses whose doubled log-likelihoods differ by less are equally plausible."""
+"""Courses whose doubled log-likelihoods differ by less than this are equally plausible."""
 
 APPROACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
 """Time constants of an approach, in ticks."""
 
 ROUNDING = 1e-14
-"""The share of a series' squares below which residuals are rounding errors."""
+"""Residuals below this share of a series' sum of squares are rounding errors."""
 
 FEWEST_BEFORE_JOIN, FEWEST_AT_END = 2, 3
-"""The least number of ticks between a step and the change beside it, and the ends of the series."""
+"""Fewest ticks between a step and the change, and between a step and the ends of the series."""
 
 
 class Onset(NamedTuple):
-    """What moved beside the change's own step.
-
-    `place` is the first tick of a further step, counted from the first one after the change and negative
-    before it; its `height` is 0 without one. `slowest` is the largest plausible time constant of an approach,
-    in ticks; 0 if the level stepped.
-    """
+    """What moved beside the change's own step."""
 
     place: int = 0
+    """The first tick of a further step, counted from the first tick after the change; negative before it."""
     height: float = 0.0
+    """0 without a further step."""
     slowest: float = 0.0
+    """The largest plausible time constant of an approach, in ticks; 0 if the level stepped."""
 
 
 def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) -> Onset:
-    """Find a further step, and an approach. `after` begins with the change, `gap` ticks after `before`; a
-    step up to tick `late` of it is the change's own.
+    """Find a further step, and a slow approach.
+
+    The courses that a change may cause begin with it: a step within the first few ticks (up to tick `late`),
+    or an exponential approach. Any other step belongs to something else, or to a change that acts late; a
+    single change cannot tell these apart. The courses are fitted to all ticks, beside a straight line and
+    with AR(1) errors, by generalised least squares (Prais and Winsten: each tick minus φ times the one before
+    it), which finds a sudden step even in a wandering level. A further step is found by its likelihood ratio,
+    maximal over all places (Chang, Tiao and Chen, Technometrics 30, 1988).
+
+    `after` begins with the change, `gap` ticks after the end of `before`.
     """
     values, join = [*before, *after], len(before)
     count = len(values)
@@ -306,22 +295,22 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
 
 
 CURVE_GAIN, TREND_GAIN = 16.0, 6.0
-"""The least doubled logarithm of the likelihood ratio that shows that a level did not move in a straight
-line, or that it moved at all.
+"""The least doubled log-likelihood ratio that shows that a level did not move in a straight line, and that it
+moved at all.
 """
 
 MOST_BENDS = 24
-"""Places at which a line may bend: that many are tried."""
+"""Number of places at which a bend of the line is tried."""
 
 
 def own_movement(before: Sequence[float], since: Sequence[float], missing: int, late: int) -> float:
-    """By how much the level moves around the change without it: 0 if it is at rest or in a trend that was
-    seen for long enough, infinite if that cannot be known.
+    """By how much the level moves around the change without it: 0 if it is at rest, or in a trend that was
+    observed for long enough; infinite if that cannot be known.
 
-    It is on its way if a bent line or a saturating curve explains the course better than a straight line
-    beside whatever the change may have caused; and if it moved before the change, or moves slowly after it,
-    but was seen for a shorter time before the change than after it. `since` begins with the change, `missing`
-    ticks after `before`.
+    The level is on its way in two cases: a bent line or a saturating curve explains the course better than a
+    straight line, beside whatever the change may have caused; or it moved before the change, or moves slowly
+    after it, but was observed for a shorter time before the change than after it. `since` begins with the
+    change, `missing` ticks after the end of `before`.
     """
     values, join = [*before, *since], len(before)
     count, seen = len(values), join >= len(since) + missing
@@ -362,7 +351,7 @@ def own_movement(before: Sequence[float], since: Sequence[float], missing: int, 
 def _slowest(
     fit: "_Fit", own: Iterable[Sequence[float]], slow: Sequence[Sequence[float]], degrees: int
 ) -> float:
-    """The largest plausible time constant; 0 if an approach does not explain more than a step does."""
+    """The largest plausible time constant; 0 if an approach explains no more than a step."""
     stepped = fit.squares - max(map(fit.gain, own))
     approached = [fit.squares - fit.gain(one) for one in slow]
     if _log_ratio(stepped, min(approached), degrees) < APPROACH_GAIN:
@@ -375,12 +364,14 @@ def _slowest(
 
 
 def _log_ratio(squares: float, less: float, degrees: int) -> float:
-    """The doubled logarithm of the likelihood ratio of two fits; 0 if there is no noise to compare with."""
+    """The doubled log-likelihood ratio of two fits; 0 without noise."""
     return degrees * math.log(squares / less) if min(squares, less) > 0 else 0.0
 
 
 class _Fit:
-    """A least-squares fit of columns to a series, each tick freed from what φ carries over."""
+    """A least-squares fit of columns to a series; what φ carries over from the tick before is subtracted from
+    each tick.
+    """
 
     def __init__(
         self,
@@ -409,7 +400,7 @@ class _Fit:
         ]
 
     def gain(self, column: Sequence[float]) -> float:
-        """What a further column explains of the sum of squares."""
+        """The sum of squares that a further column explains."""
         freed = self._freed(column)
         whole = dot(freed, freed)
         rest = whole - sum(dot(freed, one) ** 2 for one in self._basis)
@@ -418,7 +409,7 @@ class _Fit:
         return min(dot(self._residuals, freed) ** 2 / rest, self.squares - self._rounding)
 
     def best_step(self, places: Sequence[int]) -> "_Step":
-        """The step that explains most."""
+        """The step that explains the most."""
         rises = [scale * (1 - carried) for scale, carried in zip(self._scale, self._carried, strict=True)]
         squares = list(map(add, map(mul, self._scale, self._scale), self._later(rises, rises)))
         left = squares
@@ -434,7 +425,7 @@ class _Fit:
         return best
 
     def _along(self, rises: Sequence[float], values: Sequence[float]) -> list[float]:
-        """The products of a vector and a step from each place on."""
+        """The products of a vector with the step at each place."""
         return list(map(add, map(mul, self._scale, values), self._later(rises, values)))
 
     @staticmethod
@@ -445,11 +436,13 @@ class _Fit:
 
 
 class _Step(NamedTuple):
-    """A step: the tick it begins with, its height, and the sum of squares that it leaves."""
+    """A step."""
 
     place: int
+    """The tick with which it begins."""
     height: float
     squares: float
+    """The sum of squares that it leaves unexplained."""
 
 
 def _step(count: int, place: int) -> list[float]:
@@ -457,7 +450,7 @@ def _step(count: int, place: int) -> list[float]:
 
 
 def _approach(times: Sequence[float], join: int, constant: float) -> list[float]:
-    """An exponential approach that begins with the change, half a tick before the first one after it."""
+    """An exponential approach that begins at the change, half a tick before the first tick after it."""
     start = times[join] - 0.5 if join < len(times) else 0.0
     return [1 - math.exp(-(time + 0.5 - start) / constant) if time >= start else 0.0 for time in times]
 
@@ -465,48 +458,49 @@ def _approach(times: Sequence[float], join: int, constant: float) -> list[float]
 LEVEL = 0.05
 FEWEST_BEFORE, FEWEST_AFTER = 6, 6
 MOST_BEFORE = 120
-"""Ticks before a change from which the movement of the level is estimated."""
+"""Most ticks before a change from which the movement of the level is estimated."""
 
 MARGIN = 1.5
+"""The factor by which a difference must exceed the level's own movement."""
 MATERIAL = 0.3
-"""The least movement without the change, as a part of the difference, that takes a verdict away."""
+"""The least movement without the change, as a share of the difference, that prevents a verdict."""
 
 REST = 1.5
-"""A load that rested for so many times the time that is looked at after the change has settled, whatever it
-did earlier.
+"""A load is settled, whatever it did earlier, if it was at rest for this multiple of the time that is
+compared after the change.
 """
 
 BLOCKS = (1, 4)
-"""Ticks per block: longer blocks reveal a wandering level under noise."""
+"""Ticks per block; longer blocks reveal a wandering level under noise."""
 
 FEWEST_BLOCKS = 16
 PLAIN_ERRORS = 3.0
-"""Plain standard errors from which a difference seems certain; if it is not, the movement of the level is the
-explanation.
+"""A difference of this many plain standard errors seems certain; if it is not, the movement of the level is
+the explanation.
 """
 
 FLOOR = 0.05
-"""The least tick, as a share of the median: zero has no logarithm."""
+"""The least value of a tick, as a share of the median, because zero has no logarithm."""
 
 REGULAR = 0.6
-"""The least autocorrelation at the period of a sawtooth; that of noise is sometimes large by chance."""
+"""The least autocorrelation at a sawtooth's period; that of noise is sometimes large by chance."""
 
 
 class Attribution(NamedTuple):
-    """The difference with its interval. `movement` is set if it cannot be attributed to the change alone.
-
-    The place of a step is in ticks from the change, negative before it. `has_moved_later` is True if the
-    level stepped later than with the change, or approaches its new value slowly.
-    """
+    """The difference with its interval."""
 
     interval: Interval
     verdict: Verdict
     movement: Movement | None = None
+    """Set if the difference cannot be attributed to the change alone. The place of a step is in ticks from
+    the change, negative before it.
+    """
     has_moved_later: bool = False
+    """True if the level stepped later than at the change, or approaches its new value slowly."""
 
 
 def logarithms(*series: Sequence[float]) -> list[list[float]]:
-    """Levels as logarithms; values near zero count as `FLOOR` of the median of the lowest series."""
+    """Levels as logarithms; the least value is `FLOOR` times the lowest median of the series."""
     medians = [middle for middle in map(median, filter(None, series)) if middle > 0]
     least = FLOOR * min(medians) if medians else 1.0
     return [[math.log(max(value, least)) for value in values] for values in series]
@@ -524,9 +518,9 @@ def attribute(
 ) -> Attribution:
     """Compare the ticks before a change with those after it, both as logarithms.
 
-    `gap` ticks between them belong to neither: the change itself, and `settling`, the ticks from the change
-    on. A step up to tick `late` after the change is the change's own. `earlier` are the ticks before `before`
-    in which the load had not settled; None for a figure that does not warm up.
+    `gap` ticks between them belong to neither side; `settling` are the ticks from the change on. A step up to
+    tick `late` after the change is the change's own. `earlier` are the ticks before `before` in which the
+    load had not settled; None for a figure that does not warm up.
     """
     before = before[-MOST_BEFORE:]
     if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
@@ -559,7 +553,7 @@ def attribute(
 
 
 def _has_moved_alike(own: Sequence[float], rested: int, after: Sequence[float], gap: int) -> bool:
-    """True if the level moved as much before it came to rest, and has not rested for long."""
+    """True if the level moved as much before it came to rest, and has not been at rest for long."""
     window = FEWEST_BEFORE
     if rested >= REST * (gap + len(after)) or len(own) == rested:
         return False
@@ -575,7 +569,7 @@ def _attributed(
     step: Movement | None,
     tolerance: float,
 ) -> tuple[Verdict, Movement | None]:
-    """The verdict of the interval, and what takes it away."""
+    """The verdict of the interval, and the movement that prevents one."""
     verdict = interval.verdict(tolerance)
     window = min(len(after), max(FEWEST_AFTER, (len(before) - gap) // 2))
     plain = abs(_mean(after) - _mean(before[-window:]))
@@ -608,10 +602,10 @@ def _attributed(
 def _widened(
     before: Sequence[float], settling: Sequence[float], after: Sequence[float], gap: int, other: Onset
 ) -> Interval:
-    """The difference with an interval that covers whatever may be true: a step before the change stays or is
-    part of the noise, a later one belongs to the change or does not, and an approach is not over yet. Of a
-    difference, also that a trend ended with the change, as that of a saturating curve does, or became as much
-    steeper.
+    """The difference, with an interval that covers every plausible case: a step before the change persists or
+    is part of the noise, a later step belongs to the change or does not, an approach is not over yet. If
+    there is a difference, it also covers that a trend ended with the change, as in a saturating curve, or
+    became twice as steep.
     """
     interval = difference(before, after, gap)
     edges = [interval]
@@ -638,8 +632,16 @@ def _widened(
 def difference(
     before: Sequence[float], after: Sequence[float], gap: int, *, step: int | None = None
 ) -> Interval:
-    """δ of the model above, with the widest of the intervals of all block lengths. `step` is the place of a
-    further step, in ticks from the first of `after`.
+    """δ of an interrupted time series, with the widest interval of all block lengths. `step` is the place of
+    a further step, in ticks from the first tick of `after`.
+
+    One value per tick, as a logarithm:
+
+        y(t) = a + b·t + δ·[t is after the change] + u(t)
+
+    so that a trend continues after the change, and δ is the effect of the change. The errors u are
+    autocorrelated; their φ is estimated from the residuals of ticks and of blocks of ticks (`phi_of`).
+    Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27 (2002).
     """
     sides = [(before[::-1], after)]
     if step is not None:
@@ -659,7 +661,7 @@ def difference(
 
 
 def _trend(before: Sequence[float], after: Sequence[float], gap: int) -> float:
-    """The slope per tick beside a step with the change; 0 if it may be none."""
+    """The slope per tick, beside a step at the change; 0 if it may be zero."""
     count, join = len(before) + len(after), len(before)
     times = [float(place if place < join else place + gap) for place in range(count)]
     basis = orthonormal([[1.0] * count, _step(count, join), times])
@@ -668,7 +670,9 @@ def _trend(before: Sequence[float], after: Sequence[float], gap: int) -> float:
 
 
 def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> Interval:
-    """δ of the first of these series, with the others as regressors; each before and after the change."""
+    """δ of the first of these series, with the others as regressors; each has a part before and after the
+    change.
+    """
     (before, after), *others = sides
     values = [*before, *after]
     count = len(values)
@@ -685,7 +689,9 @@ def _coefficient(
     join: int,
     times: Sequence[float],
 ) -> Interval:
-    """That of a column, which is the last of the basis: it is cleared of the others there."""
+    """The coefficient of a column. The last vector of the basis is this column without its projections on the
+    others.
+    """
     residuals = without(values, basis)
     share = dot(column, basis[-1])
     phi = phi_of(residuals, join, len(basis))
@@ -697,7 +703,9 @@ def _coefficient(
 
 
 def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:
-    """True for a sawtooth that repeats itself and swings by so much: a step beside the change is its edge."""
+    """True for a sawtooth that repeats itself and swings by at least `least`: a step at the change is then
+    one of its edges.
+    """
     return (
         own.kind is MovementKind.SAWTOOTH
         and own.size > least

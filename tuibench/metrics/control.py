@@ -1,26 +1,26 @@
-"""The other statements of the same transactions as the control group of a change that acts on commits only.
+"""The other statements of the same transactions as the control group of a change that acts only on commits.
 
-What other programs, flushing and the host do to a load, they do to all of its statements; a setting of the
+Whatever other programs, flushing and the host do to a load affects all of its statements; a setting of the
 log changes COMMIT alone. So COMMIT's time is compared relative to the time of the other statements
 (difference in differences: Card and Krueger, American Economic Review 84, 1994), in logarithms of the mean
 time per transaction of each tick, c of COMMIT and o of all else:
 
     log c = a + β·log o + b·t + δ·[t is after the change] + u
 
-β, the part of the others' movements that COMMIT shares, is estimated from the ticks before the change; it is
-between 0 and `MOST_SHARED`, and the interval of δ covers all of its interval. δ is found and attributed as
-every effect is (`attribution`). In a closed loop TPS follows by Little's law: without the change, the
+β, the part of the others' movements that COMMIT shares, is estimated from the ticks before the change. It is
+between 0 and `MOST_SHARED`, and the interval of δ covers all of β's interval. δ is found and attributed as
+every effect is (`attribution`). In a closed loop TPS follows from δ by Little's law: without the change, the
 transactions after it would have taken C·exp(−δ) + O + Z instead of C + O + Z, where C and O are the means of
 the window after it, and Z is the time between transactions.
 
 Assumption: the change does not act on the other statements, except that cheaper commits make more
-transactions share the processors. What that may have added to the others' time is known: Q, the growth of
-the time that a transaction waits for a processor, in the server's run queue and on the way (the account of
-the time, `waits`). So where the processors are full, the interval covers everything between two cases: the
-host has moved the others by all of their movement; or it has shortened the queues by as much as the others
-move by themselves, and the change has made them grow by Q and that much more. Without an account, there is no
-result then. In any case, there is none if the others' time has moved at the change by more than it does by
-itself, and the queues do not explain that.
+transactions share the processors. The account of time (`waits`) bounds that exception by Q, the growth of the
+time that a transaction waits for a processor, in the server's run queue and on the way. Where the processors
+are full, the interval therefore covers everything between two cases: the host has caused all of the others'
+movement; or it has shortened the queues by as much as the others move by themselves, and the change has
+lengthened them by Q plus that amount. Without an account there is no result in that situation. There is also
+none if the others' time has moved at the change by more than it moves by itself, and the queues do not
+explain that.
 """
 
 import math
@@ -45,31 +45,36 @@ from tuibench.waits.classes import TIME, WaitClass
 COMMIT = STATEMENT + "commit"
 MOST_SHARED = 1.2
 FEWEST_COMMITS, LEAST_SHARE = 10, 0.02
-"""Commits of a tick, and COMMIT's share of a transaction's time, below which there is nothing to compare."""
+"""Commits of a tick, and COMMIT's share of a transaction's time, below which there is no comparison."""
 
 FEWEST_BEFORE = 12
 """Ticks before the change from which β is estimated."""
 
 FULL_PERCENT = 85.0
-"""CPU usage of the server's host from which transactions wait for each other's processors."""
+"""CPU usage of the server's host from which transactions queue for processors."""
 
 QUEUES = (WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY)
 FEWEST_ACCOUNTS = 3
-"""Ticks with an account of the time on each side, from which the growth of the queues is known."""
+"""Ticks with an account of time that are needed on each side to know the growth of the queues."""
 
 MOST_QUEUED = 0.9
-"""Of the others' time after the change, that may be the growth of the queues."""
+"""The largest share of the others' time after the change that may be growth of the queues."""
 
 USUAL = 1.2
-"""The others' movement at the change, as a multiple of the largest one before it, that may be the host's."""
+"""The others' movement at the change counts as the host's up to this multiple of the largest movement before
+it.
+"""
 
 
 class Times(NamedTuple):
-    """Mean times of a transaction, in µs: of COMMIT, of all else, and between transactions."""
+    """Mean times of a transaction, in µs."""
 
     commit: float
+    """COMMIT."""
     others: float
+    """All other statements, and the rest of the transaction."""
     between: float
+    """From the end of a transaction to the next one."""
 
     @property
     def rest(self) -> float:
@@ -81,7 +86,7 @@ class Times(NamedTuple):
 
 
 def times(tick: Tick) -> Times | None:
-    """Those of a tick; None if it has too few commits, or if a rate sets its throughput."""
+    """The times of a tick; None if it has too few commits, or if a rate sets its throughput."""
     commits, whole = tick.hist(COMMIT), tick.hist(RESPONSE)
     others, completed = whole.sum_us - commits.sum_us, tick.sums.get("completed", 0.0)
     is_usable = commits.count >= FEWEST_COMMITS and commits.sum_us >= LEAST_SHARE * whole.sum_us
@@ -93,18 +98,18 @@ def times(tick: Tick) -> Times | None:
 
 
 class Controlled(NamedTuple):
-    """The effect on TPS, as a difference of logarithms; and by how much the others' time is different from
-    that before the change, likewise.
-    """
+    """The effect of a change, by comparison with the control group."""
 
     interval: Interval
+    """The effect on TPS, as a difference of logarithms."""
     others: float
+    """How the others' time changed, as a difference of logarithms."""
 
 
 def controlled(
     before: Sequence[Tick], settling: Sequence[Tick], after: Sequence[Tick], gap: int, late: int
 ) -> Controlled | None:
-    """The effect of a change that acts on commits only; None if it cannot be told in this way."""
+    """The effect of a change that acts only on commits; None if this method cannot tell."""
     sides = [[times(tick) for tick in ticks] for ticks in (before, settling, after)]
     known = [[one for one in side if one is not None] for side in sides]
     if len(known[0]) < FEWEST_BEFORE or len(known[2]) < FEWEST_AFTER or known != sides:
@@ -120,7 +125,7 @@ def controlled(
 
 
 def queued_us(ticks: Sequence[Tick]) -> float | None:
-    """The mean time for which a transaction waits for a processor; None without an account of it."""
+    """The mean time for which a transaction waits for a processor, in µs; None without an account of it."""
     known = [tick for tick in ticks if TIME + "completed" in tick.sums]
     completed = math.fsum(tick.sums[TIME + "completed"] for tick in known)
     if len(known) < FEWEST_ACCOUNTS or not completed:
@@ -137,8 +142,8 @@ def relative_effect(
     *,
     grown_us: float | None = None,
 ) -> Controlled | None:
-    """The same from the times of each tick. Where the processors are full, a transaction's time in the
-    queues for them has grown by `grown_us`; None where they are not.
+    """The effect from the times of each tick. If the processors are full, `grown_us` is the growth of the
+    time that a transaction waits for them; otherwise None.
     """
     commits, others = (
         [[math.log(one[place]) for one in side] for side in (before, settling, after)] for place in (0, 1)
@@ -175,7 +180,7 @@ def relative_effect(
 
 
 def shared_part(commits: Sequence[float], others: Sequence[float]) -> Interval:
-    """β from logarithms of the same ticks, beside a straight line."""
+    """β, from the logarithms of the same ticks beside a straight line."""
     count = len(commits)
     line = orthonormal([[1.0] * count, [float(place) for place in range(count)]])
     x, y = without(others, line), without(commits, line)

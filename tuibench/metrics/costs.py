@@ -1,16 +1,8 @@
-"""Costs: of a commit by setting, of an operation by resource, and their texts.
+"""Costs: of a commit under each value of the durability settings, of a query and a transaction by resource.
 
-Cost of a commit under each value of the durability settings: averages over the whole time of each value.
-
-An interval with a change of a value, a reset of the counters or a missing reading is excluded.
-
-Texts of costs per operation, the same in summary, report and screen.
-
-Cost per operation: conversion of samples to resources per query and per transaction.
-
-The server's CPU, switches and storage bytes are those of its process; counters are the growth between two
-readings. Server and load are read at slightly different moments of a tick: costs are averages over many
-ticks.
+Costs are averages over many ticks, because server and load are read at slightly different moments of a tick.
+Counters are used as their growth between two readings. The server's CPU, context switches and storage bytes
+are those of its process. The texts are the same in summary, report and on screen.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,13 +21,13 @@ SOURCES: dict[str, tuple[Counter, ...]] = {
     "binlog_bytes": BINLOG_BYTES,
     "row_lock_waits": (Counter.ROW_LOCK_WAITS,),
 }
-"""For each figure, its possible counters in order of preference."""
+"""The possible counters of each figure, in order of preference."""
 
 FIGURES = (*SOURCES, "binlog_syncs")
 
 
 class _CostTotals:
-    """The sums for one value."""
+    """The sums for one value of a setting."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -55,7 +47,10 @@ class _CostTotals:
 
 
 class CostLedger:
-    """Calculates costs from readings."""
+    """Costs of a commit under each value of the costed settings, over the whole time of each value.
+
+    An interval in which a value changed, counters were reset, or a reading is missing, is left out.
+    """
 
     def __init__(self) -> None:
         self._sums: dict[str, dict[str, _CostTotals]] = {}
@@ -63,7 +58,7 @@ class CostLedger:
         self._values: Mapping[str, str] | None = None
 
     def changed(self) -> None:
-        """Exclude the current interval, because a value changed."""
+        """Leave out the present interval, because a value changed."""
         self._values = None
 
     def add(self, tick: Tick, settings: Iterable[SettingState]) -> None:
@@ -78,8 +73,8 @@ class CostLedger:
 
     @property
     def costs(self) -> tuple[CommitCost, ...]:
-        """The cost of each value so far, in order of appearance. Settings without the role COST are omitted
-        until their value changes.
+        """The cost under each value so far, in order of appearance. A setting without the role COST is left
+        out until its value changes.
         """
         changed = [name for name, values in self._sums.items() if len(values) > 1]
         reported = dict.fromkeys([*(name for name in self._always_reported if name in self._sums), *changed])
@@ -107,7 +102,7 @@ class CostLedger:
 
 
 def _binlog_syncs(tick: Tick, sync_binlog: str) -> float | None:
-    """Binary log syncs: counted by MySQL's performance schema; on MariaDB one for every `sync_binlog`
+    """Syncs of the binary log: counted by MySQL's performance schema; in MariaDB one for every `sync_binlog`
     group commits.
     """
     if Counter.PERFORMANCE_BINLOG_SYNCS in tick.sums:
@@ -120,7 +115,7 @@ def _binlog_syncs(tick: Tick, sync_binlog: str) -> float | None:
 
 
 def cost_rows(cost: OperationCost) -> list[tuple[str, str, str]]:
-    """For each resource its name, and the cost of a transaction and of a query."""
+    """For each resource its name and the costs of a transaction and of a query."""
     return [
         (
             resource.facts.label,
@@ -133,7 +128,9 @@ def cost_rows(cost: OperationCost) -> list[tuple[str, str, str]]:
 
 
 def resource_text(resource: Resource, value: float | None, *, in_column: bool = False) -> str:
-    """A value with its unit: 412 µs, 2.37 ms, 1.2 KiB, 0.98. Sizes of a column keep their zeros: 1.20 KiB."""
+    """A value with its unit: `412 µs`, `2.37 ms`, `1.2 KiB`, `0.98`. In a column, sizes keep trailing zeros:
+    `1.20 KiB`.
+    """
     match resource.facts.unit:
         case ResourceUnit.MICROSECONDS:
             return units.microseconds(value)
@@ -144,7 +141,7 @@ def resource_text(resource: Resource, value: float | None, *, in_column: bool = 
 
 
 def cost_lines(cost: OperationCost) -> list[str]:
-    """A line for transactions and one for queries, with the known resources."""
+    """One line for transactions and one for queries, with the known resources."""
     kinds = {"transaction": cost.per_transaction, "query": cost.per_query}
     lines = []
     for name, values in kinds.items():
@@ -155,7 +152,7 @@ def cost_lines(cost: OperationCost) -> list[str]:
 
 
 def change_parts(before: OperationCost | None, after: OperationCost | None) -> list[tuple[Resource, str]]:
-    """The cost of an operation before and after: of a transaction if there are any, else of a query."""
+    """The cost of an operation before and after: of a transaction if there are any, otherwise of a query."""
     if before is None or after is None:
         return []
     is_transaction = bool(before.per_transaction and after.per_transaction)
@@ -168,12 +165,12 @@ def change_parts(before: OperationCost | None, after: OperationCost | None) -> l
 
 
 def effect_cost_lines(effect: Effect) -> list[str]:
-    """A line with the cost of an operation before a change and after it; empty if unknown."""
+    """A line with the cost of an operation before and after a change; empty if unknown."""
     return change_cost_lines(effect.cost_before, effect.cost_after)
 
 
 def change_cost_lines(before: OperationCost | None, after: OperationCost | None) -> list[str]:
-    """A line with the cost of an operation under either value; empty if unknown."""
+    """A line with the cost of an operation under each of two values; empty if unknown."""
     parts = change_parts(before, after)
     if not parts:
         return []
@@ -191,11 +188,11 @@ COUNTED: dict[Resource, tuple[Counter, ...]] = {
     Resource.REDO_BYTES: REDO_BYTES,
     Resource.BINLOG_BYTES: BINLOG_BYTES,
 }
-"""Resources that the server counts, with their possible counters in order of preference."""
+"""The counters of resources that the server counts, in order of preference."""
 
 
 def resource_use(tick: Tick) -> ResourceUse:
-    """The resources used in a tick, each with the operations that were done while it was measured."""
+    """The resources used in a tick, each with the operations completed while it was measured."""
     sums = tick.sums
     used: dict[str, float | None] = {
         Resource.SERVER_CPU: _scaled(sums.get(HOST + "server_cpu"), US_PER_SECOND),
@@ -236,7 +233,7 @@ def _with_operations(
 
 
 def _whole_host_us(tick: Tick) -> float | None:
-    """The usage of all processors of another host that does not report its processes."""
+    """CPU time of all processors of another host that does not report its processes, in µs."""
     sums = tick.sums
     if HOST + "local" not in tick.missing or HOST + "server_cpu" in sums or not sums.get(HOST + "total"):
         return None
@@ -261,7 +258,7 @@ def total_use(uses: Iterable[ResourceUse]) -> ResourceUse:
 
 
 def operation_cost(use: ResourceUse) -> OperationCost:
-    """Each resource per operation; absent if no operation was done."""
+    """Each resource per operation; a resource without operations is left out."""
     return OperationCost(
         per_transaction=_each(use.used, use.transactions), per_query=_each(use.used, use.queries)
     )

@@ -1,16 +1,8 @@
-"""Bottleneck of a run or of a probe's step: an ordered table of rules over the evidence.
+"""Bottleneck of a run or of a probe's step: an ordered table of rules over the evidence. Throughput curves.
 
 The first matching rule is the diagnosis. Distortions of the measurement come first (other programs on the
-host, the load generator): a server below its capacity shows no limit of its own. Then follow
-the configured limits (connections, rate), the host's CPU, and the server's own resources.
-
-A throughput curve is described by Gunther's Universal Scalability Law, fitted to measured levels.
-
-X(N) = λ·N / (1 + σ·(N−1) + κ·N·(N−1))
-
-σ is the share of the work that queues (contention), κ the cost of keeping shared data consistent (coherency);
-N_max = √((1−σ)/κ) has the highest throughput (Gunther, Guerrilla Capacity Planning, 2007). The fit weights
-relative errors, within 0 ≤ σ < 1 and κ ≥ 0. A fit that the measurements do not support is rejected.
+host, the load generator), because a server below its capacity shows no limit of its own. Then follow the
+configured limits (connections, rate), the host's CPU, and the server's own resources.
 
 scipy is imported only when a curve is fitted.
 """
@@ -41,21 +33,23 @@ from tuibench.model.probe import UslFit
 from tuibench.units import count, decimal, percent
 
 GAIN = 0.10
+"""A doubling that gains less has no gain."""
 LOG_GAIN = math.log1p(GAIN)
 SMALLEST_WIDTH = 0.002
-"""The least half-width of a level, whatever its ticks give."""
+"""The least relative half-width of a level, even if its ticks agree more closely."""
 
 
 class ThroughputPoint(NamedTuple):
-    """Throughput at a level; `half_width` is that of its 95 % interval as a share of it."""
+    """Throughput at a level."""
 
     level: float
     tps: float
     half_width: float = 0.0
+    """Half of its 95 % interval, as a share of it."""
 
 
 def throughput_curve(points: Iterable[ThroughputPoint]) -> list[ThroughputPoint]:
-    """The points by level, one each: repeated measurements are averaged, weighted by their precision."""
+    """The points by level, one for each: repeated measurements are averaged, weighted by their precision."""
     ordered = sorted((point for point in points if point.tps > 0), key=lambda point: point.level)
     return [_weighted_mean(list(same)) for _, same in groupby(ordered, key=lambda point: point.level)]
 
@@ -80,25 +74,33 @@ def _weighted_mean(same: Sequence[ThroughputPoint]) -> ThroughputPoint:
 FEWEST_LEVELS = 5
 LEAST_R2 = 0.9
 LARGEST_MISS = 0.15
-"""The largest acceptable error at a measured level."""
+"""The largest acceptable relative error at a measured level."""
 
 FARTHEST_PEAK = 4.0
-"""A peak beyond this multiple of the highest measured level is a guess, and not reported."""
+"""A peak beyond this multiple of the highest measured level is not reported, because it is a guess."""
 
 CURVE_POINTS = 40
 NO_LIMIT = 0.03
-"""A curve that is nowhere farther below a straight line has no visible limit."""
+"""A curve that is nowhere further below a straight line than this share has no visible limit."""
 
 NEGLIGIBLE = 1e-9
 REMEDY = "pip install '.[analysis]' in the clone of tuibench"
 
 
 class FitRefusedError(RunError):
-    """There is no acceptable curve; the message is the reason."""
+    """There is no acceptable fit; the message is the reason."""
 
 
 def fit_usl_curve(points: Sequence[ThroughputPoint]) -> UslFit:
-    """The curve through points of different levels. Raises FitRefusedError if there is none."""
+    """The Universal Scalability Law fitted to points of different levels. Raises FitRefusedError if the
+    points do not support a fit.
+
+        X(N) = λ·N / (1 + σ·(N−1) + κ·N·(N−1))
+
+    σ is the share of the work that queues (contention), κ the cost of keeping shared data consistent
+    (coherency); N_max = √((1−σ)/κ) has the highest throughput (Gunther, Guerrilla Capacity Planning, 2007).
+    The fit weights relative errors, within 0 ≤ σ < 1 and κ ≥ 0.
+    """
     if len(points) < FEWEST_LEVELS:
         raise FitRefusedError(f"a fit needs {FEWEST_LEVELS} levels, {len(points)} were measured")
     found = _least_squares_fit(points)
@@ -117,7 +119,7 @@ def fit_usl_curve(points: Sequence[ThroughputPoint]) -> UslFit:
 
 
 def rejection_reason(found: UslFit, points: Sequence[ThroughputPoint]) -> str:
-    """Why a curve must not be shown; empty if it may."""
+    """Why a fitted curve must not be shown; empty if it may be shown."""
     worst = max(points, key=lambda point: abs(found.tps(point.level) / point.tps - 1))
     miss = found.tps(worst.level) / worst.tps - 1
     if found.r2 < LEAST_R2:
@@ -163,8 +165,9 @@ IDLE_FSYNCS, TABLES_OPEN, LOG_WAITS = 0.2, 0.95, 1.0
 
 FEWEST_IN_FLIGHT, INSIDE_SHARE = 2.0, 0.25
 MIN_OUTSIDE_MS, LAGS_OUTSIDE = 1.0, 2.0
-"""Milliseconds that a query is outside the server, and multiple of the client's usual scheduling delay (p99):
-server and client wait for a processor. A single long delay does not hold all transactions back all the time.
+"""A query is queued outside if it is outside the server for more than this time, in ms, and this multiple of
+the client's usual scheduling delay (p99), because server and client wait for a processor. A single long delay
+does not delay all transactions all the time.
 """
 
 HOST_CPU_OTHERS, CLIENT_LIMITED = "host_cpu_others", "client_limited"
@@ -172,23 +175,22 @@ QUEUE_OUTSIDE = "queue_outside"
 
 
 class Rule(NamedTuple):
-    """A possible bottleneck. `figures` names the evidence that is shown for it.
-
-    A rule with `needs_headroom` does not apply if more load is known to give no more throughput.
-    """
+    """A possible bottleneck."""
 
     id: str
     holds: Callable[[Evidence], bool]
     found: str
     remedy: str
     figures: tuple[str, ...]
+    """Names of the evidence that is shown for it."""
     severity: Severity = Severity.NOTE
     needs_headroom: bool = False
+    """The rule does not apply if more load is known to give no more throughput."""
 
 
 def is_queued_outside(evidence: Evidence) -> bool:
-    """True if most transactions in flight are not in the server, for longer than known network delays and a
-    client that waits for a processor explain: something between client and server makes them wait.
+    """True if most transactions in flight are outside the server, for longer than known network delays and a
+    client that waits for a processor explain: something between client and server delays them.
     """
     in_flight, running, outside_ms = evidence.in_flight, evidence.threads_running, evidence.outside_ms
     if in_flight is None or running is None or outside_ms is None or evidence.worker_cpu > CPU_LIMIT:
@@ -202,8 +204,8 @@ def is_queued_outside(evidence: Evidence) -> bool:
 
 
 def is_client_limited(evidence: Evidence) -> bool:
-    """True if the client was the bottleneck in most ticks, and not only delayed by the server's load or by
-    what is between them.
+    """True if the client was the bottleneck in most ticks, unless the server's load, or something between
+    client and server, only delayed it.
     """
     return (
         evidence.client_limited_share >= LIMITED_SHARE
@@ -213,7 +215,9 @@ def is_client_limited(evidence: Evidence) -> bool:
 
 
 def is_taken_by_others(evidence: Evidence) -> bool:
-    """True if other programs use a quarter of a saturated host; half of it, if a worker is saturated, too."""
+    """True if other programs use a quarter of a saturated host, or half of it if a worker is
+    saturated, too.
+    """
     is_worker_saturated = evidence.client_limited_share >= LIMITED_SHARE and evidence.worker_cpu > CPU_LIMIT
     return is_dominant_share(evidence.cpu_others, evidence.cpu_total) and (
         not is_worker_saturated or (evidence.cpu_others or 0.0) >= MAJORITY * (evidence.cpu_total or 0.0)
@@ -418,7 +422,7 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
         else ""
     ),
 }
-"""Formatted figures of the evidence; empty if not measured."""
+"""Texts of the evidence, by name; empty if it was not measured."""
 
 UNSEEN_HOST = "; the CPU of the server is not monitored"
 MONITOR_HOST = "run tuibench on the server's host to include its CPU and disks"
@@ -427,7 +431,9 @@ CLIENT_FIGURES = frozenset({"worker", "late", "connections", "outside"})
 
 
 def diagnose(evidence: Evidence, *, is_saturated: bool = False) -> Finding:
-    """The bottleneck. `is_saturated` if more load is known to give no more throughput, as after a probe."""
+    """The bottleneck. `is_saturated` is True if more load is known to give no more throughput, as after a
+    probe.
+    """
     for rule in RULES:
         if rule.holds(evidence) and not (is_saturated and rule.needs_headroom):
             return Finding(

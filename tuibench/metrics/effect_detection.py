@@ -1,25 +1,18 @@
-"""Effects of changes: detection of a single effect and its interval.
+"""Effects of changes: from ticks and changes during a run to pairs of windows, and from these to comparisons.
 
-Effect of a change: each figure before and after it, the difference with its interval, and the verdict.
+An effect is the difference of each figure between two windows of equal length. The difference, its interval
+and its attribution use every tick before the change (`attribution`), on a logarithmic scale; if a figure is
+zero on either side (fsyncs with a durability of 0), on a linear scale. Any figure of the table that a window
+has (`metrics.figures`) can be compared.
 
-Levels are those of two equal windows. The difference, its interval and whether it can be attributed to the
-change come from every tick before the change (`attribution`), on a logarithmic scale; if a figure is zero
-on either side (fsyncs with a durability of 0), on a linear one.
+The history of a change ends at the change. It does not extend before an earlier change, nor into the time in
+which the load settled after that one. Its end is the window before. The window after begins when the load has
+settled (`series.settled_at`), at least one slot and at most half a minute after the change. A change that
+comes before that is measured together with the previous one. The slot of a change belongs to neither side.
 
-Any figure of the table that a window has (`metrics.figures`) can be compared: a window is the sum of its
-ticks.
-
-Detection of effects during a run: from ticks and changes to complete pairs of windows.
-
-The history of a change ends at the change and does not extend before an earlier one, nor into the time that
-the earlier one took to settle; its end is the window before. The window after is of the same length and
-begins when the load has settled (see `settling`), at least one slot and at most half a minute later. A change
-that comes before that is measured together with the previous one. The slot of a change belongs to neither
-side.
-
-After the effect is known, the load is watched as long as it may take to settle at most. If it moves once more
-in that time (`compare_again`), because the change acts late or something else does, the effect is measured
-again, with the end of that time as the second window.
+After the effect is known, the load is watched as long as settling may take at most. If it moves again in that
+time, because the change acts late or something else does, the effect is measured again (`compare_again`),
+with the end of that time as second window.
 """
 
 import math
@@ -63,36 +56,40 @@ from tuibench.waits.classes import WaitClass
 
 Window = Sequence[Tick]
 TOLERANCE_PERCENT = 5.0
-"""A change that is known to have a smaller effect left the figure equal."""
+"""A figure is equal if the effect of a change is certainly smaller than this."""
 
 HOST_SHIFT = 10.0
-"""The least change of other programs' share of the host's CPU, in points, that counts."""
+"""The least change of other programs' share of the host's CPU that counts, in percentage points."""
 
 HOST_MARGIN = 2.0
+"""A difference is attributed to the change only if it exceeds that of the CPU left by other programs by this
+factor.
+"""
 
 FEWEST_EVENTS = 10
-"""Events, as fsyncs, in one of the windows below which they are not compared: some happen by chance."""
+"""A figure that counts fewer events (such as fsyncs) than this in both windows is not compared, because some
+events happen by chance.
+"""
 
 THROUGHPUTS = frozenset(FIGURES[name].key for name in ("tps", "qps"))
 
 PAGE_READS = FIGURES[wait_figure(WaitClass.PAGE_READ)].key
-"""Where a load that began lately reads less from disk, its cache fills."""
+"""A load that began recently fills its cache if this wait decreases."""
 
 STARTING_SECONDS = 3.0
-"""A load whose connections begin to work is not yet one that moves."""
+"""A load does not count as moving while its connections begin to work."""
 
 LATE_SECONDS = 3.0
-"""A step up to this long after a change is the change's own."""
+"""A step up to this long after a change belongs to the change."""
 
 
 def compare_windows(
     history: Window, after: Window, settling: Window = (), *, earlier: Window = (), decides: str = ""
 ) -> tuple[Comparison, ...]:
-    """Compare the usual figures, and that which `decides`, as far as both sides have them.
+    """Compare the usual figures, and the figure that `decides`, if both sides have them.
 
-    `history` is everything measured before the change since the load settled; its end, as long as `after`, is
-    the window before. `settling` is what was measured between the change and `after`, `earlier` what was
-    before `history`.
+    `history` are the ticks since the load settled until the change; its end, as long as `after`, is the
+    window before. `settling` are the ticks between the change and `after`, `earlier` those before `history`.
     """
     return _of_one_load([one for one, _ in _compared(history, after, settling, earlier, decides)])
 
@@ -100,8 +97,8 @@ def compare_windows(
 def beside_others(
     found: tuple[Comparison, ...], history: Window, after: Window, settling: Window
 ) -> tuple[Comparison, ...]:
-    """The comparisons of a change that acts on commits only: where that of TPS is in doubt, the one by COMMIT
-    relative to the other statements takes its place, if it has a verdict and does not contradict.
+    """The comparisons of a change that acts only on commits. If the one of TPS is in doubt, it is replaced by
+    the one that compares COMMIT with the other statements, if that has a verdict and does not contradict.
     """
     tps = comparison_of(FIGURES["tps"].key, found)
     if tps is None or tps.differs or tps.verdict is Verdict.EQUAL or tps.is_warming:
@@ -140,8 +137,8 @@ def compare_again(
     earlier: Window = (),
     decides: str = "",
 ) -> tuple[Comparison, ...]:
-    """The same with a later window, if a figure has left its known interval by a step at another time than
-    that of the change, or slowly; empty if none has.
+    """The comparison with a later window, if a figure has left its known interval slowly, or by a step at
+    another time than the change; empty if none has.
     """
     intervals = {one.figure: (one.low, one.high) for one in known}
     found = list(_compared(history, after, settling, earlier, decides))
@@ -155,7 +152,7 @@ def compare_again(
 
 
 def _of_one_load(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """While the throughput of a load is on its way, its latencies are, too, though they may not show it."""
+    """While the throughput of a load is still moving, its latencies are, too, even if they do not show it."""
     is_moving = any(
         one.figure in THROUGHPUTS
         and one.verdict is Verdict.CANNOT_TELL
@@ -172,7 +169,7 @@ def _of_one_load(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def _warming(one: Comparison) -> Comparison:
-    """The comparison without its verdict, as the load has not come to rest."""
+    """The comparison without its verdict, because the load has not settled."""
     movement = LevelMovement(kind=MovementKind.WARM_UP, percent=0.0)
     return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
 
@@ -180,7 +177,7 @@ def _warming(one: Comparison) -> Comparison:
 def _compared(
     history: Window, after: Window, settling: Window, earlier: Window, decides: str
 ) -> Iterator[tuple[Comparison, bool]]:
-    """Each figure, and whether it moved after the change at another time, or slowly."""
+    """Each figure, and whether it moved slowly after the change, or at another time."""
     before = history[-len(after) :]
     sums = total_tick(before), total_tick(after)
     levels = [window_figures(each, decides) for each in sums]
@@ -204,10 +201,10 @@ def _compared(
 
 
 def _unless_host(one: Comparison, before: Window, after: Window) -> Comparison:
-    """The comparison, with the movement set if it may result from other programs' CPU usage.
+    """The comparison, with the movement set if other programs' CPU usage may have caused it.
 
-    If others use 30 % and then 10 %, the available CPU changes by 90 : 70: a difference is attributed to the
-    change only if its logarithm is more than `HOST_MARGIN` times that.
+    If others use 30 % and then 10 %, the available CPU changes by 90 : 70. A difference is attributed to the
+    change only if its logarithm exceeds `HOST_MARGIN` times that.
     """
     old, new = _foreign_cpu(before), _foreign_cpu(after)
     is_sure = one.differs or one.verdict is Verdict.EQUAL
@@ -223,8 +220,9 @@ def _unless_host(one: Comparison, before: Window, after: Window) -> Comparison:
 
 
 def _foreign_cpu(window: Window) -> float | None:
-    """What other programs, other guests and our CPU limit took of the host's CPU, in percent; without the
-    server's own CPU, only the latter two are known. None for a server's own traffic, which is others'.
+    """The percentage of the host's CPU that other programs, other guests and our CPU limit took; if the
+    server's own CPU is unknown, only the latter two. None for a watched server, whose traffic is other
+    programs'.
     """
     known = [
         max(rest, read("steal", tick) or 0.0) + (read("throttled", tick) or 0.0)
@@ -236,8 +234,8 @@ def _foreign_cpu(window: Window) -> float | None:
 
 
 def window_figures(window: Tick, decides: str = "") -> dict[str, float]:
-    """The figures of one window that are compared, by their names in comparisons. A server's own traffic
-    without transactions has no TPS.
+    """The figures of a window that are compared, by their keys. Traffic of a watched server without
+    transactions has no TPS.
     """
     is_without = window.is_traffic and not window.sums.get("completed")
     return {
@@ -255,8 +253,8 @@ def _comparison(
     gap: int,
     seconds: float,
 ) -> tuple[Comparison, bool]:
-    """Of the `series` of a figure by slot: before the change, while the load settled, after it; and earlier
-    than the first.
+    """The comparison of one figure, and whether it moved late. `series` has its values by slot: before the
+    change, while the load settled, after it, and earlier than the first part.
     """
     is_logarithmic = min(before, after) > 0 and min(map(median, series[:3:2])) > 0
     unit = before if is_logarithmic else max(before, after) or 1.0
@@ -300,18 +298,18 @@ def _comparison(
 
 WINDOW_SECONDS = 12.0
 FEWEST_SLOTS, USUAL_SLOTS, MOST_SLOTS = 6, 12, 24
-"""Slots of a window: at least the first; `WINDOW_SECONDS` if that is between the other two."""
+"""Slots of a window: `WINDOW_SECONDS`, but at least the second and at most the third number. An effect that
+ends early has at least the first.
+"""
 
 LONGEST_SETTLING_SECONDS = 30.0
 LEAST_SETTLING_SLOTS = 1
 WINDOWS_OF_BECAUSE = 3
-"""The account of the time before a change: more ticks tell its noise, as some have none."""
+"""The account of time before a change uses this many windows, because some ticks have no account."""
 
 
 class PendingEffect:
-    """A change whose effect is not complete yet, or may still change: `known` is the effect so far, from the
-    first `used` slots after the change.
-    """
+    """A change whose effect is not complete yet, or may still change."""
 
     def __init__(self, before: list[Tick], earlier: list[Tick]) -> None:
         self.before = before
@@ -337,8 +335,8 @@ class PendingEffect:
 
 
 class EffectDetector:
-    """Converts ticks and changes, in time order, to effects: of the usual figures, and of one that
-    `decides`. With `slots` a window has so many, and nothing is waited for.
+    """Converts ticks and changes, in the order of time, to effects: of the usual figures, and of the one that
+    `decides`. If `slots` is given, a window has this many, and the load is not waited for.
     """
 
     def __init__(self, interval_seconds: float, decides: str = "", slots: int = 0) -> None:
@@ -356,7 +354,7 @@ class EffectDetector:
         """The ticks before the last change, from the first settled one on."""
 
     def slot(self, slot: Tick) -> Effect | None:
-        """Add a tick; returns the effect that it completes, if any."""
+        """Add a tick. Returns the effect that it completes, if any."""
         pending = self._pending
         if pending is None:
             self._calm = [*self._calm[1 - self._most_calm :], slot]
@@ -373,8 +371,8 @@ class EffectDetector:
     def change(
         self, marker: int, text: str, *, began_seconds: float, at_seconds: float, at_commit: bool = False
     ) -> Effect | None:
-        """Add a change between these two times; returns the effect of the previous one, if it is complete.
-        `at_commit` is True for one that acts on commits only.
+        """Add a change that happened between these two times. Returns the effect of the previous change if it
+        is complete. `at_commit` is True for a change that acts only on commits.
         """
         effect = self._complete_early() or self._measured_again()
         if self._pending is None:
@@ -406,7 +404,7 @@ class EffectDetector:
         )
 
     def boundary(self, since_seconds: float | None = None) -> Effect | None:
-        """Add a boundary, such as a pause or a restart, that no window crosses.
+        """Add a boundary, such as a pause or a restart, that no window may cross.
 
         Slots that end after `since_seconds` may contain its beginning, and are discarded.
         """
@@ -418,8 +416,8 @@ class EffectDetector:
         return effect
 
     def _before(self, began_seconds: float) -> tuple[list[Tick], list[Tick]]:
-        """The newest slots before a time, from the first settled one on; and before these, those in which the
-        load had not settled, without its first seconds.
+        """The newest slots before a time, from the first settled one on; and the slots before these, in which
+        the load had not settled, without its first seconds.
         """
         calm = [slot for slot in self._calm if slot.end <= began_seconds]
         window = max(min(self.window, len(calm)), 1)
@@ -429,7 +427,7 @@ class EffectDetector:
         return earlier, calm[start or 0 :][-MOST_BEFORE:]
 
     def _complete_early(self) -> Effect | None:
-        """The effect as far as it is known; None if the pending change remains pending."""
+        """The effect of the pending change if enough of it is known; None if the change remains pending."""
         pending = self._pending
         if pending is None:
             return None
@@ -454,7 +452,7 @@ class EffectDetector:
         return pending.known
 
     def _watch(self, slot: Tick) -> Effect | None:
-        """Watch the load after its effect is known; returns the effect if it has become another one."""
+        """Watch the load after its effect is known. Returns the effect again if it has changed."""
         pending = self._watched
         if pending is None:
             return None
@@ -464,7 +462,7 @@ class EffectDetector:
         return self._measured_again()
 
     def _measured_again(self) -> Effect | None:
-        """The effect with the newest slots as second window, if the load has left the known one."""
+        """The effect with the newest slots as second window, if the load has left the known interval."""
         pending, self._watched = self._watched, None
         if pending is None or pending.known is None:
             return None
@@ -526,12 +524,14 @@ def _effect(
 
 
 def _slots_between(before: Window, after: Window) -> int:
-    """How many slots lie between both."""
+    """The number of slots between the windows."""
     return max(0, round((after[0].start - before[-1].end) * len(after) / total_tick(after).seconds))
 
 
 def _settling_slots(slots: Window, window: int, most: int, least: int = LEAST_SETTLING_SLOTS) -> int | None:
-    """The slots to discard, until neither throughput nor p95 has a trend."""
+    """The number of slots to discard until neither throughput nor p95 has a trend; None if they
+    never settle.
+    """
     rates = [throughput(slot) for slot in slots]
     latencies = [read("p95", slot) or 0.0 for slot in slots]
     return settled_at((rates, latencies), window, least=least, most=most)

@@ -1,10 +1,11 @@
-"""The table of figures: name, title, unit, which direction is better, and how a figure is read from a tick.
+"""The table of figures: name, title, unit, the direction in which it improves, and how it is read from a
+tick.
 
 Everything that shows, compares, limits, exports or records figures uses this table: thresholds, comparisons,
 histories, sweeps, summaries. To add a figure, add an entry to `FIGURES`.
 
-A figure is read from a tick, or from several added up. A ratio is one of sums, so its value for a window is
-weighted by what the ticks of the window counted; its parts are what an interval is estimated from.
+A figure is read from one tick, or from the sum of several. A ratio is one of sums, so its value for a window
+is weighted by what the window's ticks counted; intervals are estimated from its parts.
 """
 
 import math
@@ -40,7 +41,7 @@ from tuibench.waits.classes import TIME, WaitClass
 
 
 class FigureUnit(StrEnum):
-    """The unit of a figure as it is written after its value."""
+    """The unit of a figure, as it is written after a value."""
 
     PER_SECOND = "/s"
     MILLISECONDS = "ms"
@@ -59,10 +60,10 @@ class Better(StrEnum):
 
 
 PER_TRANSACTION = " per transaction"
-"""The end of a title of a figure that is divided by transactions."""
+"""The end of the title of a figure per transaction."""
 
 Parts = tuple[float, float]
-"""What a figure is a ratio of: numerator, with its factor, and denominator."""
+"""Numerator (with the factor) and denominator of a figure that is a ratio."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -73,20 +74,24 @@ class Source(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
     def parts(self, tick: Tick) -> Parts | None:
-        """What a ratio or a mean is made of; None for others, and if not measured."""
+        """Numerator and denominator of a ratio or a mean; None for other sources, or if it was
+        not measured.
+        """
         return None
 
 
 class Ratio(Source, frozen=True):
-    """`factor` times a sum over another one. `above` are alternatives in order of preference, `below` are
-    added up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that
-    prefix. A ratio `of_process` leaves out the time in which the process of the server was not found.
-    """
+    """`factor` times a sum over another sum."""
 
     above: tuple[str, ...]
+    """Alternatives for the numerator, in order of preference. A name that ends with a dot stands for all sums
+    with this prefix.
+    """
     below: tuple[str, ...] = ("seconds",)
+    """Sums that are added up; "seconds" is the length of the tick."""
     factor: float = 1.0
     of_process: bool = False
+    """Leave out the time in which the server's process was not found."""
 
     def value(self, tick: Tick) -> float | None:
         parts = self.parts(tick)
@@ -122,8 +127,8 @@ class Percent(Ratio, frozen=True):
 
 
 class Remainder(Source, frozen=True):
-    """What percentages leave of 100, or of the percentage `whole`, of which unknown ones take nothing. Never
-    below 0.
+    """The rest of 100 %, or of the percentage `whole`, after others are subtracted; never below 0. With
+    `whole`, unknown ones count as 0.
     """
 
     less: tuple[Source, ...]
@@ -180,14 +185,16 @@ class Mean(Source, frozen=True):
 
 
 class Level(Source, frozen=True):
-    """A value at the end of the tick: the first known one of `of`, without the value `less` if that is given,
-    in percent of the value `whole` if that is given. With `is_optional`, zero is none.
-    """
+    """A value at the end of the tick."""
 
     of: tuple[str, ...]
+    """Names, of which the first known one counts."""
     less: str = ""
+    """Name of a value to subtract."""
     whole: str = ""
+    """Name of a value of which the level is a percentage."""
     is_optional: bool = False
+    """A zero counts as not measured."""
 
     def value(self, tick: Tick) -> float | None:
         levels = tick.levels
@@ -211,7 +218,7 @@ class FirstKnown(Source, frozen=True):
 
 
 class Largest(Source, frozen=True):
-    """The largest of several sources that are known."""
+    """The largest of the sources that are known."""
 
     sources: tuple[Source, ...]
 
@@ -231,7 +238,7 @@ class Peak(Source, frozen=True):
 
 
 class Figure(NamedTuple):
-    """One figure. `share` is the name of the figure that is the same in percent, if there is one."""
+    """One figure."""
 
     name: str
     title: str
@@ -240,24 +247,25 @@ class Figure(NamedTuple):
     unit: FigureUnit = FigureUnit.NUMBER
     better: Better | None = Better.LOWER
     share: str = ""
+    """Name of the same figure in percent, if there is one."""
 
     def value(self, tick: Tick) -> float | None:
         """The figure of a tick; None if it was not measured."""
         return self.source.value(tick)
 
     def meaning_of(self, *, is_traffic: bool) -> str:
-        """The meaning; the latencies of a server's own traffic are those of statements."""
+        """The meaning. Latencies of a watched server's traffic are those of statements."""
         is_latency = isinstance(self.source, Quantile | Mean) and self.source.of == RESPONSE
         return self.meaning.replace("transaction", "statement") if is_traffic and is_latency else self.meaning
 
     @property
     def heading(self) -> str:
-        """Title and unit: p95 (ms)."""
+        """Title and unit: `p95 (ms)`."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
     def key(self) -> str:
-        """The name with its unit, as in the fields of JSON: p95_ms, fsyncs_per_transaction, rows_trx."""
+        """The name with its unit, as in JSON fields: `p95_ms`, `fsyncs_per_transaction`, rows_trx."""
         if self.title.endswith(PER_TRANSACTION) and not self.name.endswith("_trx"):
             return f"{self.name}_per_transaction"
         return f"{self.name}_ms" if self.unit is FigureUnit.MILLISECONDS else self.name
@@ -277,8 +285,8 @@ class Figure(NamedTuple):
 
     @property
     def is_comparable(self) -> bool:
-        """True if a window has a value of its own, which does not depend on its length: a ratio, a mean or a
-        quantile of what it counted.
+        """True if the value of a window does not depend on its length: a ratio, a mean or a quantile of what
+        it counted.
         """
         source = self.source
         parts = source.less if isinstance(source, Remainder) else (source,)
@@ -286,35 +294,37 @@ class Figure(NamedTuple):
 
     @property
     def is_count(self) -> bool:
-        """True for a number of things, which has no decimals unless it is a mean."""
+        """True for a count, which has no decimals unless it is a mean."""
         return self.unit is FigureUnit.NUMBER and isinstance(self.source, Count | Level)
 
     @property
     def may_be_zero(self) -> bool:
-        """True if zero may be what a setting does; without throughput, or a latency, the load stood still."""
+        """True if a setting may reduce the figure to zero. Zero throughput or a zero latency means that the
+        load stood still.
+        """
         return self.better is not Better.HIGHER and not isinstance(self.source, Quantile | Mean)
 
     def events(self, tick: Tick) -> float:
-        """How many events the figure counted; infinite for a figure of something else."""
+        """The number of events that the figure counted; infinite for a figure that counts no events."""
         if (source := self._of_events) is None:
             return math.inf
         parts = source.parts(tick)
         return parts[0] / source.factor if parts is not None else 0.0
 
     def event(self, tick: Tick) -> float:
-        """How much larger one event more makes the figure; 0 for a figure of something else."""
+        """How much one further event would raise the figure; 0 for a figure that counts no events."""
         source = self._of_events
         parts = source.parts(tick) if source is not None else None
         return source.factor / parts[1] if source is not None and parts and parts[1] else 0.0
 
     @property
     def _of_events(self) -> Ratio | None:
-        """The source of a figure that counts events, as fsyncs or waits."""
+        """The source of a figure that counts events, such as fsyncs or waits."""
         is_of_events = self.may_be_zero and self.unit in (FigureUnit.NUMBER, FigureUnit.PER_SECOND)
         return self.source if is_of_events and isinstance(self.source, Ratio) else None
 
     def text(self, value: float | None, *, in_column: bool = False) -> str:
-        """A value with its unit: 12.3 ms, 1.2 KiB. Those of a column keep their zeros: 1.20 KiB."""
+        """A value with its unit: `12.3 ms`, `1.2 KiB`. In a column it keeps trailing zeros: `1.20 KiB`."""
         match self.unit:
             case FigureUnit.MILLISECONDS:
                 return units.milliseconds(value, in_column=in_column)
@@ -336,7 +346,9 @@ class Figure(NamedTuple):
                 return units.three_digits(value) if in_column else units.decimal(value, 1)
 
     def parts(self, tick: Tick) -> Parts | None:
-        """What a ratio or a mean is made of, its factor included; None for others, and if not measured."""
+        """Numerator (with the factor) and denominator of a ratio or a mean; None for others, or if it was not
+        measured.
+        """
         return self.source.parts(tick)
 
 
@@ -347,7 +359,7 @@ LOAD_COUNTS = frozenset(
         "reconnects", "logins", ERROR,
     }
 )  # fmt: skip
-"""Sums of a load that a tick leaves out where they are zero."""
+"""Sums of a load that a tick leaves out if they are zero."""
 
 
 def amount(name: str, tick: Tick) -> float | None:
@@ -379,7 +391,7 @@ CHECKPOINT_AGE = FirstKnown(
         Level((Counter.REDO_LOG_CURRENT_LSN,), less=Counter.REDO_LOG_CHECKPOINT_LSN),
     )
 )
-"""MariaDB reports it; in MySQL it is what was written since the last checkpoint."""
+"""Reported by MariaDB; in MySQL it is the redo log written since the last checkpoint."""
 CPU_TOTAL = Percent((HOST + "busy",), (HOST + "total",))
 CPU_SERVER = Percent((PROCESS_CPU,), HOST_CPU, of_process=True)
 CPU_REST = Remainder(
@@ -650,23 +662,26 @@ FIGURES: dict[str, Figure] = {
 
 
 BY_KEY = {figure.key: figure for figure in FIGURES.values()}
-"""The table by the names that JSON has."""
+"""The table by the keys that JSON uses."""
 
 COMPARED = tuple(FIGURES[name] for name in ("tps", "p95", "fsyncs"))
 COMPARED_OF_TRAFFIC = tuple(FIGURES[name] for name in ("tps", "qps", "p95", "fsyncs", "fsyncs_per_second"))
-"""What every effect and every experiment compares: of a load, and of a server's own traffic."""
+"""The figures that every effect and every experiment compares: those of a load, and those of a watched
+server's traffic.
+"""
 
 
 def compared_figures(decides: str = "", *, is_traffic: bool = False) -> tuple[Figure, ...]:
-    """The figures that are compared, that which decides among them."""
+    """The figures that are compared, including the one that `decides`."""
     usual = COMPARED_OF_TRAFFIC if is_traffic else COMPARED
     figure = figure_named(decides) if decides else usual[0]
     return usual if figure in usual else (*usual, figure)
 
 
 def deciding_figure(name: str, *, is_traffic: bool, rate: float) -> Figure:
-    """The figure that verdicts are based on: the wanted one, else queries of a server's own traffic, p95 at a
-    fixed rate, otherwise transactions. Raises UsageError for one that cannot be compared.
+    """The figure on which verdicts are based: the named one; otherwise queries for a watched server's
+    traffic, p95 at a fixed rate, transactions in all other cases. Raises UsageError for a figure that cannot
+    be compared.
     """
     if not name:
         return FIGURES["qps" if is_traffic else "p95" if rate else "tps"]
@@ -680,19 +695,19 @@ def deciding_figure(name: str, *, is_traffic: bool, rate: float) -> Figure:
 
 
 def read(name: str, tick: Tick | None) -> float | None:
-    """A figure of the table by its name; None without a tick, and if it was not measured."""
+    """A figure of the table by its name; None without a tick, or if it was not measured."""
     return None if tick is None else FIGURES[name].source.value(tick)
 
 
 def throughput(tick: Tick) -> float:
-    """The rate that tells whether the load has settled: queries of a server's own traffic, else
+    """The rate that tells whether the load has settled: queries for a watched server's traffic, otherwise
     transactions.
     """
     return read("qps" if tick.is_traffic else "tps", tick) or 0.0
 
 
 def core_shares(host: Tick) -> tuple[float, ...]:
-    """The percentage of each core of a host; empty if they were not measured."""
+    """The usage of each core of a host in percent; empty if it was not measured."""
     seconds, used = host.sums.get(HOST + "seconds"), host.counts(HOST + "core.").values()
     return tuple(round(min(100.0, 100 * each / seconds), 1) for each in used) if seconds else ()
 
@@ -701,8 +716,8 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)(?:_ms)?")
 
 
 def figure_named(name: str) -> Figure:
-    """The figure of a name: one of the table, or any percentile such as p99.5. Raises UsageError with near
-    names for any other.
+    """The figure with this name: one of the table, or any percentile such as p99.5. Raises UsageError with
+    similar names for any other.
     """
     name = name.lower()
     if name in FIGURES or name in BY_KEY:

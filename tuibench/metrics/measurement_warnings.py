@@ -1,14 +1,11 @@
-"""Evidence about client, server and host, and warnings about a measurement.
-
-Indicators of client, server and host over several samples, and the limits of the diagnosis.
-
-Warnings about the measurement itself: client-limited, host busy, host disturbed.
+"""Warnings about the measurement itself (client-limited, host busy, host disturbed), and the evidence for a
+diagnosis of the bottleneck.
 
 A worker limits the load if it uses more than 85 % of a core, or if its lateness (99th percentile) exceeds a
-tenth of the p95 that it reports. On asyncio, lateness is the delay of the event loop after its timer;
-natively, it is the delay of paced starts and the time that threads wait for a processor (schedstat).
+tenth of the p95 that it reports. On asyncio, lateness is the delay of the event loop after its timer. In the
+native engine, it is the delay of paced starts and the time that threads wait for a processor (schedstat).
 
-Evidence of a diagnosis, collected from samples: means of gauges, growth of counters.
+Evidence is collected from samples: means of gauges, and growth of counters.
 """
 
 import math
@@ -27,13 +24,13 @@ from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, S
 from tuibench.units import decimal, percent
 
 COMMIT = "commit"
-"""The last statement of explicit transactions, by its name in the samples."""
+"""The name of the last statement of explicit transactions in the samples."""
 
 CPU_LIMIT = 0.85
-"""A worker that uses more of a core than this limits the load."""
+"""A worker that uses a larger share of a core limits the load."""
 
 BUSY_PERCENT = 88.0
-"""A host with a higher CPU usage is saturated: schedulers and samples need the rest."""
+"""A host with a higher CPU usage is saturated: the scheduler and the sampling need the rest."""
 
 IDLE_PERCENT = 75.0
 DOMINANT_SHARE = 0.25
@@ -44,14 +41,16 @@ RATE_MET = 0.95
 MAX_BACKLOG_SECONDS = 0.5
 
 LATE_SHARE, MIN_LATE_MS = 0.5, 500.0
-"""A tick later than both this share of its interval and this time indicates a lack of CPU time."""
+"""A tick whose lateness exceeds both this share of its interval and this time in ms indicates a lack of CPU
+time.
+"""
 
 STARVED_LAG_MS = 250.0
-"""Scheduling delay (p99) of a worker's event loop from which the worker lacks CPU time."""
+"""Scheduling delay (p99) of a worker's event loop above which the worker lacks CPU time."""
 
 
 def is_rate_met(tps: float, rate: float, backlog: int, half_width: float = 0.0) -> bool:
-    """True if the server reached a target rate, within the random variation of arrivals."""
+    """True if the server reached the target rate, within the random variation of arrivals."""
     is_short = tps < (RATE_MET - half_width / 2) * rate
     return not is_short and backlog <= max(5.0, MAX_BACKLOG_SECONDS * rate)
 
@@ -69,8 +68,8 @@ def is_dominant_share(part: float | None, cpu_total: float | None) -> bool:
 def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_others: float | None) -> bool:
     """True if workers are late only because the server saturates the host that they share with it.
 
-    They could send more; only the latencies include their delay. `worker_cpu` is a share of a core, the
-    host's figures are percent.
+    They could send more; only the latencies contain their delay. `worker_cpu` is a share of a core, the
+    host's figures are percentages.
     """
     return (
         worker_cpu <= CPU_LIMIT
@@ -87,16 +86,18 @@ def is_host_starved(sample: Sample, interval_seconds: float) -> bool:
 
 LAG_LIMIT = 0.10
 DISTURBED_PERCENT = 5.0
-"""Steal of this share or more is a disturbance, throttling a limit of the client."""
+"""Steal of at least this percentage disturbs the measurement; throttling of at least this percentage limits
+the client.
+"""
 
 TICKS_LOOKED_AT = 5
 TICKS_NEEDED = 3
 CALM_TICKS = 10
-"""Consecutive good ticks that clear the alarm: a flapping alarm would fill the list of events."""
+"""Consecutive good ticks that clear the alarm; an alarm that flaps would fill the list of events."""
 
 
 def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
-    """The warning about a simulated network delay of at most this much."""
+    """The warning about a simulated network delay of at most `delay_ms`."""
     if not delay_ms:
         return ()
     return (
@@ -117,13 +118,13 @@ def _is_full(load: Tick) -> bool:
 
 
 BadTick = tuple[tuple[float, ...], str]
-"""A tick that a warning is about: how severe it is among those of the same warning, and the text."""
+"""A tick to warn about: its severity, compared with ticks of the same warning, and the text."""
 
 
 def limiting_client(load: Tick, hosts: Sequence[LoadHost], *, is_saturated: bool) -> BadTick:
-    """A tick in which the client was the limit: the extent, and how to fix it. `hosts` drive the load, empty
-    for this host alone, which `is_saturated` if it has no CPU time left. A saturated worker is more severe
-    than a late one.
+    """The warning about a tick in which the client was the limit, with the remedy. `hosts` drive the load; if
+    there are none, this host does, and `is_saturated` is True if it has no CPU time left. A saturated worker
+    is more severe than a late one.
     """
     is_full, worker, further = _is_full(load), "a worker", "another host"
     cpu, late_ms = read("worker_cpu", load) or 0.0, read("scheduling_delay", load) or 0.0
@@ -144,12 +145,12 @@ def limiting_client(load: Tick, hosts: Sequence[LoadHost], *, is_saturated: bool
 
 
 def cpu_of_hosts(hosts: Sequence[LoadHost], host: Tick | None) -> Sequence[LoadHost]:
-    """The hosts of the workers; `host` is this host, without a name, for a load without others."""
+    """The hosts of the workers. If there are none, this host, sampled as `host`, without a name."""
     return hosts or ([] if host is None else [cpu_of_host("", host)])
 
 
 def cpu_of_host(name: str, host: Tick) -> LoadHost:
-    """The CPU usage of one host. What the hypervisor took is not that of other programs."""
+    """The CPU usage of one host. CPU time stolen by the hypervisor is not that of other programs."""
     total, rest, steal, throttled = (
         read(figure, host) or 0.0 for figure in ("cpu_total", "cpu_rest", "steal", "throttled")
     )
@@ -171,7 +172,7 @@ def busy_host(host: LoadHost) -> BadTick | None:
 
 
 def busy_text(others: float | None, host: str = "") -> str:
-    """What the percentage of CPU that other programs use means, and what to do."""
+    """What the percentage of CPU that other programs use means, and the remedy."""
     of = f" of host {host}" if host else ""
     return (
         f"host busy: other programs use {percent(others)} of CPU{of}, which skews the results; "
@@ -190,7 +191,7 @@ def disturbed_host(host: LoadHost) -> BadTick | None:
 
 
 def throttled_client(host: LoadHost) -> BadTick | None:
-    """A host where the CPU limit of the workers' own control group, such as a container's, stops them."""
+    """A host on which the CPU limit of the workers' own control group (such as a container's) stops them."""
     throttled = host.cpu_throttled or 0.0
     if throttled < DISTURBED_PERCENT:
         return None
@@ -203,15 +204,14 @@ def throttled_client(host: LoadHost) -> BadTick | None:
 
 
 def worst_of(ticks: Iterable[BadTick | None]) -> BadTick | None:
-    """The most severe one; None without any."""
+    """The most severe tick; None if there is none."""
     return max((tick for tick in ticks if tick), key=itemgetter(0), default=None)
 
 
 class TickAlarm:
-    """Alarm with hysteresis, so that a single bad tick does not raise it and a single good one does not clear
-    it.
+    """Alarm with hysteresis: a single bad tick does not raise it, and a single good one does not clear it.
 
-    `now` is True from most of five ticks bad until ten consecutive ticks are good.
+    `now` becomes True if most of five ticks are bad, and remains True until ten consecutive ticks are good.
     """
 
     def __init__(self) -> None:
@@ -223,7 +223,7 @@ class TickAlarm:
         self.now = False
 
     def add(self, tick: BadTick | None) -> None:
-        """Add a tick; None for a good one."""
+        """Add a tick; None is a good one."""
         is_bad = tick is not None
         self._recent.append(is_bad)
         self._ticks += 1
@@ -240,23 +240,23 @@ class TickAlarm:
 
     @property
     def text(self) -> str:
-        """The warning of the worst tick; empty without one."""
+        """The warning of the worst tick; empty if no tick was bad."""
         return "" if self._worst is None else self._worst[1]
 
 
 class ClientLimit:
     """Alarms about the client and its host.
 
-    Lateness has one warning: if other programs or the hypervisor take the CPU time, they are the cause,
+    Lateness has only one warning. If other programs or the hypervisor take the CPU time, they are the cause,
     and the client is the limit only if a worker is saturated. A worker that its CPU limit stops is the limit,
-    however little it uses.
+    however little CPU it uses.
     """
 
     def __init__(self) -> None:
         self._client, self._busy, self._disturbed = self._alarms = tuple(TickAlarm() for _ in range(3))
 
     def add(self, load: Tick, host: Tick | None = None, hosts: tuple[LoadHost, ...] = ()) -> None:
-        """Add a tick; `host` is this host, if it was sampled, and `hosts` those that drive the load."""
+        """Add a tick. `host` is this host if it was sampled, `hosts` are those that drive the load."""
         usage = cpu_of_hosts(hosts, host)
         busy, disturbed = worst_of(map(busy_host, usage)), worst_of(map(disturbed_host, usage))
         self._busy.add(busy)
@@ -280,7 +280,7 @@ class ClientLimit:
 
     @property
     def overall(self) -> bool:
-        """True if the run as a whole was limited by the client."""
+        """True if the client limited the run as a whole."""
         return self._client.overall
 
     @property
@@ -293,7 +293,7 @@ class ClientLimit:
         return tuple(alarm.text for alarm in self._alarms if alarm.overall)
 
     def text(self) -> str:
-        """The warning that the client is the limit, with how to fix it."""
+        """The warning that the client is the limit, with the remedy."""
         return self._client.text
 
 
@@ -312,7 +312,7 @@ def measurement_warnings(
 
 
 OWN_THREAD = 1.0
-"""The server's thread that reads its figures is one of those that run."""
+"""The thread that reads the server's figures is itself counted as running."""
 
 
 def collect_evidence(
@@ -320,7 +320,7 @@ def collect_evidence(
 ) -> Evidence:
     """Collect the evidence from the measured samples.
 
-    `is_local` is True if the server runs on this host, `round_trip_ms` is that of an idle network.
+    `is_local` is True if the server runs on this host; `round_trip_ms` is the round trip of an idle network.
     """
     loads = [sample.load for sample in samples if sample.load is not None]
     servers = [sample.server for sample in samples if sample.server is not None]
@@ -373,18 +373,18 @@ def _level(tick: Tick | None, name: str) -> int | None:
 
 
 def others_percent(host: Tick, *, is_local: bool) -> float | None:
-    """The CPU share of other programs; None if the process of a server on this host was not found."""
+    """The CPU share of other programs; None if the server runs on this host but its process was not found."""
     is_known = HOST + "server_cpu" in host.sums or not (is_local or HOST + "local" in host.missing)
     return read("cpu_rest", host) if is_known else None
 
 
 def _latency_us(whole: Tick) -> float:
-    """The time of all transactions together, without the wait for a free connection."""
+    """The total time of all transactions, without the wait for a free connection."""
     return (whole.hists.get(SERVICE) or whole.hist(RESPONSE)).sum_us
 
 
 def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
-    """The share of the transactions' time in which a query or its response is on the network."""
+    """The share of the transactions' time in which a query or its response is in the network."""
     if round_trip_ms is None:
         return None
     trip_us = US_PER_MS * (round_trip_ms + whole.levels.get("client_delay_ms", 0.0))
@@ -393,13 +393,13 @@ def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
 
 
 def _mean(samples: Sequence[Sample], figure: str, less: float = 0.0) -> float | None:
-    """The mean of a figure `less` a number, by the lengths of the ticks; never below 0."""
+    """The mean of a figure minus `less`, never below 0, weighted by the lengths of the ticks."""
     values = ((read(figure, sample.tick), sample.tick.seconds) for sample in samples)
     return _weighted_mean((None if value is None else max(0.0, value - less), each) for value, each in values)
 
 
 def _weighted_mean(values: Iterable[tuple[float | None, float]]) -> float | None:
-    """The mean of the known values, by the lengths of their ticks in seconds."""
+    """The mean of the known values, weighted by the lengths of their ticks in seconds."""
     known = [(value, seconds) for value, seconds in values if value is not None]
     return ratio(math.fsum(value * seconds for value, seconds in known), math.fsum(each for _, each in known))
 
@@ -407,7 +407,7 @@ def _weighted_mean(values: Iterable[tuple[float | None, float]]) -> float | None
 def _outside_ms(
     whole: Tick, in_flight: float | None, running: float | None, round_trip_ms: float
 ) -> float | None:
-    """The mean time of a query outside the server, by Little's law, without known network delays."""
+    """The mean time of a query outside the server, by Little's law, without known network delays; in ms."""
     qps = read("qps", whole)
     if in_flight is None or running is None or not qps:
         return None

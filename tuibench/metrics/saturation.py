@@ -1,22 +1,21 @@
-"""Saturation point of a closed loop: what visits of levels, in noise that is correlated in time, say of the
-curve of throughput against level.
+"""Saturation point of a closed loop, estimated from visits of levels in noise that is correlated in time.
 
-The plateau is the highest throughput of the curve up to the highest level allowed, which need not be visited:
-a curve that bends gently still rises by a fifth above a level at which noise hides that. The saturation point
-is the lowest level with 95 % of it.
+The plateau is the highest throughput of the curve up to the highest level allowed, even if that was not
+visited: a curve that bends gently may still rise by a fifth above a level where noise hides the rise. The
+saturation point is the lowest level with 95 % of the plateau.
 
 Theory of operation: Bayesian inference over a grid of curves. The logarithm of a visit's throughput is the
 sum of
 
-- the curve's: in proportion to the level at first, then bent, sharply (a queue for a number of servers) or
-  gently (Amdahl's law, the Universal Scalability Law), then level or falling;
-- a deviation of its level from any such curve;
-- an Ornstein-Uhlenbeck process in time: what the host's other programs take;
+- the curve: at first proportional to the level, then bent, sharply (a queue for a number of servers) or
+  gently (Amdahl's law, the Universal Scalability Law), then flat or falling;
+- a deviation of the level from any such curve;
+- an Ornstein-Uhlenbeck process in time: what other programs take of the host;
 - the visit's own noise.
 
-By the process, levels that were visited one after the other are compared with each other, and a host that is
-busy for a minute takes little from the comparison. Its deviation is unknown, too: each of `WANDERINGS` has
-the weight that the visits give it.
+Because of the process, levels that were visited soon after each other are compared with each other, and a
+host that is busy for a minute disturbs the comparison little. The size of the process is unknown, so each of
+`WANDERINGS` is weighted by its likelihood.
 """
 
 import math
@@ -30,39 +29,52 @@ NEAR_PLATEAU = 0.95
 LOG_NEAR = math.log(NEAR_PLATEAU)
 
 SHARPNESSES, FALLS = (1.0, 1.6, 3.0, 16.0), (0.0, 0.004, 0.02, 0.1, 0.4, 1.2)
+"""Shapes of the grid: how sharply the curve bends, and how much it falls."""
 BENDS_PER_OCTAVE = 4
 FARTHEST_BEND, NEAREST_BEND = 2.0, 64.0
-"""In multiples, and as a part, of the highest level visited."""
+"""Bends of the grid: the highest as a multiple of the highest level visited, the lowest as that level divided
+by this number.
+"""
 
 WANDERINGS, WANDERING_SECONDS = (0.01, 0.06, 0.3), 12.0
+"""Standard deviations of the process, as logarithms, and its time constant."""
 LEVEL_ERROR, OCTAVE_ERROR = 0.01, 0.012
-"""The deviation of a level from the curve: near the highest throughput, and for each octave away from it."""
+"""The deviation of a level from the curve near the highest throughput, and its increase for each octave away
+from that.
+"""
 
 FEW_BENDS, LIKELY_WITHIN, FINER = 4, 4.0, 4
-"""Where so few bends are likely, by the logarithm of a likelihood, others between them are tried."""
+"""If no more than this many bends are likely (their log-likelihoods differ from the best by less than the
+second number), further bends near them are tried, in steps finer by the third.
+"""
 
 LEAST_ERROR = 0.003
 GOOD_SHARE, GOOD_EXCESS = 0.9, 2.0
+"""A level is a good choice with at least this share of the plateau, and at most this multiple of the
+saturation point.
+"""
 LOG_NEGLIGIBLE = math.log(1e-4)
 
 
 class Visit(NamedTuple):
-    """The throughput of a level about a second of the run; `error` is the standard error of its logarithm."""
+    """The throughput of a level at one time of the run."""
 
     level: float
     tps: float
     at_seconds: float
     error: float
+    """Standard error of the throughput's logarithm."""
 
 
 class Shape(NamedTuple):
-    """A curve but for a factor: bent at a level, the sharper the higher `sharpness`; each further such level
-    divides the throughput by 1 + `fall`, 1 + 2·`fall`, …
-    """
+    """A curve without its factor."""
 
     bend: float
+    """The level at which it bends."""
     sharpness: float
+    """The higher, the sharper the bend."""
     fall: float
+    """Each further multiple of `bend` divides the throughput by 1 + `fall`, 1 + 2·`fall`, …."""
 
     def log_tps(self, level: float) -> float:
         ratio = level / self.bend
@@ -71,19 +83,19 @@ class Shape(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """A curve with its weight: the logarithms of its throughput at the levels that were visited, as shares of
-    its plateau; the logarithm of that; the saturation point.
-    """
+    """A curve with its posterior weight."""
 
     weight: float
     heights: Sequence[float]
+    """Logarithms of the throughput at the visited levels, as shares of the plateau."""
     log_plateau: float
     point: float
+    """The saturation point."""
 
 
 class Saturation:
-    """What visits say of the curve up to the `highest` level allowed, and to twice the highest visited: one
-    that still grows there is not saturated.
+    """What visits tell of the curve, up to the `highest` level allowed and with bends up to twice the highest
+    level visited: a curve that still grows there is not saturated.
     """
 
     def __init__(self, visits: Sequence[Visit], highest: float) -> None:
@@ -127,8 +139,8 @@ class Saturation:
     def _fitted(
         self, shapes: Sequence[Shape], normals: Sequence["NormalModel"]
     ) -> tuple[list[list[float]], list[tuple[float, float, float, int]]]:
-        """The heights of curves at the levels; of each under each deviation, the logarithms of its weight and
-        factor, the variance of that, and its place.
+        """The heights of curves at the levels; and for each curve and deviation the logarithms of its weight
+        and factor, the variance of the factor, and the curve's place.
         """
         heights = [[shape.log_tps(level) for level in self.levels] for shape in shapes]
         fits = []
@@ -141,7 +153,7 @@ class Saturation:
         return heights, fits
 
     def reaches(self, level: float, share: float = NEAR_PLATEAU) -> float:
-        """The probability that a level visited has this share of the plateau."""
+        """The probability that a visited level has this share of the plateau."""
         least, place = math.log(share) - 1e-9, self.levels.index(level)
         return math.fsum(each.weight for each in self.beliefs if each.heights[place] >= least)
 
@@ -150,8 +162,8 @@ class Saturation:
         return math.fsum(each.weight for each in self.beliefs if each.point <= level * (1 + 1e-9))
 
     def chance_of(self, level: float) -> float:
-        """The probability that a level visited is a good choice: nearly the plateau, with little more than is
-        needed for it.
+        """The probability that a visited level is a good choice: it has nearly the plateau, with little more
+        than the level that this takes.
         """
         least, place = math.log(GOOD_SHARE), self.levels.index(level)
         return math.fsum(
@@ -176,7 +188,7 @@ class Saturation:
 
     @property
     def plateau(self) -> tuple[float, float, float]:
-        """The plateau's throughput, with its 95 % interval."""
+        """The plateau's throughput, and the bounds of its 95 % interval."""
         mean = math.fsum(each.weight * each.log_plateau for each in self.beliefs)
         spread = math.fsum(each.weight * (each.log_plateau - mean) ** 2 for each in self.beliefs)
         half = 1.96 * math.sqrt(spread + self._variance + LEVEL_ERROR**2)
@@ -185,7 +197,7 @@ class Saturation:
 
 @lru_cache(8192)
 def summit(shape: Shape, highest: float) -> tuple[float, float]:
-    """The logarithm of the plateau, and the saturation point, of a curve up to a level."""
+    """The logarithm of a curve's plateau, and its saturation point, up to a level."""
     peak = _maximum(shape.log_tps, highest) if shape.fall else highest
     plateau = shape.log_tps(peak)
     low, high = 0.5, peak
@@ -196,7 +208,7 @@ def summit(shape: Shape, highest: float) -> tuple[float, float]:
 
 
 def _maximum(height: Callable[[float], float], highest: float) -> float:
-    """Where a function with one maximum has it."""
+    """The place of the maximum of a function with a single maximum."""
     low, high = 0.5, highest
     for _ in range(24):
         left, right = low ** (2 / 3) * high ** (1 / 3), low ** (1 / 3) * high ** (2 / 3)
@@ -205,8 +217,8 @@ def _maximum(height: Callable[[float], float], highest: float) -> float:
 
 
 class NormalModel:
-    """The likelihood of curves, their factor unknown, under one deviation of the process; by generalised
-    least squares, reduced to a quadratic form of the curve's heights at the levels.
+    """The likelihood of curves with an unknown factor, for one deviation of the process: generalised least
+    squares, reduced to a quadratic form of the curve's heights at the levels.
     """
 
     def __init__(self, visits: Sequence[Visit], levels: Sequence[float], wandering: float) -> None:
@@ -246,7 +258,7 @@ class NormalModel:
 
     @property
     def variance(self) -> float:
-        """That of the factor's logarithm."""
+        """The variance of the factor's logarithm."""
         return 1 / self._whole
 
     def fit(self, height: Sequence[float]) -> tuple[float, float]:

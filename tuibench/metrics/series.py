@@ -1,15 +1,6 @@
 """Series of a run: growth of counters, end of a transient, ranks of latencies; slow transactions in words.
 
-An unknown figure is None, never zero: a counter missing on either side, or one that decreased.
-
-A window is settled if its least-squares slope is within `TREND_LIMIT` standard errors of zero. The
-first such window after the change is used, so that no usable slot is discarded. One and a half
-standard errors detect an exponential approach of several times the noise until its remainder is below the
-interval's own width, and discard less than one slot in steady noise.
-
-Truncation of a start-up transient is a known problem of simulation output: White, "An effective truncation
-heuristic for bias reduction in simulation output" (Simulation 69, 1997), whose MSER is about as good here,
-but needs twice as many slots for a reliable minimum.
+An unknown figure is None, never zero: a counter that is missing on either side, or that decreased.
 """
 
 import math
@@ -31,21 +22,22 @@ from tuibench.model.tick import (
 from tuibench.units import hms, milliseconds, pluralize
 
 MOST_GROWTH = 2**53
-"""What no counter grows by between two readings. Whole numbers up to it are exact as floating point, and the
-sums of many stay within 64 bits.
+"""The limit of a counter's growth between two readings. Integers up to it are exact in floating point, and
+the sums of many such values fit in 64 bits.
 """
 
 
 class CounterInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """The growth of counters between two readings, `seconds` apart.
-
-    `deltas` holds the counters that both readings have, that did not decrease, and that grew by no more than
-    `MOST_GROWTH`; `went_back` names those that decreased, which indicates a restart or a reset in between.
-    """
+    """The growth of counters between two readings."""
 
     seconds: float
+    """Time between the readings."""
     deltas: dict[str, int]
+    """Growth of the counters that both readings have, that did not decrease, and that grew by at most
+    `MOST_GROWTH`.
+    """
     went_back: tuple[str, ...] = ()
+    """Counters that decreased, which indicates a restart or a reset in between."""
 
     @property
     def reset(self) -> bool:
@@ -94,15 +86,23 @@ def trend_ratio(values: Sequence[float]) -> float:
 
 
 TREND_LIMIT = 1.5
+"""Standard errors of the slope within which a window is settled. One and a half detect an exponential
+approach of several times the noise until its remainder is below the interval's own width, and discard less
+than one slot in steady noise.
+"""
 
 
 def settled_at(
     series: Sequence[Sequence[float]], window: int, *, least: int = 0, most: int | None = None
 ) -> int | None:
-    """The number of slots to discard until a window of all the series is settled.
+    """The number of slots to discard until a window of all the series is settled; None if no window within
+    the range is settled (yet).
 
-    The series are of equal length and start at the change. At least `least` and at most `most` slots are
-    discarded. None if no window within that range is settled (yet).
+    The series are of equal length and begin at the change. At least `least` and at most `most` slots are
+    discarded. The first settled window is used, so that no usable slot is discarded. Truncation of a start-up
+    transient is a known problem of simulation output: White, "An effective truncation heuristic for bias
+    reduction in simulation output" (Simulation 69, 1997), whose MSER is about as good here, but needs twice
+    as many slots for a reliable minimum.
     """
     length = min((len(one) for one in series), default=0)
     last = length - window if most is None else min(most, length - window)
@@ -118,7 +118,7 @@ def is_at_rest(values: Sequence[float]) -> bool:
 
 
 class Ranks:
-    """The merged latencies of a window, for values at any rank."""
+    """The merged latencies of a window, which give the value at any rank."""
 
     def __init__(self, histograms: Sequence[Histogram]) -> None:
         whole = merge_histograms(histograms)
@@ -132,7 +132,7 @@ class Ranks:
         return self._buckets[bisect_left(self._cumulated, rank)]
 
     def at_ms(self, share: float) -> float:
-        """That value in milliseconds."""
+        """The value below which a share (0 to 1) of all latencies lies, in ms."""
         return bucket_upper_bound(self.bucket_at(share)) / US_PER_MS
 
 
@@ -142,7 +142,7 @@ def count_up_to(histogram: Histogram, bucket: int) -> int:
 
 
 SHOWN = 3
-"""Statements listed in a line; the others are added up."""
+"""Statements listed in a line; the others are summed."""
 
 
 def slow_text(slow: SlowTransaction) -> str:
@@ -152,7 +152,7 @@ def slow_text(slow: SlowTransaction) -> str:
 
 
 def slow_parts(slow: SlowTransaction, shown: int = SHOWN) -> list[str]:
-    """The parts of the time, largest first: wait for a connection, statements, and the remainder."""
+    """The parts of the time, the largest first: the wait for a connection, statements, and the rest."""
     ordered = sorted(slow.statements, key=lambda each: -each.ms)
     waited = slow.response_ms - slow.service_ms
     parts = [f"{milliseconds(waited)} waiting for a connection"] if waited > 0.01 * slow.response_ms else []

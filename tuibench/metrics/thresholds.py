@@ -1,25 +1,13 @@
-"""Thresholds of figures: of a run, of a probe's steps, of a comparison; the guard rail of experiments.
+"""Thresholds of figures: of a run, of a probe's steps, of a comparison; the guard of experiments.
 
     p95>50ms    FIGURE OPERATOR NUMBER[UNIT]: a threshold of a run, an objective, a limit of a guard
-    tps<-5%     FIGURE OPERATOR SIGNED-NUMBER%: the difference to the first run of a comparison
+    tps<-5%     FIGURE OPERATOR SIGNED-NUMBER%: the difference from the first run of a comparison
     tps>80%     a limit of a guard: a share of the level before
 
 A latency is in ms unless its unit is us or s, a rate is per second, a count is that of the whole run. With %
 some counts are a share: errors of all attempts, failed and abandoned of all transactions that were due. In a
-comparison, only a significant difference crosses a threshold. A probe is ordered as `threads` or `rate`, and
-objectives.
-
-The guard rail has limits that no tried value may break for longer than two samples. The level before is what
-was measured while the original values held. A sample breaks a limit of the level only if it is also outside
-of what the load does by itself: further from the median than `SPREADS` robust deviations, on a log scale. The
-deviations are those around the level of their own time, so that a level that has changed by itself widens
-nothing. Two samples in a row break the guard, so that one slow second of a calm load does not. A level of few
-events a sample cannot be told from nothing: it has no limit. A rate in a sample that began before the value
-was set is judged without the part that the level had in it, with as much more noise.
-
-The two aims conflict where a sample varies by about a tenth: a value that halves the level then looks like
-the load itself. Up to `WIDEST` the load is believed, so that no value is called harmful that is not; beyond
-it the server is protected.
+comparison only a significant difference crosses a threshold. A probe is ordered as `threads` or `rate`,
+followed by objectives.
 """
 
 import math
@@ -52,27 +40,27 @@ UNITS: dict[FigureUnit, dict[str, float]] = {
     FigureUnit.BYTES: {"": 1.0, "b": 1.0, "k": 1024.0, "m": 1024.0**2, "g": 1024.0**3},
     FigureUnit.BYTES_PER_SECOND: {"": 1.0, "b/s": 1.0, "k/s": 1024.0, "m/s": 1024.0**2},
 }
-"""How a limit of each unit may be written. There are two characters for micro."""
+"""The ways to write a limit of each unit, and their factors. There are two characters for micro."""
 
 _WRITTEN = re.compile(r"\s*([a-z_]+[\d.]*[a-z_]*)\s*(>=|<=|>|<)\s*(\d+(?:\.\d*)?|\.\d+)\s*([^\s\d]*)\s*")
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure and its bound; `limit` and `unit` are ms, `/s`, `%` or plain.
-
-    One that `is_relative` is a bound on the figure relative to another value of it: a signed percentage of
-    difference in a comparison, a share of the level before in a guard.
-    """
+    """A figure and its bound."""
 
     text: str
     figure: str
     operator: str
     limit: float
+    """In the figure's unit: ms, `/s`, `%`, or a plain number."""
     unit: str = "%"
     is_relative: bool = False
+    """True for a bound on the figure relative to another value of it: in a comparison a signed difference in
+    percent, in a guard a share of the level before.
+    """
 
     def holds(self, tick: Tick) -> bool | None:
-        """True if the figures of a tick, or of a whole run, satisfy the condition; None if nothing was
+        """True if the figure of a tick, or of a whole run, satisfies the condition; None if it was not
         measured.
         """
         value = self.value(tick)
@@ -83,8 +71,8 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         return figure_named(self.figure).value(tick)
 
     def slack(self, tick: Tick) -> float | None:
-        """The logarithm of the factor by which the condition holds, negative if it does not; None for a limit
-        or a value that is not above zero.
+        """The logarithm of the factor by which the condition is met; negative if it is missed. None if the
+        limit or the value is not above zero.
         """
         value = self.value(tick)
         if value is None or value <= 0 or self.limit <= 0:
@@ -133,13 +121,15 @@ def _syntax_error(text: str, reason: str, hint: str = "") -> UsageError:
 
 
 NOT_OF_A_STEP = frozenset({"outage", "failed", "failed_percent", "abandoned", "abandoned_percent"})
-"""Figures that are known at the end of a run only."""
+"""Figures that are known only at the end of a run."""
 
 OBJECTIVE_EXAMPLES = '"p95<20ms", "errors<1%"'
 
 
 def parse_objectives(texts: Sequence[str]) -> tuple[Threshold, ...]:
-    """Parse objectives. Raises UsageError for an invalid one, or a figure that a step does not measure."""
+    """Parse objectives. Raises UsageError for an invalid one, or for a figure that a step does
+    not measure.
+    """
     found = tuple(parse_threshold(text) for text in texts)
     for each in found:
         if each.figure in NOT_OF_A_STEP:
@@ -227,31 +217,37 @@ def _relative_syntax_error(text: str, reason: str, hint: str = "") -> UsageError
 GUARD_EXAMPLES = '"p95<50ms", "tps>80%"'
 OFF = "off"
 OF_TRAFFIC = ("qps>70%", "p95<300%")
-"""The guard of experiments on a server's own traffic, unless the operator names another."""
+"""The guard of experiments on the traffic of a watched server, unless the operator gives another."""
 
 BROKEN_SAMPLES = 2
+"""Samples in a row that must break a limit."""
 LEVEL_SAMPLES, MOST_LEVEL_SAMPLES = 15, 30
-"""Samples until the level is known, and of the level."""
+"""Samples until the level is known, and the latest samples whose median is the level."""
 
 BLOCK_SAMPLES, MOST_SPREAD_SAMPLES = 60, 240
-"""Samples of one level, and of how far the load varies around those."""
+"""Samples around whose median the deviations are measured, and all samples that are kept."""
 
 SPREADS = 5.5
+"""Robust deviations from the level within which a sample does not break a limit."""
 WIDEST = {">": 0.63, "<": 5.0}
-"""The shares of the level to which a limit is widened at most, for a load that varies much."""
+"""The shares of the level up to which a limit is widened at most, for a load that varies much."""
 
 DEVIATION_OF_MEDIAN = 1.4826
-"""The standard deviation of normal values by their median absolute deviation."""
+"""The standard deviation of normal values, divided by their median absolute deviation."""
 
 FEWEST_EVENTS = 12.0
+"""A sample with fewer events does not count for a level."""
 LEAST_SHARE = 0.5
-"""Of a sample: a shorter trial in it cannot be told from the level before."""
+"""If a value was on trial for a smaller share of a sample, the sample cannot be told from the
+level before.
+"""
 
 
 def parse_guard(texts: Sequence[str], *, is_traffic: bool = False) -> tuple[Threshold, ...]:
-    """The limits of a guard: those given, none for `off`, else those of a server's own traffic.
+    """The limits of a guard: the given ones; without any, those for the traffic of a watched server. `off` is
+    a guard without limits.
 
-    Raises UsageError for an invalid one, or for a figure that a sample does not have.
+    Raises UsageError for an invalid limit, or for a figure that a sample does not have.
     """
     if OFF in texts:
         if len(texts) > 1:
@@ -273,7 +269,20 @@ def _parse_limit(text: str) -> Threshold:
 
 
 class Guard:
-    """Takes the samples of a session in order: those of the original values, and those to judge."""
+    """The guard of experiments, whose limits no tried value may break for longer than two samples.
+
+    The level before is that of the samples in which the original values held. A sample breaks a limit
+    relative to the level only if it is also outside the load's own variation: further from the level than
+    `SPREADS` robust deviations, on a logarithmic scale. The deviations are measured around the level of their
+    own time, so that a level that has changed by itself does not widen them. Two samples in a row break the
+    guard, so that a single slow second does not. A level of few events per sample cannot be told from zero
+    and has no limit. A rate in a sample that began before the value was set is judged without the share that
+    the level contributed, with accordingly more noise.
+
+    The two aims conflict where samples vary by about a tenth: a value that halves the level then looks like
+    the load's own variation. Up to `WIDEST` the variation is accepted, so that no harmless value is called
+    harmful; beyond it the server is protected.
+    """
 
     def __init__(self, limits: Sequence[Threshold]) -> None:
         self.limits = limits
@@ -288,14 +297,14 @@ class Guard:
         return max(0, LEVEL_SAMPLES - self._learned) if needs_level else 0
 
     def forget(self) -> None:
-        """The level is another one from now on."""
+        """Forget the level, because it is another one from now on."""
         self._learned = 0
         self._levels = {
             limit.text: deque(maxlen=MOST_SPREAD_SAMPLES) for limit in self.limits if limit.is_relative
         }
 
     def learn(self, tick: Tick) -> None:
-        """A sample of the original values."""
+        """Add a sample of the original values."""
         self._learned += 1
         for limit in self.limits:
             value = limit.value(tick)
@@ -305,8 +314,8 @@ class Guard:
                 self._levels[limit.text].append(value)
 
     def broken(self, tick: Tick, share: float = 1.0) -> str:
-        """What a sample breaks, with what was measured; empty if everything holds. In the last `share` of the
-        sample, 0 to 1, a value was on trial.
+        """The limits that a sample breaks, with what was measured; empty if all hold. A value was on trial in
+        the last `share` (0 to 1) of the sample.
         """
         found = (self._broken(limit, tick, share) for limit in self.limits)
         return "; ".join(filter(None, found))
@@ -335,8 +344,8 @@ class Guard:
 
 
 def _level_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    """The median of the last values, and the robust deviation of the logarithms around the medians of their
-    own time.
+    """The level, which is the median of the latest values; and the robust deviation of the logarithms from
+    the medians of their own time.
     """
     ends = range(len(values), LEVEL_SAMPLES - 1, -BLOCK_SAMPLES)
     blocks = [values[max(0, end - BLOCK_SAMPLES) : end] for end in ends]
