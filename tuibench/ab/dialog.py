@@ -43,7 +43,9 @@ _FIELDS = (
 
 
 class AbTestDialog(OfferDialog[StartAbTest | None]):
-    """Returns the A/B test to start, None if cancelled. Initially it has the values of the shown effect."""
+    """Returns the A/B test to start, or None if cancelled. It initially has the values of the
+    shown effect.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
 
@@ -100,7 +102,7 @@ class AbTestDialog(OfferDialog[StartAbTest | None]):
         )
 
     def _error(self, *, submitted: bool = False) -> str:
-        """Error of the first invalid field; an empty one is an error only on submission."""
+        """Error of the first invalid field; an empty field is an error only on submission."""
         for field in _FIELDS:
             text = self._values[field.name]
             if not text.strip() and not submitted:
@@ -116,7 +118,7 @@ class AbTestDialog(OfferDialog[StartAbTest | None]):
 
 
 def ab_offers(view: View) -> dict[str, str]:
-    """Tests that can be started as they are: the last change, presets, threads, listed values of settings."""
+    """Tests that can be started directly: the last change, presets, threads, listed values of settings."""
     offers = {}
     if last := proposed_order(view):
         offers[last] = "the last change"
@@ -133,7 +135,7 @@ def ab_offers(view: View) -> dict[str, str]:
 
 
 def proposed_order(view: View) -> str:
-    """Values of the shown effect, otherwise of the newest change that has two; else empty."""
+    """Values of the shown effect, otherwise of the newest change between two values; empty without one."""
     texts = [view.effect.change] if view.effect is not None else []
     texts += [event.text for event in reversed(view.events) if event.kind in _CHANGES]
     presets = view.status.presets

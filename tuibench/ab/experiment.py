@@ -1,4 +1,4 @@
-"""A/B tests: of a run (`--ab`), and those that an operator starts during one (key `A`, `ctl ab`).
+"""A/B tests: of a run (`--ab`), or started by an operator during a run (key `A`, `ctl ab`).
 
 Another change, a pause or an outage of the server invalidates the cycle in which it happens.
 """
@@ -48,12 +48,12 @@ PRESET, THREADS = "preset", "threads"
 SWITCHES = {"ON": "1", "OFF": "0"}
 
 EQUAL_SECONDS = 60.0
-"""A test that ends with its verdict does not find the values equal before."""
+"""A test that ends with its verdict does not give the verdict "equal" earlier."""
 
 
 def changes_to(subject: str, value: str, other: str) -> dict[str, ApplyPreset | SetThreads | ChangeSetting]:
-    """The changes from another value of a trial's subject to this one, by what they change, in an order in
-    which settings keep their limits. Raises UsageError if there are none.
+    """The changes from the `other` value of a test's subject to `value`, by what they change, in an order in
+    which settings keep their limits. Raises UsageError for an invalid value.
     """
     if subject == PRESET:
         return {PRESET: ApplyPreset(value)}
@@ -67,7 +67,7 @@ def changes_to(subject: str, value: str, other: str) -> dict[str, ApplyPreset | 
 
 
 def resolve_subject(subject: str, a: str, b: str) -> str:
-    """The subject by its canonical name. Raises UsageError for an unknown subject or an invalid value."""
+    """The canonical name of the subject. Raises UsageError for an unknown subject or an invalid value."""
     if subject not in (PRESET, THREADS):
         subject = TOGETHER.join(catalogue.find_setting(name).name for name in subject.split(TOGETHER))
     for command in (*changes_to(subject, a, b).values(), *changes_to(subject, b, a).values()):
@@ -81,7 +81,7 @@ def resolve_subject(subject: str, a: str, b: str) -> str:
 def present_values(
     trial: AbTestPlan, load: LoadController | None, states: Sequence[SettingState]
 ) -> dict[str, tuple[Change, ...]]:
-    """The changes that put back everything that the test changes."""
+    """The changes that restore everything that the test changes."""
     if trial.subject == THREADS and load is not None:
         return {THREADS: (SetThreads(load.threads),)}
     present = {state.name: state.value for state in states}
@@ -96,14 +96,14 @@ def present_values(
 
 
 def _values_of(subject: str, value: str) -> dict[str, str]:
-    """The values of the settings of a test's subject: of a preset, or of settings."""
+    """The values of the settings that a test's subject stands for: of a preset, or of the settings named."""
     if subject == PRESET:
         return catalogue.find_preset(catalogue.all_presets(), value).values
     return settings_of(subject, value)
 
 
 def _holds(subject: str, value: str, before: Mapping[str, Sequence[Change]]) -> bool:
-    """True if the value of a test's subject is the one that is put back after it."""
+    """True if this value of the subject is the one that is restored after the test."""
     changes = [change for changes in before.values() for change in changes]
     if subject == THREADS:
         return SetThreads(int(value)) in changes
@@ -188,8 +188,8 @@ class AbTest(Experiment):
             raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
 
     def begin(self, now: float) -> None:
-        """Start the first window with its value. It holds, except in a plan with a guard: there what holds
-        without the test does.
+        """Start the first window with its value. That value holds already; in a plan with a guard, the
+        restored value does.
         """
         self._now, self._until, self._ends_at = now, now, now + self._trial.seconds
         self._is_aligned = False
@@ -220,7 +220,7 @@ class AbTest(Experiment):
         return has_news
 
     def _enter(self, window: TrialWindow) -> None:
-        """The next window begins; its value is set unless it holds."""
+        """Begin a window; its value is set unless it holds already."""
         self._window = window
         if window.value == self._current and not self._is_setting:
             return
@@ -229,15 +229,15 @@ class AbTest(Experiment):
         self.wanted = self._changes_to(window.value)
 
     def applied(self, now: float) -> None:
-        """The value of the window is set, unless the next one has begun meanwhile and wants its own."""
+        """The value of the window is set, unless the next window has begun meanwhile and needs its own."""
         if self.wanted is None and self._window is not None:
             self._is_setting = False
             self._current = self._window.value if self._is_known else ""
             self._window.changed_at = now
 
     def disturb(self, why: str, *, is_late: bool = False) -> None:
-        """The window does not count, nor the one before it if the change may have happened in that. The
-        next window sets its value again.
+        """Exclude the window, and the one before it if the change may have happened in that. The next window
+        sets its value again.
         """
         self._current, self._is_known = "", False
         place = self._windows.all.index(self._window) if self._window else 0
@@ -245,7 +245,7 @@ class AbTest(Experiment):
             window.spoil(why)
 
     def end(self, now: float, why: str = "") -> None:
-        """End with the completed cycles; their slots are not kept."""
+        """End with the completed cycles; slots are not kept."""
         if not self.is_over:
             super().end(now, why)
             self._now, self._until = max(now, self._now), max(now, self._until)
@@ -327,7 +327,9 @@ class AbTest(Experiment):
         )
 
     def _report_cycle(self) -> bool:
-        """Reports a completed cycle, and ends the test with its verdict; False if none is completed."""
+        """Report a completed cycle, and end the test if it has its verdict; False if no cycle
+        was completed.
+        """
         over = self._windows.over(self._until)
         if over <= self._cycles_reported:
             return False
@@ -342,14 +344,14 @@ class AbTest(Experiment):
         return True
 
     def _is_decided(self, result: AbTestResult) -> bool:
-        """True with a verdict; "equal" also takes the time in which a late effect would have shown."""
+        """True with a verdict; "equal" also needs the time in which a late effect would have shown."""
         seconds = 2 * result.window_seconds * self._cycles_reported
         is_early = result.verdict is Verdict.EQUAL and seconds < EQUAL_SECONDS
         return result.verdict is not Verdict.CANNOT_TELL and not is_early
 
     def _lengthen(self, window_seconds: float) -> bool:
-        """Begins again with longer windows once it is known that the values act late; True if too little time
-        is left for that.
+        """Begin again with longer windows if the values certainly act late; True if too little time is left
+        for that.
         """
         now, late = self._now, self._windows.lateness(self._until)
         if late is None or not late.is_certain():
@@ -370,15 +372,17 @@ class AbTest(Experiment):
 
 
 LOOKS = (4, 6, 9, 12, 16)
-"""Cycles after which a doubtful effect may be decided."""
+"""Cycles after which the alternation of a doubtful effect may be decided."""
 
 LOOK_SECONDS, LOOK_SLOTS = 2.0, 2
-"""Length of a window of a doubtful effect: as short as two ticks, since what acts at commit acts at once."""
+"""Length of its windows: short, because a change that acts on commits acts at once; but at least this number
+of slots.
+"""
 
 
 class Resolution(AbTest):
     """Decides a doubtful effect of a change: its two values alternate in short windows until the first
-    planned look with a verdict. The new value stays; the operator's next change ends it at once.
+    planned look with a verdict. The new value stays. The operator's next change ends the alternation at once.
     """
 
     called, name = "alternation", "the alternation of both values"
@@ -390,7 +394,7 @@ class Resolution(AbTest):
     def __init__(
         self, trial: AbTestPlan, *, before: Mapping[str, Sequence[Change]], history: Sequence[Tick] = ()
     ) -> None:
-        """`history` are the ticks before the change: they tell the noise."""
+        """`history` are the ticks before the change, from which the noise is known."""
         super().__init__(trial, is_by_hand=True, before=before)
         self.first = self.first[len(self.first) // 2 :]
         seconds = total_tick(history).seconds / len(history) if history else 1.0
@@ -403,24 +407,24 @@ class Resolution(AbTest):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """How long it takes at least and at most."""
+        """Shortest and longest duration."""
         return 2 * LOOKS[0] * self._trial.window_seconds, self._trial.seconds
 
     @property
     def alternated_seconds(self) -> float:
-        """How long both values have alternated."""
+        """The time for which both values have alternated."""
         return 2 * self._cycles_reported * self._trial.window_seconds
 
     def on_change(self, event: Event) -> None:
-        """Somebody else has changed something: there is nothing to decide any more."""
+        """End, because something else has been changed."""
         if event.kind is not EventKind.MARK:
             self.end(self._now, event.text)
 
     def check_first(self, replies: Sequence[str]) -> None:
-        """Both values differ: the change was between them."""
+        """Nothing to check: the change was between the two values, so they differ."""
 
     def _report_cycle(self) -> bool:
-        """Ends with the first look that has a verdict."""
+        """End at the first planned look that has a verdict."""
         over = self._windows.over(self._until)
         if over <= self._cycles_reported:
             return False
@@ -442,7 +446,9 @@ class Resolution(AbTest):
 
 
 def ordered_resolution(subject: str, a: str, b: str, plan: RunPlan, rate: float, number: int) -> AbTestPlan:
-    """The plan that decides a doubtful effect, the session's `number`th, at this rate."""
+    """The plan that decides a doubtful effect. `number` counts the session's alternations, `rate` is that of
+    the load.
+    """
     return AbTestPlan(
         subject=subject,
         a=a,
@@ -456,8 +462,8 @@ def ordered_resolution(subject: str, a: str, b: str, plan: RunPlan, rate: float,
 
 
 def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None, number: int) -> AbTestPlan:
-    """The plan of a test that an operator starts, the session's `number`th. Raises UsageError if it is not
-    possible.
+    """The plan of a test that an operator starts. `number` counts the session's tests. Raises UsageError if
+    it is not possible.
     """
     subject = resolve_subject(order.subject, order.a, order.b)
     if subject == THREADS and load is None:

@@ -1,15 +1,15 @@
 """Windows of an A/B test: the schedule of the two values, and the slots of a window that count.
 
-A B | B A | A B | …     one cycle between two bars
+    A B | B A | A B | …     one cycle between two bars
 
-A fair coin, seeded by the plan, decides the order in each cycle. After a change, a window's
-slots are discarded until the remaining ones have settled (see `settling`), at most half of them; and in all
-windows those before a late effect begins (`lateness`), as long as enough remains. Each figure has a course of
-its own: what acts on the fsyncs at once may act on the throughput late.
+A fair coin, seeded by the plan, decides the order in each cycle. After a change, a window's slots are
+discarded until the remaining ones have settled (`settling_slots`), at most half of them. If a late effect is
+found, the slots before it begins are discarded in all windows (`TrialWindows.lateness`), as long as enough
+remain. Each figure has its own lateness: what changes the fsyncs at once may change the throughput late.
 
-A slot in which a value was set has both values. In windows of two slots that is half of what is measured, so
-there the part after the change counts for the throughput: in the part before it, the load did what it did in
-the slot before.
+A slot in which a value was set contains both values. In windows of two slots that is half of the measurement,
+so there the part after the change counts for the throughput: before the change, the load is assumed to have
+run as in the slot before.
 """
 
 import math
@@ -36,35 +36,38 @@ FEWEST_SLOTS = 3
 
 THROUGHPUT = "tps"
 MOST_OF = 0.85
-"""Share of a window that is nearly all of it."""
+"""Share of a window that counts as nearly all of it."""
 
 TOO_FEW = "too few samples after the change"
 
 
 class Course(NamedTuple):
-    """A figure in equal bins (None if unknown), and the value: 0 is A, 1 is B."""
+    """A figure over time, in bins of equal length."""
 
     bin_seconds: float
     slot_seconds: float
     levels: list[float | None]
+    """None if unknown."""
     values: list[float]
+    """0 is A, 1 is B."""
 
     @classmethod
     def empty(cls, window_seconds: float, slot_seconds: float) -> "Course":
-        """Whole slots make a bin, as far as possible."""
+        """A course without bins, whose bins are whole slots as far as possible."""
         slots = max(1, round(window_seconds / slot_seconds))
         bins = round(slots / math.ceil(slots / BINS_PER_WINDOW))
         return cls(window_seconds / bins, slot_seconds, [], [])
 
 
 class TrialWindow:
-    """One window: its value, the slots measured in it, and the `part` of the slot in which it was set."""
+    """One window with its value, and the slots measured in it."""
 
     def __init__(self, cycle: int, value: str) -> None:
         self.cycle = cycle
         self.value = value
         self.slots: list[Tick] = []
         self.part: Tick | None = None
+        """The part, after the change, of the slot in which the value was set."""
         self.changed_at = float("-inf")
         self.was_changed = False
         self.disturbed = False
@@ -72,7 +75,7 @@ class TrialWindow:
 
     @property
     def seconds(self) -> float:
-        """How much of it was measured, the part of a slot included."""
+        """The measured time, including the part of a slot."""
         return sum(slot.seconds for slot in (*self.slots, *filter(None, [self.part])))
 
     def spoil(self, why: str) -> None:
@@ -82,7 +85,9 @@ class TrialWindow:
             self.why.append(why)
 
     def settled(self, unsettled_seconds: float = 0.0) -> list[Tick]:
-        """The slots that count: those after the change has settled, which takes so long at least."""
+        """The slots that count: those after the load has settled, and at least `unsettled_seconds` after the
+        change.
+        """
         if not self.was_changed or not self.slots:
             return self.slots
         acts_at = max(self.changed_at, self.slots[0].start) + unsettled_seconds - ROUNDING_SECONDS
@@ -91,11 +96,12 @@ class TrialWindow:
 
 
 class TrialWindows:
-    """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
+    """All windows of a test, filled while it runs. The first begins at second `start_seconds`.
 
-    `before` are those of the same test with shorter windows, in which a change took `unsettled_seconds`. With
-    less than the usual number of slots per window, nothing is known of late effects. A slot of which at most
-    the share `most_before` is before a change counts in part.
+    `before` are the windows of the same test when they were shorter; `unsettled_seconds` is the time that a
+    change needed in them. `fewest_slots` is the least number of slots of a usable window; below the usual
+    number, late effects are not looked for. A slot counts in part if at most the share `most_before` of it is
+    before a change.
     """
 
     def __init__(
@@ -127,7 +133,7 @@ class TrialWindows:
         return all(not window.disturbed and len(window.slots) >= self.fewest_slots for window in windows)
 
     def at(self, elapsed_seconds: float) -> TrialWindow | None:
-        """The window at a moment; None after the last one."""
+        """The window at a time; None after the last one."""
         place = math.floor(self._since_start(elapsed_seconds) / self.trial.window_seconds)
         return self.all[place] if 0 <= place < len(self.all) else None
 
@@ -171,8 +177,8 @@ class TrialWindows:
         return window_cost(self._settled(value, until_seconds))
 
     def because(self, primary: Comparison | None, until_seconds: float) -> tuple[Comparison, ...]:
-        """The wait classes that certainly differ between the values, in the cycles that count; none without a
-        verdict that they explain.
+        """The wait classes that certainly differ between the values, in the cycles that count; empty without
+        a verdict to explain.
         """
         if primary is None or not is_explicable(primary):
             return ()
@@ -205,7 +211,7 @@ class TrialWindows:
         return min(max(done, 0), self.trial.cycles)
 
     def lateness(self, until_seconds: float, figure: str | None = None) -> Lateness | None:
-        """When the values act on a figure, the primary one by default, from all completed cycles; computed
+        """When the values act on a figure (by default the primary one), from all completed cycles; computed
         once for each cycle.
         """
         figure, over = figure or self.trial.primary, self.over(until_seconds)
@@ -216,7 +222,7 @@ class TrialWindows:
         return found
 
     def is_in_time(self, figure: str, until_seconds: float) -> bool:
-        """True if it is certain that the values act on a figure within these windows."""
+        """True if the values certainly act on the figure within these windows."""
         found = self.lateness(until_seconds, figure)
         return found is not None and found.is_in_time
 
@@ -243,8 +249,8 @@ class TrialWindows:
         )
 
     def course(self, figure: str, cycles: int) -> Course | None:
-        """A figure and the value from the beginning of the test to the end of so many cycles; None without
-        slots.
+        """A figure and the values, from the start of the test to the end of this number of cycles; None
+        without slots.
         """
         windows, before = self.all[: 2 * cycles], self._before
         earlier = None if before is None else before.course(figure, before.over(self.start_seconds))
@@ -293,7 +299,9 @@ class TrialWindows:
 
 
 def part_after(slot: Tick, at_seconds: float, before: Tick) -> Tick:
-    """The completed transactions of a slot after a moment, until which the load did as in the slot before."""
+    """The transactions of a slot that were completed after a time; before that time, the load is assumed to
+    have run as in the slot before.
+    """
     unchanged_seconds = at_seconds - slot.start
     rate = figure_level(THROUGHPUT, [before]) or 0.0
     completed = slot.sums.get("completed", 0.0) - unchanged_seconds * rate
@@ -303,8 +311,8 @@ def part_after(slot: Tick, at_seconds: float, before: Tick) -> Tick:
 
 
 def figure_level(name: str, slots: Sequence[Tick]) -> float | None:
-    """A figure in a few slots; None if unknown. Without any throughput the load stood still, which says
-    nothing of the values; no fsyncs may be what a value does.
+    """A figure in a few slots; None if unknown. If there is no throughput at all, the load stood still, which
+    tells nothing about the values; zero fsyncs may be the effect of a value.
     """
     figure = figure_named(name)
     level = figure.value(total_tick(slots) if len(slots) > 1 else slots[0]) if slots else None
