@@ -1,1 +1,1 @@
-"""effects"""
+"""Effects of changes during a run, stalls, and steadiness of the throughput."""

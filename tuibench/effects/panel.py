@@ -1,13 +1,11 @@
-"""Effects on the screen: the card of a change, the signature under a marker.
+"""Effects on the screen: the card of a change, and its mark in a chart.
 
-Effect card: figures before and after a change, the difference, and its interval.
+The card beside the events shows two spans that the operator compares, otherwise the newest effect: figures
+before and after the change, the difference, and its interval.
 
-The card beside the events shows two spans compared by the operator, otherwise the newest effect.
-
-Effect of a change drawn into a chart: the means before and after it, and the difference beside its marker.
-
-The means are horizontal lines over the columns of the compared windows. They belong to the shown effect,
-pinned or newest. A difference that is not significant is grey.
+In a chart, horizontal lines are the means over the columns of the compared windows, and the difference is
+beside the change's marker. They belong to the shown effect, pinned or newest. A difference that is not
+significant is grey.
 """
 
 import math
@@ -41,14 +39,14 @@ _NAME_WIDTH = 11
 _LEVELS_WIDTH = 20
 _COST_NAME_WIDTH = 20
 PAIR = 2
-"""Number of effects pinned for a comparison."""
+"""Number of effects that are pinned for a comparison."""
 
 
 def effect_card(view: View, width: int, height: int) -> list[TextLine]:
     """The change, one line per figure, and the compared windows; empty before the first change.
 
-    While the effect is being measured, the time it still takes, or the reason why it was not measured. During
-    an A/B test, its result so far.
+    While an effect is measured, the remaining time; if it could not be measured, the reason. During an A/B
+    test, its result so far.
     """
     if view.shown_ab_test is not None:
         return _ab_test_lines(view.shown_ab_test, view, width, height)
@@ -68,7 +66,7 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
 
 
 NEWS_SECONDS = 60.0
-"""How long a small screen shows a new effect instead of the events."""
+"""The time for which a small screen shows a new effect instead of the events."""
 
 
 def is_effect_news(view: View) -> bool:
@@ -86,7 +84,7 @@ def has_effect_card(view: View) -> bool:
 
 
 def progress_text(view: View, progress: EffectProgress) -> str:
-    """What the measurement of an effect waits for, and for how long."""
+    """What the measurement of an effect waits for, and how long at most."""
     now = view.points[-1].elapsed_seconds if view.points else progress.at_seconds
     at_most = f"at most {time_left(progress.latest_seconds - now)}"
     if progress.alternates:
@@ -108,7 +106,7 @@ def _not_measured_lines(event: Event, view: View, width: int, height: int) -> li
 
 
 def change_of(event: Event, view: View) -> str:
-    """The change whose effect the event is about."""
+    """The text of the change to which an effect's event belongs."""
     changes = (each for each in view.events if each.marker == event.marker and each is not event)
     return next(changes, event).text
 
@@ -118,7 +116,7 @@ def _sentence(text: str, role: str, width: int) -> list[TextLine]:
 
 
 def _resolve_hint(effect: Effect, view: View) -> str:
-    """How to decide a doubtful effect; empty if that is not available."""
+    """How to decide a doubtful effect; empty if that is not possible."""
     found = resolving_test(view)
     if found is None or effect is not view.effect:
         return _ab_test_hint(effect.change, view)
@@ -130,14 +128,14 @@ def _resolve_hint(effect: Effect, view: View) -> str:
 
 
 def _ab_test_hint(change: str, view: View) -> str:
-    """Hint at an A/B test of a change; empty if it is not available."""
+    """The key of an A/B test of the change; empty if that is not possible."""
     if view.cannot_steer or not ab_order(change, view.status.presets):
         return ""
     return f"{action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test"
 
 
 def _reason_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
-    """Why it changed, with as many of the classes as the lines have room for."""
+    """Why the figure changed, with as many wait classes as fit."""
     texts = [because_text(effect.because, most) for most in range(MOST_NAMED, 0, -1)]
     wrapped = (_sentence(text or effect_reason(effect), "strong", width) for text in texts)
     *fuller, shortest = wrapped
@@ -145,7 +143,7 @@ def _reason_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
 
 
 def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
-    """Card of one effect; the hint is shown where a difference cannot be attributed."""
+    """The card of one effect. The hint is shown if a difference cannot be attributed."""
     shown = effect.comparisons
     room, derived = height - 1 - len(shown), _sentence(derivation_text(effect), "muted", width)
     reasons = [*_attribution_lines(effect, width, room - len(derived), hint), *derived]
@@ -172,7 +170,7 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
 
 
 def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) -> list[TextLine]:
-    """Figures of an A/B test so far, and what else is known of it as far as it fits."""
+    """Figures of an A/B test so far, and further findings as far as they fit."""
     title: TextLine = (
         TextSpan("A/B ", "title"),
         TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"),
@@ -241,7 +239,7 @@ def _effect_row(one: Comparison) -> TextLine:
 
 
 def before_after_text(one: Comparison) -> str:
-    """Before → after, in the figure's own format."""
+    """The levels before → after, in the figure's format."""
     return f"{_level(one, one.before)} → {_level(one, one.after)}"
 
 
@@ -255,13 +253,13 @@ def _name(one: Comparison) -> str:
 
 
 def difference_span(one: Comparison) -> TextSpan:
-    """What is known of a difference, coloured by improvement or regression."""
+    """The verdict on a difference, coloured by improvement or regression."""
     return TextSpan(verdict_text(one, is_brief=True), difference_role(one))
 
 
 def difference_role(one: Comparison | None) -> str:
-    """Role of a difference: improvement, regression, plain if the change is not its only cause, or grey if no
-    difference is known.
+    """The style of a difference: improvement, regression, plain if the change is not its only cause, grey if
+    no difference is known.
     """
     better = None if one is None else figure_named(one.figure).better
     if one is not None and one.verdict is Verdict.NOT_ONLY:
@@ -272,8 +270,8 @@ def difference_role(one: Comparison | None) -> str:
 
 
 def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> list[TextLine]:
-    """Why a difference is not only the change's, or too noisy to tell, and how to decide it; shortened if
-    there is no room for all of it.
+    """Why a difference is not only the change's, or too noisy to tell, and how to decide it; shortened if it
+    does not fit.
     """
     moved = next((one for one in effect.comparisons if one.movement is not None), None)
     first = effect.comparisons[0] if effect.comparisons else None
@@ -343,12 +341,14 @@ LINE_GLYPHS = "▁━▔"
 
 
 class MeanLine(NamedTuple):
-    """Mean of a window over its columns `first` to `last`, and its value as text beside the marker."""
+    """The mean of a window, drawn over its columns."""
 
     first: int
+    """First and last column."""
     last: int
     value: float
     label: str
+    """The value as text beside the marker."""
     is_before: bool
 
     def label_start(self, marker: int) -> int:
@@ -363,16 +363,17 @@ class MeanLine(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """Mark of a change in one chart: the column of its marker, the means, the difference."""
+    """The mark of a change in one chart."""
 
     marker: int
+    """Column of its marker."""
     means: tuple[MeanLine, ...]
     difference: str
     role: str
 
 
 def signature_of(measure: Measure, view: View, columns: int) -> Signature | None:
-    """Signature of the shown effect; None without an effect, or if its change is not on the chart."""
+    """The mark of the shown effect; None without an effect, or if its change is outside the chart."""
     effect = view.effect
     if effect is None:
         return None
@@ -397,7 +398,7 @@ def signature_of(measure: Measure, view: View, columns: int) -> Signature | None
 
 
 SIGNED_MEASURES = frozenset({"qps", "headline"})
-"""Rates that get the means of the chart's points if the effect does not compare them."""
+"""Rates that are drawn with the means of the chart's points if the effect does not compare them."""
 
 
 def compared_in(measure: Measure, compared: Effect | AbTestResult) -> Comparison | None:
@@ -406,8 +407,8 @@ def compared_in(measure: Measure, compared: Effect | AbTestResult) -> Comparison
 
 
 def effect_windows(view: View, effect: Effect) -> tuple[range, range]:
-    """The numbers of the ticks in the compared windows: those that ended before the change, and those after
-    settling.
+    """The tick numbers of the compared windows: those that ended before the change, and those
+    after settling.
     """
     interval = view.plan.interval_seconds
     began = next(
@@ -421,7 +422,7 @@ def effect_windows(view: View, effect: Effect) -> tuple[range, range]:
 
 
 def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float] | None:
-    """Means of the effect; for a rate that it does not compare, means of the chart's points."""
+    """The levels of the effect; for a rate that it does not compare, the means of the chart's points."""
     if (one := compared_in(measure, effect)) is not None:
         return one.before, one.after
     if measure.name not in SIGNED_MEASURES:
@@ -445,7 +446,7 @@ def _mean(measure: Measure, points: Sequence[ChartPoint]) -> float | None:
 def _mean_line(
     grid: TimeGrid, ticks: range, value: float, write: Callable[[float], str], *, is_before: bool
 ) -> MeanLine | None:
-    """The visible part of a window's mean; None if there is none."""
+    """The visible part of a window's mean; None if the window is outside the chart."""
     first = max(0, grid.column_of(ticks[0]))
     last = min(grid.columns - 1, grid.column_of(ticks[-1]) + grid.cells - 1)
     return MeanLine(first, last, value, f" {write(value)} ", is_before) if first <= last else None

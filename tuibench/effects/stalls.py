@@ -1,15 +1,15 @@
 """Stalls of a run, each with the conditions of server and disk during it; steadiness of the throughput.
 
-This is what the event, the summary and every report show.
-
 A stall is a gap between two completed transactions, with work in flight or due, that is long for this load:
-at least half a second, and 12 times the usual gap, so that chance alone would need exp(12) gaps for one. The
-usual gap is the longer one of those before and after, because a slower level is no stall; samples with other
-threads or another rate do not count. Transactions of connections that started together may end together: then
-gaps take up most of the time, and none is longer than the transactions themselves. These are no stalls.
+at least half a second, and 12 times the usual gap, which random arrivals exceed once in exp(12) gaps. The
+usual gap is the longer one of those before and after, because a slower level is not a stall; samples with
+other threads or another rate do not count. Transactions of connections that started together may end
+together: then gaps take up most of the time, and none is longer than the transactions themselves. These are
+not stalls.
 
-Gaps come from the engines (`load.completion_gaps`), independent of samples. The transactions of a server that
-is only watched are counted once a sample: there a gap is whole samples without one while threads are running.
+Gaps come from the engines (`load.completion_gaps`) and do not depend on samples. The transactions of a
+watched server are counted once per sample: there a gap consists of whole samples without a transaction while
+threads are running.
 
 Steadiness is the distribution of the throughput from second to second, outside pauses. A mean hides a server
 that does nothing for two seconds in every thirty. The lowest seconds (p1 of one-second TPS), the coefficient
@@ -88,15 +88,18 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 RECOVERED, MOST_RECOVERING = 0.9, 8
-"""The share of the rate before a stall at which the load has recovered; how many stalls wait for that."""
+"""The share of the rate before a stall at which the load has recovered; and the number of latest stalls whose
+recovery is awaited.
+"""
 
 SHORTEST_SECONDS = 0.5
+"""The shortest stall."""
 USUAL_GAPS = 12
 """Transactions that would have been completed in the gap at the usual rate."""
 
 LEAST_SECONDS, MOST_SECONDS = 2.0, 10.0
-"""The time before and after a gap that gives the usual rate. Another stall may be near: of the spans between
-these two, the one with the highest rate counts.
+"""The time before and after a gap that gives the usual rate. Another stall may be near, so of the spans
+between these two lengths, the one with the highest rate counts.
 """
 
 IN_STEP = 2.0
@@ -108,16 +111,15 @@ Span = tuple[float, float]
 
 
 class StallTick(NamedTuple):
-    """A sample: where it is, what it completed, and the conditions in it.
-
-    `level` is another number after a change of threads or rate; the first sample after it `is_mixed`.
-    """
+    """A sample: its time, the transactions that it completed, and the conditions in it."""
 
     start_seconds: float
     end_seconds: float
     transactions: float
     level: int
+    """A number that increases with each change of threads or rate."""
     is_mixed: bool
+    """True for the first sample after such a change."""
     p50_ms: float | None
     conditions: StallConditions
     errors: Mapping[str, float]
@@ -129,10 +131,11 @@ class StallTick(NamedTuple):
 
 
 class StallLog:
-    """Takes samples, gaps and events in chronological order. `stalls` are those since the last reset."""
+    """Takes samples, gaps and events in the order of time."""
 
     def __init__(self) -> None:
         self.stalls: list[Stall] = []
+        """Stalls since the last reset."""
         self._ticks: deque[StallTick] = deque(maxlen=MOST_TICKS)
         self._begin_seconds = self._judged_seconds = self._end_seconds = 0.0
         self._asked: tuple[float, float] | None = None
@@ -142,7 +145,7 @@ class StallLog:
         self._is_paused = self._is_partial = False
 
     def on_event(self, kind: EventKind, at_seconds: float) -> None:
-        """A pause begins or ends: its samples say nothing of the usual rate. A reset forgets all stalls."""
+        """A pause begins or ends: its samples do not count for the usual rate. A reset forgets all stalls."""
         if kind is EventKind.RESET:
             self.stalls = []
             self._begin_seconds = at_seconds
@@ -152,8 +155,8 @@ class StallLog:
             self._watched_gap = None
 
     def tick(self, slot: Tick, sample: Sample, gaps: Sequence[Span] | None = None) -> list[Stall]:
-        """Process one sample, and the gaps so far that have ended; None if the engine is not what is
-        measured. Returns the stalls that are certain now.
+        """Add a sample, and the gaps that have ended; None for the traffic of a watched server. Returns the
+        stalls that are certain now.
         """
         if gaps is None:
             gaps = self._gaps_of_watched(slot, sample)
@@ -185,13 +188,13 @@ class StallLog:
         return self._judge(gaps, is_over=False)
 
     def end(self, gaps: Sequence[Span] | None = None) -> list[Stall]:
-        """The load has ended: the last stalls, without waiting for samples after them."""
+        """The load has ended: return the last stalls, without waiting for samples after them."""
         if gaps is None:
             gaps = [*self._watched_gaps, *([self._watched_gap] if self._watched_gap else [])]
         return self._judge(gaps, is_over=True)
 
     def _gaps_of_watched(self, slot: Tick, sample: Sample) -> Sequence[Span]:
-        """Gaps of a server's own traffic. Our own thread is one of those that are running."""
+        """Gaps in the traffic of a watched server. Our own thread is one of those that are running."""
         is_wanted = sample.server is None or (read("threads_running", sample.server) or 0) > 1
         if slot.sums["completed"] == 0 and is_wanted and not self._is_paused and not self._is_partial:
             start = self._watched_gap[0] if self._watched_gap else slot.start
@@ -235,7 +238,7 @@ class StallLog:
         return max((stall.seconds for stall in self.stalls), default=0.0)
 
     def _find_recoveries(self) -> None:
-        """The load may recover long after a stall is certain."""
+        """Set the time of recovery of the latest stalls, which may be long after a stall is certain."""
         for place in range(max(0, len(self.stalls) - MOST_RECOVERING), len(self.stalls)):
             stall = self.stalls[place]
             if stall.recovery_seconds is not None:
@@ -254,7 +257,7 @@ class StallLog:
                 self.stalls[place] = replace(stall, recovery_seconds=seconds)
 
     def _is_stall(self, gap: Span, gaps: Sequence[Span], *, is_over: bool) -> bool | None:
-        """Whether it is one; None if that is not known before more samples were taken."""
+        """True if the gap is a stall; None if further samples are needed to know."""
         start, end = gap
         before = _near(tick for tick in reversed(self._ticks) if tick.end_seconds <= start)
         after = _near(self._ticks_since(end))
@@ -289,7 +292,7 @@ def _is_full(ticks: Sequence[StallTick], seconds: float = MOST_SECONDS) -> bool:
 
 
 def _near(ticks: Iterable[StallTick]) -> list[StallTick]:
-    """The first of these samples, as many as may give the usual rate."""
+    """The nearest samples, as many as may give the usual rate."""
     found: list[StallTick] = []
     for tick in ticks:
         if _is_full(found):
@@ -299,13 +302,13 @@ def _near(ticks: Iterable[StallTick]) -> list[StallTick]:
 
 
 def _of_level(nearest: Iterable[StallTick], level: int | None) -> list[StallTick]:
-    """Those of the level at the gap."""
+    """The nearest samples that have the level of the gap."""
     of_level = takewhile(lambda tick: tick.level == level, nearest)
     return [tick for tick in of_level if not tick.is_mixed]
 
 
 def _rate(nearest: Sequence[StallTick]) -> float:
-    """The highest rate from the nearest sample on."""
+    """The highest rate of all spans that begin with the nearest sample."""
     seconds = list(accumulate(tick.seconds for tick in nearest))
     transactions = accumulate(tick.transactions for tick in nearest)
     rates = [(span, count / span) for span, count in zip(seconds, transactions, strict=True)]
@@ -313,11 +316,11 @@ def _rate(nearest: Sequence[StallTick]) -> float:
 
 
 MOST_SAMPLES = 100_000
-"""More than a day. A run may last longer, so beyond it neighbouring samples are merged. An even number."""
+"""More than a day of samples; neighbouring samples of a longer run are merged. An even number."""
 
 
 class SteadinessLog:
-    """Takes samples and events in chronological order. A sample takes 16 bytes."""
+    """Takes samples and events in the order of time. A sample takes 16 bytes."""
 
     def __init__(self, most: int = MOST_SAMPLES) -> None:
         self._most = most
@@ -337,7 +340,7 @@ class SteadinessLog:
             self._is_partial = True
 
     def tick(self, slot: Tick) -> None:
-        """One more slot; one that a pause reaches into is left out."""
+        """Add a slot; a slot that overlaps a pause is left out."""
         if not self._is_paused and not self._is_partial:
             self._seconds.append(slot.seconds)
             self._transactions.append(slot.sums["completed"])
@@ -362,8 +365,8 @@ ROUNDING_SECONDS = 0.05
 def steadiness(
     lengths: Iterable[float], transactions: Iterable[float], stalls: Sequence[Stall] = ()
 ) -> Steadiness | None:
-    """The steadiness of a run from the length of each tick, and the transactions that ended in it; None
-    without a whole second. The caller omits pauses.
+    """The steadiness of a run, from the length of each tick and the transactions completed in it; None
+    without a whole second. The caller leaves out pauses.
     """
     rates = sorted(_by_second(lengths, transactions))
     if not rates:
@@ -381,7 +384,7 @@ def steadiness(
 
 
 def _by_second(lengths: Iterable[float], transactions: Iterable[float]) -> Iterator[float]:
-    """The rate of each second: shorter ticks are merged, an incomplete second at the end is omitted."""
+    """The rate of each second: shorter ticks are merged, an incomplete second at the end is left out."""
     seconds = count = 0.0
     for length, ended in zip(lengths, transactions, strict=True):
         seconds += length

@@ -25,12 +25,12 @@ from tuibench.waits.changes import because_text, effect_reason
 
 STILL_MOVING = "still moving"
 SECONDS_TO_MINUTES, MINUTES_TO_HOURS = 2, 120
-"""Minutes from which a duration is told in minutes, and in hours."""
+"""Durations are written in minutes from the first number of minutes on, and in hours from the second."""
 
 
 def changes_text(comparisons: Iterable[Comparison]) -> str:
-    """What is known of every figure: `TPS +43 % (38..49 %), p95 too noisy to tell (−9..12 %)`. A reason is
-    written once; with one, a semicolon follows each figure.
+    """The verdict on every figure: `TPS +43 % (38..49 %), p95 too noisy to tell (−9..12 %)`. A reason is
+    written once; then semicolons separate the figures.
     """
     words, told = list[str](), set[str]()
     for one in comparisons:
@@ -43,7 +43,9 @@ def changes_text(comparisons: Iterable[Comparison]) -> str:
 
 
 def derivation_text(effect: Effect) -> str:
-    """How differences were found that do not follow from the levels beside them; empty if all do."""
+    """How the differences were computed that do not follow from the levels beside them; empty if
+    all follow.
+    """
     if effect.alternated_seconds is not None:
         return ""
     control = next(filter(None, map(control_text, effect.comparisons)), "")
@@ -74,7 +76,7 @@ def effect_line(effect: Effect) -> str:
 
 
 def cost_table(costs: Iterable[CommitCost]) -> Table | None:
-    """The cost of a commit under each value, without the columns that are unknown throughout."""
+    """The cost of a commit under each value, without columns that are unknown for all values."""
     known = [cost for cost in costs if cost.transactions]
     shown = [each for each in _COST_FIGURES if any(each[1](cost) is not None for cost in known)]
     if not known or not shown:
@@ -120,7 +122,7 @@ def effect_card(effect: Effect, change: str) -> Section:
 
 
 def _difference(one: Comparison) -> Styled:
-    """The difference, and its interval in smaller print; the verdict if there is no difference."""
+    """The difference, and its interval in small print; the verdict if no difference is known."""
     change, interval = difference_and_interval(one)
     if one.verdict in (Verdict.EQUAL, Verdict.CANNOT_TELL):
         return Styled(verdict_text(one, is_brief=True).partition(" (")[0], "soft", interval)
@@ -136,7 +138,7 @@ def _difference(one: Comparison) -> Styled:
 
 
 def trial_sentence(result: AbTestResult) -> str:
-    """The result of a trial: both values, and the effect."""
+    """The result of an A/B test: both values, and the effect."""
     pairs = _cycles(result)
     against = f"{result.subject} {result.b} against {result.a}"
     if result.harm:
@@ -155,7 +157,9 @@ def trial_sentence(result: AbTestResult) -> str:
 
 
 def trial_note(result: AbTestResult) -> str:
-    """The sentence without the figures, for a place that lists them; the whole one without a verdict."""
+    """The sentence without the figures, for a place that lists them; the whole sentence if there is no
+    verdict.
+    """
     if result.harm or result.needs_window_seconds is not None or not result.comparisons:
         return result.sentence
     return f"{_cycles(result)}{_acts(result)}{_more(result)}"
@@ -167,7 +171,7 @@ def _cycles(result: AbTestResult) -> str:
 
 
 def _acts(result: AbTestResult) -> str:
-    """How long a change takes to act, if that is left out."""
+    """How long a change takes to act, if the time before that was left out."""
     late = result.acts_after_seconds
     if late is None:
         return ""
@@ -211,7 +215,7 @@ def _more(result: AbTestResult) -> str:
 
 
 def _duration_text(minutes: float) -> str:
-    """A duration: 47 more seconds, 2.5 more minutes, 12 more minutes, 3 more hours."""
+    """A duration: `47 more seconds`, `2.5 more minutes`, `12 more minutes`, `3 more hours`."""
     if minutes < SECONDS_TO_MINUTES:
         return units.pluralize(max(round(60 * minutes), 1), "more second")
     if minutes < MINUTES_TO_HOURS:
@@ -259,7 +263,7 @@ def steadiness_line(found: Steadiness) -> str:
 
 
 def stalls_line(found: Steadiness) -> str:
-    """The stalls; empty without one."""
+    """The longest stalls; empty without stalls."""
     if not found.stalls:
         return ""
     longest = sorted(found.stalls, key=lambda stall: -stall.seconds)[:STALLS_SHOWN]
@@ -272,7 +276,7 @@ def stalls_line(found: Steadiness) -> str:
 
 
 def conditions_text(found: StallConditions) -> str:
-    """The server's activity during a stall; zero and normal values are omitted."""
+    """The server's activity during a stall; zero and normal values are left out."""
     if not found.is_answered:
         return "the server did not answer"
     age = found.checkpoint_age_percent

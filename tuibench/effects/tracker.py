@@ -1,9 +1,7 @@
-"""Effects of the changes of a run, from samples and events; commit costs.
+"""Effects of a run's changes, from samples and events; costs of commits.
 
-During an experiment it evaluates changes instead.
-
-The arithmetic is in `metrics`; this module decides which events are changes, when each of them began, and
-reports the result.
+The arithmetic is in `metrics`. This module decides which events are changes and when each of them began, and
+reports the results. Changes during an experiment are the experiment's: no effect is measured then.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,7 +54,7 @@ BOUNDARIES = frozenset(
         EventKind.PROBE,
     }
 )
-"""Events that end a window; nothing is compared across them."""
+"""Events that end a window: nothing is compared across them."""
 
 MOST_USES = 64
 MOST_SLOW_OF_RUN = 5
@@ -64,35 +62,37 @@ MOST_SLOW_OF_RUN = 5
 COMPARED = CHANGE_KINDS - BOUNDARIES
 
 SLOTS_OF_PRIVATE = 6
-"""Samples before and after a change on a private server: few, since alternation decides what is doubtful."""
+"""Samples before and after a change on a private server: few, because the values of a doubtful change are
+alternated.
+"""
 
 MEASURED_AGAIN = "measured again, as the load moved later"
 
 
 Resolver = Callable[[str, int, Sequence[Tick]], Resolution | None]
-"""What decides the doubtful effect of a change, the session's so many-th, with the ticks before it; None if
-that is impossible.
+"""Makes the alternation that decides the doubtful effect of a change: from the change, the number of the
+alternation in the session, and the ticks before the change. None if it is impossible.
 """
 
 
 class DoubtfulEffect(NamedTuple):
-    """The effect of a change while its values alternate: what is known without that, None if nothing, and
-    `why` then.
-    """
+    """The effect of a change while its values alternate."""
 
     marker: int
     change: str
     at_seconds: float
     begun_seconds: float
     effect: Effect | None
+    """The effect as known without the alternation; None if nothing is known."""
     why: str
+    """Why `effect` is None."""
 
 
 class EffectTracker:
-    """Effects and costs of one run. `total_use` are the resources used since the start, `slowest`
-    the slowest transactions since the last reset. `decides` is a figure that is compared beside the usual
-    ones and comes first. `resolve` alternates the values of a change whose effect is doubtful; where it is
-    None, the operator decides on that.
+    """Effects and costs of one run.
+
+    `decides` is a figure that is compared in addition to the usual ones and comes first. `resolve` alternates
+    the values of a change whose effect is doubtful; if it is None, the operator decides that.
     """
 
     def __init__(
@@ -143,11 +143,12 @@ class EffectTracker:
 
     @property
     def outage_seconds(self) -> float:
-        """The longest time without a commit since the last reset, of those that count as stalls."""
+        """The longest stall since the last reset."""
         return self._stalls.longest_seconds
 
     @property
     def costs(self) -> tuple[CommitCost, ...]:
+        """Costs of a commit under each value so far."""
         return self._ledger.costs
 
     @property
@@ -168,7 +169,7 @@ class EffectTracker:
 
     @contextmanager
     def command_running(self) -> Iterator[None]:
-        """Context of a command's execution: its change began with it, even if its event comes late."""
+        """Context of a command's execution: its change began with it, even if the event comes late."""
         begun = self._session.log.elapsed_seconds()
         self._begun.append(begun)
         try:
@@ -221,7 +222,7 @@ class EffectTracker:
             self._publish_progress()
 
     def gap(self, why: str = WORKER_SILENT) -> None:
-        """A sample without figures, with the reason: its work is contained in a later one."""
+        """A sample without figures, and why; a later sample contains its work."""
         self._before = None
         if why == NO_ANSWER:
             self.laboratory.gap()
@@ -235,7 +236,7 @@ class EffectTracker:
             self._end_resolution(experiment)
 
     def _start_resolution(self, one: DoubtfulEffect) -> bool:
-        """Alternates the values of a change, if it is one of settings between two values; False if not."""
+        """Alternate the values of a change of settings between two values; False if that is not possible."""
         is_free = one.marker in self._own_changes and self.laboratory.present is None
         experiment = None
         if self._resolve is not None and is_free:
@@ -258,7 +259,7 @@ class EffectTracker:
         self._end_resolution(experiment)
 
     def _end_resolution(self, experiment: Resolution) -> None:
-        """Reports the effect: that of the alternation, or what was known without it."""
+        """Report the effect: that of the alternation, or what was known without it."""
         one, self._doubtful = self._doubtful, None
         if one is None:
             return
@@ -288,7 +289,7 @@ class EffectTracker:
         self._publish_progress()
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
-        """End the window. Reports a change whose effect can no longer be measured."""
+        """End the window, and report a change whose effect can no longer be measured."""
         pending, effect = self._watch.progress, self._watch.boundary(since_seconds)
         self._emit_effect(effect)
         self._why, self._calm_ticks = why, 0
@@ -302,13 +303,15 @@ class EffectTracker:
         self._publish_progress()
 
     def _publish_progress(self) -> None:
-        """Publish the status if the change that is being measured is another one."""
+        """Publish the status if the change being measured has changed."""
         if self._published != self.effect_progress:
             self._published = self.effect_progress
             self._session.lifecycle.publish_status()
 
     def tick(self, sample: Sample, completion_gaps: CompletionGaps | None = None) -> None:
-        """Process one sample of the measured run; `completion_gaps` are None for a server's own traffic."""
+        """Add a sample of the measured run. `completion_gaps` are None for the traffic of a
+        watched server.
+        """
         use = resource_use(sample.tick)
         self.total_use = total_use((self.total_use, use))
         self._uses.append(use)
@@ -343,7 +346,7 @@ class EffectTracker:
             self._session.publish(CommitCosts(self.costs))
 
     def _is_resolved(self, effect: Effect, now: float) -> bool:
-        """True if the values of a doubtful effect alternate from now on; the effect is known later."""
+        """True if the values of a doubtful effect begin to alternate; the effect is then known later."""
         decides = self._decider
         one = effect.comparison(decides)
         is_sure = one is not None and (one.differs or one.verdict is Verdict.EQUAL)
@@ -363,13 +366,13 @@ class EffectTracker:
             self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
 
     def end_stalls(self, completion_gaps: CompletionGaps | None = None) -> None:
-        """The last reports are in: no completion follows."""
+        """All reports have arrived: no further completion follows."""
         self._emit_stalls(self._stalls.end(self._standstills(completion_gaps, is_over=True)))
 
     def _standstills(
         self, gaps: CompletionGaps | None, *, is_over: bool = False
     ) -> list[tuple[float, float]] | None:
-        """The gaps of the measured time, in seconds from its start."""
+        """The gaps within the measured time, in seconds from its start."""
         if gaps is None:
             return None
         log = self._session.log
@@ -398,8 +401,8 @@ class EffectTracker:
 
 
 def _comparable(tick: Tick, end: float) -> Tick:
-    """A tick that ended at this second, without what no comparison needs: the latencies of single kinds of
-    transactions and statements but COMMIT, and the work of earlier ticks.
+    """A tick that ended at this second, without what no comparison needs: latencies of single kinds of
+    transactions and statements other than COMMIT, and work of earlier ticks.
     """
     kinds = (TRANSACTION, STATEMENT)
     kept = {
