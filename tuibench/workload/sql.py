@@ -119,7 +119,7 @@ def _is_ansi_name(tokens: list[Token]) -> Iterator[bool]:
     """
     plain = [token for token in tokens if token.kind != "space"]
     before, queries = "", [True]
-    for token, after in zip(plain, [*(each.text.upper() for each in plain[1:]), ""], strict=True):
+    for token, after in zip(plain, [*(each.text.upper() for each in plain[1:]), ""], strict=False):
         if token.kind == "text" and token.text.startswith('"'):
             yield after == "." or (before in _BEFORE_TABLE and (before != "FROM" or queries[-1]))
         before = token.text.upper()

@@ -5,7 +5,7 @@ import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.workload.player import Player, nothing
@@ -380,6 +380,7 @@ def damaged(draw: st.DrawFn) -> str:
 
 
 @given(damaged() | st.text())
+@example('# Query_time: 0.1  Lock_time: 0 Rows_sent: 0  Rows_examined: 0\n/* only a "comment" */;\n')
 @settings(deadline=None)
 def test_damaged_logs(text: str) -> None:
     check_log(text)
