@@ -207,9 +207,11 @@ def _loss(template: Template) -> str:
     if CLASS_BY_VERB.get(verb, StatementClass.OTHER) is StatementClass.OTHER:
         return verb or "empty"
     fixed = strip_literals(text)
-    if any(sign in fixed for sign in "{}?"):
-        # They have a meaning in a profile.
-        return UNBOUND if "?" in fixed else f"{verb} with braces"
+    # Both have a meaning in a profile; where a text ends may depend on the placeholders.
+    if "?" in fixed:
+        return UNBOUND
+    if any(sign in strip_literals("?".join(template.fragments)) for sign in "{}"):
+        return f"{verb} with braces"
     if any(
         len(split_at_placeholders(sql)) != count + 1
         for sql, count in [("?".join(template.fragments), len(template.slots)), *filter(all, template.slots)]
