@@ -236,12 +236,23 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
         stalls=tuple(map(_stalls, sides)),
         slowest=tuple(map(_slowest, sides)),
         because=tuple(
-            because_text(time_changes(*map(_joined, (ticks[0], each)))) if is_one else ""
-            for each, is_one in zip(ticks[1:], is_one_start, strict=True)
+            _because(ticks[0], each, throughput.verdict) if is_one else ""
+            for each, throughput, is_one in zip(ticks[1:], rows[0].others, is_one_start, strict=True)
         ),
         audit=found,
         caveats=tuple(caveat(found, side) for side in range(1, len(sides))),
     )
+
+
+_DIRECTION = {ComparisonVerdict.BETTER: -1.0, ComparisonVerdict.WORSE: 1.0, ComparisonVerdict.EQUAL: 0.0}
+"""In which direction the time of a transaction changes with the throughput."""
+
+
+def _because(first: SideTicks, other: SideTicks, throughput: ComparisonVerdict) -> str:
+    """What a transaction waits for differently; empty without a verdict on the throughput."""
+    if throughput not in _DIRECTION:
+        return ""
+    return because_text(time_changes(_joined(first), _joined(other), towards=_DIRECTION[throughput]))
 
 
 def _surroundings(run: Run) -> SweepEnvironment | None:
