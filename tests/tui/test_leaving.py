@@ -93,6 +93,7 @@ OVER_ALL = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("over", OVER_ALL)
 async def test_a_session_that_ends_takes_along_whatever_is_open(over: str) -> None:
     async with viewer(script.hello(60), owner=False) as it:

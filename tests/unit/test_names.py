@@ -4,6 +4,7 @@ import asyncio
 import builtins
 import re
 import ssl
+import tarfile
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +42,7 @@ class Names(NamedTuple):
 @cache
 def names() -> Names:
     known, docstrings = set[str](), list[Docstring]()
-    errors = {name for module in (builtins, asyncio, ssl) for name in dir(module)}
+    errors = {name for module in (builtins, asyncio, ssl, tarfile) for name in dir(module)}
     for path in sorted(path for pattern in CODE for path in ROOT.glob(pattern)):
         source = path.read_text(encoding="utf-8")
         found = [each for each in TEXT.finditer(source) if not each[0].lstrip().startswith(("r", "f"))]

@@ -12,6 +12,7 @@ from tuibench.tui.panels.time_chart import AXIS_WIDTH
 SAMPLES = script.samples(63)[-3:]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", [LARGE, SMALL])
 async def test_the_cursor_is_drawn_through_all_charts_and_escape_ends_it(size: tuple[int, int]) -> None:
     async with viewer(script.hello(60), size=size) as it:
@@ -25,6 +26,7 @@ async def test_the_cursor_is_drawn_through_all_charts_and_escape_ends_it(size: t
         assert "┃" not in it.shown("chart-tps")
 
 
+@pytest.mark.whole
 async def test_a_label_that_the_cursor_covers_in_part_is_left_out() -> None:
     """Some of its digits beside the cursor would be another number."""
     async with viewer(script.hello(), size=LARGE) as it:

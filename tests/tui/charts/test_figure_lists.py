@@ -63,6 +63,7 @@ async def test_the_cpu_chart_is_shown_where_the_list_leaves_room() -> None:
                 assert row in it.shown("host-left"), size
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.whole), WIDE])
 async def test_a_click_chooses_a_row_and_a_second_one_charts_it(size: tuple[int, int]) -> None:
     async with viewer(script.hello(60), size=size) as it:
@@ -85,6 +86,7 @@ async def test_a_click_chooses_a_row_and_a_second_one_charts_it(size: tuple[int,
             assert f"{title} is off the chart" in await click(column, name, 0)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("size", [SMALL, LARGE, pytest.param(WIDE, marks=pytest.mark.whole)])
 async def test_at_most_four_are_stacked_and_one_is_on_live_until_taken_off(
     size: tuple[int, int],
@@ -146,6 +148,7 @@ async def test_the_lag_of_a_replica_is_a_chart() -> None:
         assert "–" in it.shown("server-charts-title-0")
 
 
+@pytest.mark.whole
 async def test_every_size_keeps_list_and_keys_on_the_screen() -> None:
     async with viewer(script.afar(script.hello(60)), size=SMALL) as it:
         for place, name in (("3", "server"), ("4", "host")):

@@ -81,7 +81,13 @@ def test_every_screen_is_drawn() -> None:
     assert SCREENS.keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize("picture", DRAWN, ids=lambda picture: picture.name)
+@pytest.mark.parametrize(
+    "picture",
+    [
+        pytest.param(picture, id=picture.name, marks=() if picture.size == SMALL else pytest.mark.whole)
+        for picture in DRAWN
+    ],
+)
 def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
     app, lead = picture.scene.opened(picture.display)
 
@@ -112,6 +118,7 @@ def test_terminal(picture: Picture, snap_compare: Callable[..., bool]) -> None:
     assert snap_compare(app, run_before=lead, terminal_size=picture.size)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("scene", FIELDS.values(), ids=FIELDS)
 async def test_a_field_can_be_read(scene: Scene | Form) -> None:
     app, lead = scene.opened(DisplayOptions())
@@ -120,6 +127,7 @@ async def test_a_field_can_be_read(scene: Scene | Form) -> None:
         await assert_legible(app, pilot)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("screen", ["live", "confirm"])
 async def test_no_colour_is_asked_for_where_none_is_wanted(
     screen: str, monkeypatch: pytest.MonkeyPatch
@@ -135,6 +143,7 @@ async def test_no_colour_is_asked_for_where_none_is_wanted(
     assert coloured == [True, False]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("name", "choice", "cursor"),
     [("durability", "relaxed", ""), ("values", "threads=32,64", " "), ("menu", "d ", "S"), ("rate", "", "f")],
@@ -247,6 +256,7 @@ def topmost_regions(app: App[Any]) -> list[Region]:
     return [app.screen.region]
 
 
+@pytest.mark.whole
 async def test_the_animated_toggle_tells_the_story_and_stays_small() -> None:
     drawn = animated(await story())
     assert len(drawn) < 500_000

@@ -55,6 +55,7 @@ async def test_only_the_visible_screen_is_painted_and_the_others_catch_up() -> N
         assert "01:03" in it.shown("head")
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("here", [True, False])
 @pytest.mark.parametrize("size", [SMALL, (200, 60)])
 async def test_a_resized_screen_is_painted_in_its_new_arrangement_only(

@@ -66,6 +66,7 @@ async def pictures(happening: Happening, *, is_ahead: bool) -> list[list[list[ob
     return found
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "happening", [pytest.param(nothing, marks=pytest.mark.whole), a_sample, a_resize, another_theme]
 )

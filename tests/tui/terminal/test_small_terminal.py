@@ -56,6 +56,7 @@ async def test_other_keys_still_steer_and_are_answered() -> None:
         assert it.client.answer.text in words(it)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "display", [DEFAULT_DISPLAY, DisplayOptions(theme="ansi-dark")], ids=["dark", "ansi"]
 )
@@ -92,6 +93,7 @@ async def test_a_hidden_question_cannot_be_confirmed() -> None:
         assert it.client.submitted == [ApplyPreset("unsafe")]
 
 
+@pytest.mark.whole
 async def test_esc_closes_what_is_hidden_and_the_screen_below_follows_the_size() -> None:
     """From 120×36 to 80×24 and back, by way of a terminal that is too small."""
     async with viewer(script.hello(60)) as it:

@@ -111,6 +111,7 @@ def test_journals(folder: Path, data: bytes) -> None:
     assert told is None or told
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("name", RUN_FILES)
 def test_run_folders(folder: Path, name: str) -> None:
     good = (DATA / "recorded-run" / name).read_bytes()

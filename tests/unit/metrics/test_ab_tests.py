@@ -315,6 +315,7 @@ def test_the_estimate_is_in_the_middle_of_everything(values: list[float]) -> Non
 # A trial that is watched: false rarely in any noise, found soon, and the arithmetic of the sequence.
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("repeats", [20, pytest.param(120, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("name", NOISES)
 def test_a_watched_trial_of_one_value_seldom_says_anything(name: str, repeats: int) -> None:
@@ -657,6 +658,7 @@ def test_a_slow_approach_is_found() -> None:
     assert 7 <= found.seconds <= 30
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("effect", [0.0, 0.02, 0.18, -0.22])
 @pytest.mark.parametrize("noise", [white, autoregressive(0.9), drift, sawtooth])
 @pytest.mark.parametrize(("seeds", "most"), [(10, 2), pytest.param(20, 2, marks=pytest.mark.whole)])

@@ -127,6 +127,7 @@ def test_on_a_full_host_the_interval_covers_what_the_queue_for_a_processor_expla
     assert change(1.0, gain=4.0, cpu=97.0, moved=0.25, queued_ms=1.2).others_percent is None
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("repeats", [6, pytest.param(100, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("crowded", [0.0, 0.25, 0.5])
 def test_a_size_is_right_where_the_change_fills_the_processors(crowded: float, repeats: int) -> None:

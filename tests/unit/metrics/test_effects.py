@@ -304,6 +304,7 @@ def test_what_others_took_of_the_host_is_not_the_changes_doing(
 # Before and after: no false verdicts where the level moves, and the movement by its name.
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("repeats", [30, pytest.param(100, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("name", NOISES)
 def test_a_change_without_effect_seldom_gets_a_verdict(name: str, repeats: int) -> None:
@@ -313,6 +314,7 @@ def test_a_change_without_effect_seldom_gets_a_verdict(name: str, repeats: int) 
     assert share(one.verdict not in (Verdict.CANNOT_TELL, Verdict.NOT_ONLY) for one in found) <= by_chance
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("repeats", [30, pytest.param(100, marks=pytest.mark.whole)])
 @pytest.mark.parametrize(("name", "power"), [("white", 0.9), ("AR 0.6", 0.85)])
 def test_a_gain_of_a_fifth_is_found_on_a_steady_load(name: str, power: float, repeats: int) -> None:
@@ -417,6 +419,7 @@ def test_a_common_level_changes_nothing(
     assert moved.interval.estimate == pytest.approx(plain.interval.estimate, abs=1e-6)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("period", [12, 18, 26])
 def test_an_edge_of_a_sawtooth_beside_the_change_is_named_as_its_own(period: int) -> None:
     """Nothing is attributed; where a movement is named, it is the sawtooth, and not a step at its edge."""

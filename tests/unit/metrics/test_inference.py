@@ -105,6 +105,7 @@ def test_less_latency_is_better(name: str, factor: float, verdict: ComparisonVer
     assert found.relative == pytest.approx(factor, rel=0.15)
 
 
+@pytest.mark.whole
 def test_two_runs_of_the_same_load_rarely_differ_significantly() -> None:
     pairs, judged = 30, ("tps", "p50", "p95")
     found = [
@@ -262,6 +263,7 @@ def test_many_runs_of_one_start_are_no_verdict() -> None:
 levels = st.lists(st.floats(50, 200), min_size=2, max_size=8, unique=True)
 
 
+@pytest.mark.whole
 @given(levels, levels)
 def test_it_is_welchs_interval_of_the_logarithms(first: list[float], other: list[float]) -> None:
     logs = [[math.log(level) for level in group] for group in (other, first)]
@@ -436,6 +438,7 @@ def test_a_planted_fall_is_seen_within_five_runs_on_average() -> None:
     assert fmean(15 if one is None else one for one in seen) <= 5
 
 
+@pytest.mark.whole
 def test_two_hundred_steady_runs_give_at_most_one_alarm() -> None:
     rng = random.Random(4)
     assert fmean(simulated.false_alarms(rng, 200) for _ in range(30)) <= 1

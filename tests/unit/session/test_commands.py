@@ -244,7 +244,7 @@ def test_the_ends_of_the_ranges_are_in_them() -> None:
 async def test_a_change_the_server_refuses_is_no_event(command: Command) -> None:
     session = FakeControllable()
     session.manager.refusal = SQLError(1227, "you need SUPER", "grant it")
-    with pytest.raises(SQLError, match=r"you need SUPER \(grant it\)"):
+    with pytest.raises(SQLError, match=r"you need SUPER \(error 1227\) \(grant it\)"):
         await session.execute(command)
     assert session.told == []
 

@@ -532,6 +532,7 @@ def test_the_table_is_by_level() -> None:
     )
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("percent", "margin", "words"),
     [
@@ -547,6 +548,7 @@ def test_noise_is_not_sold_as_sameness(percent: float, margin: float | None, wor
     assert words in "\n".join(probe_lines(replace(found, recovery=recovery)))
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("first", "is_stable", "words"),
     [

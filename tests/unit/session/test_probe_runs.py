@@ -465,6 +465,7 @@ SLACK = 1
 """What the few probes of every run may miss."""
 
 
+@pytest.mark.whole
 @objective_runs
 def test_the_objective_is_never_answered_more_than_a_step_above_its_limit(runs: int) -> None:
     rng = random.Random(12)

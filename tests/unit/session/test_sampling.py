@@ -562,6 +562,8 @@ class PlayedRemote:
 
 
 class PlayedLocal:
+    note = None
+
     def sample(self) -> Tick | None:
         return CLIENT
 

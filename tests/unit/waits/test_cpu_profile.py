@@ -84,6 +84,7 @@ def seconds_of(rng: random.Random, shares: dict[str, float], count: int) -> list
     return found
 
 
+@pytest.mark.whole
 def test_equal_windows_show_no_function_and_a_change_is_found() -> None:
     rng = random.Random(7)
     shares = {f"function {number}": 100 / number for number in range(1, 31)}

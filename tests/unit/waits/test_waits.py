@@ -506,6 +506,7 @@ async def test_what_a_sample_costs_the_server_counts_and_not_how_long_a_busy_one
     assert sum(str(OWN_ID) in sql for sql in machine.sent) == 1, "its thread is looked for once"
 
 
+@pytest.mark.whole
 async def test_a_thousand_connections_are_sampled_so_seldom_that_the_screen_says_so(machine: Machine) -> None:
     machine.rows = [(id, "Execute", "Updating", 3.0, 1000 + id) for id in range(1000)]
     for row in machine.rows:

@@ -144,6 +144,7 @@ def test_pareto_is_self_similar() -> None:
     assert share(found, 1, 4_000) == pytest.approx(0.64, abs=0.005)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 0.8, 1.0, 1.5])
 def test_zipfian_falls_with_the_rank(exponent: float) -> None:
     found = draws(Zipfian(high=1, exponent=exponent), 1, 100)

@@ -128,6 +128,7 @@ def test_new_order_takes_every_line_from_stock() -> None:
     assert set(counts) == set(range(5, 16))
 
 
+@pytest.mark.whole
 def test_one_new_order_in_a_hundred_rolls_back_at_its_last_line() -> None:
     shopper = player()
     rolled_back = 0
@@ -152,6 +153,7 @@ def test_stock_is_refilled_when_it_runs_low() -> None:
             assert take[0] == (left if left >= 10 else left + 91)
 
 
+@pytest.mark.whole
 def test_remote_lines_come_from_every_other_warehouse() -> None:
     """One line in a hundred, never from home, and the order says that it is not all local."""
     suppliers = Counter[int]()
