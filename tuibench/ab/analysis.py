@@ -520,12 +520,13 @@ REMAINDERS = 3.0
 
 
 LATE_WITHIN = 9.0
-"""Evidence from which the beginning of every window is discarded: the response, and one bin more. Beyond the
-limit, evidence from which longer windows are asked for.
+"""Evidence for a response with a delay within the limit from which the start of every window is discarded,
+for as long as the response lasts and one bin more; and evidence for one beyond the limit from which longer
+windows are recommended.
 """
 
 LIKELIER, EFFECT = 2.0, 10.0
-"""Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
+"""Evidence that prevents a verdict: that a late response is likelier, and that there is any effect."""
 
 NEARLY = 4.0
 """A late response is a rival if its evidence is lower than that of the best one within the limit by at most
@@ -568,7 +569,7 @@ class Response(NamedTuple):
         if not self.constant:
             return list(values)
         share, level, found = -math.expm1(-1 / self.constant), before, []
-        # The mean of a bin with this value throughout: it approaches the value exponentially.
+        # The mean of a bin in which the response approaches the value exponentially.
         mean = 1 - self.constant * share
         for value in values:
             found.append(level + mean * (value - level))
@@ -611,7 +612,7 @@ class Lateness(NamedTuple):
 
     @property
     def is_in_time(self) -> bool:
-        """True if it is certain that the effect does not come too late for the windows."""
+        """True if the effect certainly does not come too late for the windows."""
         return self.evidence < -CERTAIN
 
     def may_reverse(self, verdict: Verdict) -> bool:
@@ -639,13 +640,13 @@ class Lateness(NamedTuple):
 
     @property
     def is_shown(self) -> bool:
-        """True if the course shows an effect that comes too late for the windows. Less evidence is a doubt,
-        which makes the interval wider, but does not tell what the test needs.
+        """True if the course shows an effect that comes too late for the windows. With less evidence there is
+        only a doubt: the interval is wider, and no other window is recommended.
         """
         return self.evidence > LATE_WITHIN and self.effect > EFFECT
 
     def covering(self, one: Comparison) -> Comparison:
-        """The comparison with an interval that holds the effects of the rivals, too, and its verdict."""
+        """The comparison with an interval that includes the effects of the rivals, and its verdict."""
         if one.percent_low is None or one.percent_high is None:
             return replace(one, verdict=Verdict.CANNOT_TELL)
         percents = [Interval.around(rival.effect, 0.0).percent.estimate for rival in self.rivals]
@@ -816,5 +817,5 @@ class _Course:
 
 
 def _whitened(phi: float, sums: tuple[float, float, float]) -> float:
-    """The sum of products after the autocorrelation is removed."""
+    """The sum of products with the autocorrelation φ removed."""
     return sums[0] - phi * sums[1] + phi * phi * sums[2]

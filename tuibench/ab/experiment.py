@@ -88,7 +88,7 @@ def present_values(
     if trial.subject == PRESET:
         names = {name for value in (trial.a, trial.b) for name in _values_of(PRESET, value)}
         return {PRESET: tuple(ChangeSetting(name, now) for name, now in present.items() if name in names)}
-    # They are put back from the value that they do not have.
+    # The settings are restored from the value that they do not have at present.
     other = trial.a if _is_present(_values_of(trial.subject, trial.b), present) else trial.b
     values = _values_of(trial.subject, other)
     own = {name: present[name] for name in values if name in present}
@@ -205,7 +205,7 @@ class AbTest(Experiment):
             first.changed_at = now
 
     def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
-        # The next window begins with the tick that is nearest to its time: a tick has one value.
+        # A window begins with the tick nearest to its time, because a tick has only one value.
         self._now, self._until = slot.end, slot.end + slot.seconds / 2
         if not self._is_aligned and abs(slot.start - self._windows.start_seconds) < slot.seconds:
             self._windows.start_seconds = slot.start

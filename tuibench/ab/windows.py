@@ -32,7 +32,7 @@ from tuibench.waits.changes import is_explicable, time_changes, verdict_directio
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
-"""A window with fewer slots, because the change took long, is not used."""
+"""A window with fewer slots, because the change took long, does not count."""
 
 THROUGHPUT = "tps"
 MOST_OF = 0.85
@@ -79,7 +79,7 @@ class TrialWindow:
         return sum(slot.seconds for slot in (*self.slots, *filter(None, [self.part])))
 
     def spoil(self, why: str) -> None:
-        """Exclude the window, for this reason."""
+        """Exclude the window for this reason."""
         self.disturbed = True
         if why not in self.why:
             self.why.append(why)

@@ -148,11 +148,11 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
     room, derived = height - 1 - len(shown), _sentence(derivation_text(effect), "muted", width)
     reasons = [*_attribution_lines(effect, width, room - len(derived), hint), *derived]
     if len(reasons) > room:
-        # On a small screen the reasons take the place of the last figures.
+        # On a small screen the reasons replace the last figures.
         reasons = [*derived[:1], *_attribution_lines(effect, width, 1, hint)[:1]][: max(1, height - 2)]
         shown = shown[: max(1, height - 1 - len(reasons))]
     elif effect.because and (derived or not reasons):
-        # The last figure has a chart, too; what explains the first ones has none there.
+        # The last figure is on a chart, too, but the reasons are shown only here.
         shown = shown[: max(1, height - 2 - len(reasons))]
     # Cost of an operation before and after, as far as it fits.
     lines = [

@@ -95,7 +95,7 @@ recovery is awaited.
 SHORTEST_SECONDS = 0.5
 """The shortest stall."""
 USUAL_GAPS = 12
-"""Transactions that would have been completed in the gap at the usual rate."""
+"""A gap is long if the usual rate would have completed this many transactions in it."""
 
 LEAST_SECONDS, MOST_SECONDS = 2.0, 10.0
 """The time before and after a gap that gives the usual rate. Another stall may be near, so of the spans

@@ -134,7 +134,7 @@ def _difference(one: Comparison) -> Styled:
     return Styled(f"{arrow} {change}", role if better else "", interval)
 
 
-# Trials
+# A/B tests
 
 
 def trial_sentence(result: AbTestResult) -> str:

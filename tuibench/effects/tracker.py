@@ -201,7 +201,7 @@ class EffectTracker:
                     if event.kind is EventKind.FOREIGN
                     else min([event.elapsed_seconds, *self._begun]),
                     at_seconds=event.elapsed_seconds,
-                    # Of settings that act on commits only.
+                    # True for settings that act only on commits.
                     at_commit=bool(names)
                     and all(name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].at_commit for name in names),
                 )

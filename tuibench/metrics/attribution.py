@@ -162,7 +162,7 @@ def slope(values: Sequence[float]) -> float:
 
 
 def _line(values: Sequence[float]) -> tuple[float, float]:
-    """The slope of the least-squares line, and the share of the sum of squares that it explains."""
+    """The slope of the least-squares line, and the share of the sum of squares that the line explains."""
     count, middle = len(values), (len(values) - 1) / 2
     spread = (count**3 - count) / 12
     gradient = (
@@ -286,7 +286,7 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
     if is_step and _log_ratio(with_change, alone.squares, degrees) >= ALONE_GAIN:
         return Onset(alone.place - join, alone.height)
     slowest = _slowest(plain, own, slow, degrees)
-    # Where the change seems to act slowly, a step may explain as much, alone or beside the change's own.
+    # If the change seems to act slowly, a step may explain as much, alone or beside the change's own.
     for step, less in ((alone, plain.squares), (beside(own)[1], stepped)) if slowest else ():
         is_plausible = _log_ratio(approached, step.squares, degrees) >= -PLAUSIBLE_GAIN
         if is_plausible and _log_ratio(less, step.squares, degrees) >= STEP_GAIN:
@@ -578,7 +578,7 @@ def _attributed(
         return verdict, (step or _movement(before, window, gap)) if is_visible else None
     if verdict is Verdict.CANNOT_TELL:
         own = _movement(before, window, gap)
-        # The standard error of the difference of means of constant levels, for independent ticks.
+        # The standard error of a difference of means, for constant levels and independent ticks.
         recent = before[-window:]
         error = math.sqrt(variance(recent) / len(recent) + variance(after) / len(after))
         is_explained = plain > PLAIN_ERRORS * error

@@ -169,7 +169,7 @@ def relative_effect(
         return None
 
     def effect(part: float, delta: float, crowd: float) -> float:
-        """That on TPS, if COMMIT shares this part of the host's movements, and the change has moved the
+        """The effect on TPS if COMMIT shares this part of the host's movements, and the change has moved the
         others by `crowd`.
         """
         commit = now.commit * math.exp((part - shared.estimate) * moved - part * crowd - delta)

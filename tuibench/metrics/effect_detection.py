@@ -323,7 +323,9 @@ class PendingEffect:
         self.is_at_commit = True
 
     def add(self, marker: int, text: str, at_seconds: float, *, at_commit: bool) -> None:
-        """Add a further change, or the rest of the last one: the slots since then are discarded."""
+        """Add a further change, or the rest of the last one. The slots since the previous one
+        are discarded.
+        """
         self.is_at_commit = self.is_at_commit and at_commit
         if self.markers[-1:] == (marker,):
             self.texts.pop()

@@ -36,10 +36,11 @@ from tuibench.model.tick import Histogram, Tick, total_tick
 
 @lru_cache(maxsize=4096)
 def two_sided(level: float, degrees: float) -> float:
-    """The value that |t| exceeds with probability `level`; at least one degree of freedom, fractions allowed.
+    """The value that |t| exceeds with probability `level`, for Student's t. `degrees` of freedom may be
+    fractions, from 1 on. Raises ValueError for a level outside 0 to 1, or fewer degrees.
 
-    Hill, "Algorithm 396: Student's t-quantiles" (Communications of the ACM 13, 1970): within
-    0.2 % for two degrees or more; exact for one, and up to 5 % too large between them.
+    Hill, "Algorithm 396: Student's t-quantiles" (Communications of the ACM 13, 1970): within 0.2 % for two
+    degrees or more; exact for one, and up to 5 % too large between them.
     """
     if not 0 < level < 1 or degrees < 1:
         raise ValueError(f"no t quantile for level {level} and {degrees} degrees of freedom")
@@ -250,9 +251,6 @@ class Quantile:
         ]
 
 
-# Differences of two windows
-
-
 def estimate_difference(figure: str, before: float, after: float, resampled: ResampledRatios) -> Comparison:
     """The absolute and the relative difference of a figure, from its two values and the resampled ones."""
     low, high = bootstrap_interval(
@@ -383,7 +381,7 @@ def mean_with_interval(values: Sequence[float]) -> Mean:
 
 
 def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepPoint, ...]:
-    """Each combination that has a result, in the order of the plan."""
+    """A point for each combination that has a result, in the order of the plan."""
     runs: dict[tuple[str, str, int], list[CellResult]] = {}
     for result in results:
         if result.outcome == "done" and result.figures:
@@ -502,7 +500,7 @@ def _mean(levels: list[float]) -> float:
 MOST_SLOTS = 400
 """Slots to which a longer run is merged."""
 FEWEST_SLOTS = 5
-"""With fewer slots the noise cannot be estimated, and there is no verdict."""
+"""With fewer slots there is no verdict, because the noise cannot be estimated."""
 
 
 TickSeries = Sequence[Tick]
@@ -734,7 +732,7 @@ variances.
 """
 
 Starts = Sequence[Sequence[float]]
-"""For each start, the levels of its runs, at least one."""
+"""For each start the levels of its runs, of which there is at least one."""
 
 
 def compare(

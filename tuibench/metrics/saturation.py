@@ -112,7 +112,7 @@ class Saturation:
         likeliest = max(fits)
         near = {shapes[place].bend for score, *_, place in fits if likeliest[0] - score < LIKELY_WITHIN}
         if len(near) <= FEW_BENDS:
-            # Bends in the neighbourhood of a few, closer to each other.
+            # Only a few bends are likely: try further ones between their neighbours.
             bends = sorted(near)
             step = 2 ** (1 / (BENDS_PER_OCTAVE * FINER))
             ends = range(1 - FINER, FINER)
@@ -147,7 +147,7 @@ class Saturation:
         for normal in normals:
             for place, height in enumerate(heights):
                 log_likelihood, log_factor = normal.fit(height)
-                # Half of all curves stay level: a queue, Amdahl's law. The others fall more or less.
+                # A priori half of all curves stay flat (a queue, Amdahl's law), and the others fall.
                 log_prior = -math.log(len(FALLS) - 1) if shapes[place].fall else 0.0
                 fits.append((log_likelihood + log_prior, log_factor, normal.variance, place))
         return heights, fits

@@ -156,7 +156,7 @@ def plateau_of(progress: ProbeProgress) -> Mean | None:
 
 
 def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
-    """True if the throughput stopped growing, or collapsed, at levels where the client was the bottleneck."""
+    """True if throughput stopped growing, or collapsed, at levels where the client was the bottleneck."""
     steps = progress.measured
     if not steps or _has_queue_outside(steps):
         return False
@@ -264,7 +264,7 @@ def doubts_of(
     recovery: Recovery | None,
     disturbances: Sequence[str],
 ) -> tuple[str, ...]:
-    """Reasons against the result, one sentence each."""
+    """Reasons to doubt the result, one sentence each."""
     found = list(disturbances)
     shaky = [
         step

@@ -41,7 +41,7 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     below: TextLine = (TextSpan(waits, "muted"),)
     if state.busy:
-        # Where the whole sentence has no room, its first words say what is the matter.
+        # If the whole sentence does not fit, its first words name the problem.
         words = f"measured on a busy host: {state.busy}"
         told = (words, words.partition(", ")[0], words.partition(":")[0], "busy host")
         lines = [join_parts(((TextSpan(text, "warn"),), below), GAP) for text in told]
@@ -88,7 +88,7 @@ def probe_result(view: View, width: int, height: int, *, is_whole: bool = False)
             lines = [(TextSpan("STEPS, newest first", "title"),), *measured]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
     if width >= _WITH_STEPS:
-        # The result on the left, the steps that fit on the right.
+        # The result is on the left, the steps that fit are on the right.
         left = _found_lines(state.result, width - _STEPS, height, is_whole=is_whole)
         right = _step_lines(state.result)
         if len(right) > height:

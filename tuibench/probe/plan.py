@@ -44,7 +44,7 @@ from tuibench.model.schedule import MAX_RATE, Quantity
 from tuibench.model.tick import RESPONSE, US_PER_MS, Sample, Tick, merge_histograms, total_tick
 
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
-"""Two neighbouring levels at most this far apart need no level in between."""
+"""Neighbouring levels with at most this ratio need no level between them."""
 
 FINE_PEAK = 1.08
 LOSS = math.log(0.8)
@@ -80,7 +80,7 @@ this probability.
 """
 
 NARROW = 2.0
-"""A bracket as wide as a step of the way up."""
+"""A bracket with at most this ratio of its ends is narrow: it is a step of the way up."""
 
 NARROWING_SECONDS = 90.0
 """After this time a probe visits levels again only if its choice of a level is not yet likely to be good, no
@@ -134,7 +134,7 @@ RATE_SHARES = (0.85, 0.75, 0.65, 0.5)
 """The shares of the capacity that are tried as the recommended rate, until one leaves no backlog."""
 SHORTEST_STEP_SECONDS = 3.0
 RISES_WITH_LOAD = ("tps", "qps")
-"""Figures that may miss an objective because there is too little load."""
+"""Figures whose objectives may be missed because there is too little load."""
 
 
 class NextLevel(NamedTuple):
@@ -185,7 +185,7 @@ class ProbeProgress(NamedTuple):
 
 
 def _together(visits: Sequence[ProbeStep]) -> ProbeStep:
-    """Visits of one level as one step."""
+    """All visits of one level as one step."""
     (point,) = throughput_curve(map(point_of, visits)) or (point_of(visits[-1]),)
     known = [step.p95_ms for step in visits if step.p95_ms is not None]
     slacks = [step.slack for step in visits if step.slack is not None]
@@ -225,7 +225,7 @@ def next_level(progress: ProbeProgress) -> NextLevel | None:
 
 
 def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
-    """Why the increase has ended; None while it continues."""
+    """Why the way up has ended; None while it continues."""
     ups = progress.of(StepPurpose.UP)
     if not ups:
         return None
@@ -297,7 +297,7 @@ def is_collapsed(step: ProbeStep, steps: Sequence[ProbeStep]) -> bool:
 
 
 def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
-    """True if a higher level gains nothing beyond the noise; for a rate, if the server falls behind."""
+    """True if the last step up gained nothing beyond the noise; for a rate, if the server fell behind."""
     if by is Quantity.RATE:
         return not keeps_up(ups[-1])
     gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
@@ -415,7 +415,7 @@ def _errors(steps: Sequence[ProbeStep]) -> list[float]:
 
 
 def points_of(steps: Sequence[ProbeStep]) -> list[ThroughputPoint]:
-    """The steps as points of a curve, without those whose level was not reached."""
+    """The steps as points of a curve, without steps whose level was not reached."""
     return [point_of(step) for step in steps if step.tps > 0 and not is_connection_limited(step)]
 
 
@@ -762,7 +762,7 @@ class StepRun:
         measured = total_tick(sample.tick for _, sample in self._kept)
         seconds = math.fsum(slot.seconds for slot, _ in self._kept)
         known = self.known
-        # That of the samples; the threads are those of the step, also if the server refused some.
+        # The threads are those of the step, even if the server refused some of them.
         found = collect_evidence([sample for _, sample in self._kept], is_local=is_local)
         threads = self.level if self._by is Quantity.THREADS else found.threads
         return ProbeStep(

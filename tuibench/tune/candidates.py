@@ -90,7 +90,7 @@ def find_candidates(
     for setting in wanted_settings(plan.only):
         state = by_name[setting.name]
         why = _obstacle(setting, state, values, plan)
-        # What this server does not have or cannot change, and what is no question of speed, is not listed.
+        # A setting that this server lacks or cannot change, or that does not affect speed, is not listed.
         is_obvious = bool(state.unavailable) or setting.trial is TrialRule.NEVER
         if why and is_obvious and setting.name not in plan.only:
             continue

@@ -245,7 +245,7 @@ class CandidatePairs:
             if not (original.disturbance or best.disturbance):
                 self.together.append(self._pair(block, original, best, original.figures, best.figures))
             return
-        # What this block says of one candidate is not used for the others of the block.
+        # Estimates from this block are used only for later blocks.
         found = list(self._found(block))
         for candidate, pair in found:
             self._pairs[candidate].append(pair)
@@ -491,7 +491,7 @@ class Evaluation:
         looks = self.looks()
         results = tuple(self._result(one, looks.get(one.number)) for one in self.candidates)
         together = self._together(results)
-        # To keep: the best together if that is better, else the single best; or none.
+        # The winner is the best together if that is better, otherwise the single best, if any.
         return TuneResult(
             plan=self.plan,
             seconds=seconds,

@@ -266,7 +266,7 @@ class TuneRun(Experiment):
     def _next_block(self) -> None:
         windows = self._due()
         if not windows:
-            # All is known, or the budget is used: the test ends, or keeps the winner until it is ended.
+            # All is known, or the budget is spent: the test ends, or the winner stays until the run ends.
             self._window = None
             self._evaluation.is_complete = True
             winner = self.result.winner

@@ -103,7 +103,7 @@ def result_blocks(
     if not first:
         raise RunError(f"{figure.name} was not measured", "--figure has another one")
     by_name = {f"{one.setting}={one.value}": one for one in candidates}
-    # Bonferroni's intervals: with a probability of `false_rate` at most, any verdict is false.
+    # Bonferroni: the probability that any verdict is false is at most `false_rate`.
     level = plan.false_rate / max(1, len(levels))
     tolerance = plan.tolerance_percent / 100
     found = [(by_name[name], inference.compare(first, own, level=level)) for name, own in levels.items()]

@@ -402,7 +402,7 @@ def function_blocks(window: Window) -> list[Block]:
 
 
 def difference_blocks(before: Window, after: Window) -> list[Block]:
-    """The functions that certainly changed, and how many did not."""
+    """The functions that certainly changed, and the number of those that did not."""
     compared = changed_functions(before, after)
     if not compared:
         return [Text((f"Too few samples: each window needs {FEWEST_SECONDS} whole seconds with some.",))]

@@ -83,11 +83,11 @@ class Window(NamedTuple):
 def time_stack(
     view: View, width: int, height: int, *, ascii_only: bool = False, numbered: bool = True
 ) -> list[TextLine]:
-    """The chart: the mean number of connections in each class, in every column."""
+    """The chart: for every column the mean number of connections in each class."""
     points = chart_points(view, max(width - AXIS_WIDTH, 1))
     stacks: list[list[float] | None] = []
     for place, point in enumerate(points):
-        # The classes of this column; those of the next one that has any, if they include it.
+        # The account of this column, or of the next one with an account, which contains its time.
         near = (
             each.account for each in points[place : place + _AHEAD + 1] if each is not None and each.account
         )

@@ -139,9 +139,9 @@ FILE_CALLS = {
 }
 """Numbers of the system calls on a file: read, pread, write, pwrite, fsync, fdatasync, sync_file_range."""
 FADING = 0.9
-"""Observations of the logs in earlier samples lose this factor of their weight with each sample."""
+"""With each sample, earlier observations of the logs keep this share of their weight."""
 FEW = 8
-"""At least one thread in this many that wait for a latch has to run, if a running thread may hold it."""
+"""A latch may be held by a running thread if at least one runs for this many that wait."""
 
 NO_PROC = "CPU and the wait for it are not told apart, nor waits that the server does not name: {why}"
 NO_INNODB = "row locks need the PROCESS privilege"

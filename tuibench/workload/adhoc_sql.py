@@ -175,7 +175,7 @@ def _bind_parameters(
 ) -> tuple[str, list[str]]:
     """The statement with a `?` for each parameter, and the parameters' names in order."""
     shut = list(sql.literal_spans(statement))
-    # Ad-hoc SQL does not have this syntax of profiles.
+    # These characters have a meaning in a profile.
     for place, letter in enumerate(statement):
         if letter in "?{}" and not any(first <= place < last for first, last in shut):
             hint = "write :name for a value" if letter == "?" else "put it in quotes"

@@ -275,7 +275,7 @@ class StepCompiler:
             raise UsageError(
                 f"a step would be repeated {repeat:,} times", f"0 to {MAX_REPEAT:,} are possible"
             )
-        # With autocommit, it only ends the transaction.
+        # With autocommit, a rollback only ends the transaction.
         chance = float(text.rollback)
         statements = (ROLLBACK,) if self._explicit else ()
         return ProgramStep(
@@ -353,7 +353,7 @@ class StepCompiler:
         return None
 
     def _bind(self, texts: tuple[str, ...]) -> Bind:
-        """Keep a variable as a name: a lookup is faster than the evaluation of an expression."""
+        """A variable remains a name, because its lookup is faster than the evaluation of an expression."""
         known = self._values.is_known
         return tuple(
             text if is_variable_name(text) and not known(text) else self._values.expression(text)

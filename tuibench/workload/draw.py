@@ -1,9 +1,9 @@
 """Values of a connection's statements: expressions and generators, compiled to functions.
 
-An expression becomes a function of a list of values. `+` concatenates texts, and lists; `/` is exact
-division, `//` and `%` are integer division and remainder; list indexes start at 0.
+An expression becomes a function of a list of values. `+` concatenates texts and lists; `/` is exact division,
+`//` and `%` are integer division and remainder; list indexes start at 0.
 
-Random numbers are used in the order of the draws: a change of the order changes every run of a seed.
+Random numbers are taken in the order of the draws, which must not change: every run of a seed depends on it.
 """
 
 import operator
@@ -140,7 +140,7 @@ def _calculation(sign: str, function: Callable[[Any, Any], Any]) -> Callable[[An
             raise ValueError("division by zero" if not right else TOO_LONG_QUOTIENT) from None
         if type(made) is not Decimal:
             return _checked_integer(made)
-        # A calculated number has few digits: its exponent says whether it must be checked.
+        # A calculated number has few digits, so its exponent tells whether it must be checked.
         is_short = PRECISION - MAX_DECIMAL_DIGITS <= made.adjusted() < MAX_DECIMAL_DIGITS
         return made if is_short else checked_decimal(made)
 
@@ -394,7 +394,7 @@ def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource)
     """The function that returns a variable's value."""
     match value:
         case Sum():
-            # A sum over a row; without a loop for the most frequent case, one variable and a constant.
+            # The most frequent case, one variable and a constant, has no loop.
             constant, terms = value.constant, [places[name] for name in value.variables]
             if len(terms) == 1:
                 place = terms[0]
@@ -477,7 +477,7 @@ def _bind_around_part(
             bound += more
         return tuple(bound)
 
-    # The texts of the longest statement that it can make, against those that it may have.
+    # The limit is checked at run time only if the longest possible texts could exceed it.
     drawn = {name: drawn_characters(value) for name, value in part.let.items()}
     each = sum(
         drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS for one in part.bind

@@ -141,7 +141,7 @@ def _is_single_without_values(statements: tuple[Statement, ...]) -> bool:
 
 
 def _calls_without_values(repeat: int, tables: int, first: int, random: Callable[[], float]) -> Calls:
-    """A statement without values, on a random table."""
+    """Calls of one statement without values, on a random table."""
     return lambda: ((first + int(random() * tables), ()),) * repeat
 
 
@@ -152,7 +152,7 @@ def _single_variable_calls(
     bind: tuple[int, bool, BindRow],
     random: Callable[[], float],
 ) -> Calls:
-    """One variable in one statement: a point SELECT, an UPDATE by key, a DELETE."""
+    """Calls of one statement with one variable: a point SELECT, an UPDATE by key, a DELETE."""
     first, per_table, values = bind
     repetitions = range(repeat)
 
@@ -314,7 +314,7 @@ class _StepBuilder:
         return keep
 
     def _table(self, step: ProgramStep) -> Callable[[VariableRow], int]:
-        """A table is drawn only for statements that use one."""
+        """The function that draws the table, if a statement uses one."""
         random, tables = self._source.numbers.random, self._layout.tables
         if step.table is not None:
             number = self._source.function(step.table, self._places)
@@ -372,7 +372,7 @@ def _assign_columns(row: VariableRow, columns: list[int], values: Sequence[Any],
 
 
 def _as_decimal(value: float) -> Decimal | float:
-    """Its shortest decimal form; a number beyond DECIMAL's range is not converted."""
+    """The shortest decimal form of a float; a number beyond DECIMAL's range stays a float."""
     exact = Decimal(str(value))
     exponent = exact.as_tuple().exponent
     fits = (
@@ -533,7 +533,7 @@ class TransactionGenerator:
         self.pauses = Pauses(program, seed, connection)
 
     def set_weights(self, weights: Sequence[float]) -> None:
-        """Set the weights of the transactions. Discard the rest of a deck; turns are not changed."""
+        """Set the weights of the transactions. The rest of a deck is discarded; turns do not change."""
         turns = self._turns
         self.draw = turns.take if turns is not None else _chooser(weights, self._numbers, deck=self._deck)
 
@@ -592,7 +592,9 @@ def uncomputable(profile: str, transaction: str, error: Exception) -> RunError:
 
 
 def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callable[[], int]:
-    """The function that selects the next transaction. A single kind consumes no random number."""
+    """The function that selects the next transaction. If there is only one kind, it takes no
+    random number.
+    """
     if len(weights) == 1:
         return lambda: 0
     if deck:

@@ -46,7 +46,7 @@ class SbtestRows:
         parts: dict[RowFormat, list[RowField]] = {
             RowFormat.SQL: [b"(", number, b",", number, b",'", c, b"','", pad, b"'),"],
             RowFormat.TABBED: [number, b"\t", number, b"\t", c, b"\t", pad, b"\n"],
-            # Each value has a zero prefix (not null, not default), each text its length.
+            # Each value has a zero byte before it (neither null nor default), and each text its length.
             RowFormat.BULK: [
                 *(b"\0", binary, b"\0", binary),
                 *(bytes((0, c.most_characters)), c, bytes((0, pad.most_characters)), pad),

@@ -302,7 +302,7 @@ def program(script: Script, options: Mapping[str, object]) -> Program:
         check_command(script, script.command)
     read = profile(script)
     if not known.options:
-        # As in sysbench: a script that declares no options gets whatever is given, as text.
+        # As in sysbench, a script that declares no options gets all given options as text.
         undeclared = chosen.keys() - compiler.SHARED_OPTIONS.keys() - read.options.keys() - {THREADS}
         text = ProfileOption(type="text", default="", help="")
         read = msgspec.structs.replace(read, options={**read.options, **dict.fromkeys(undeclared, text)})

@@ -53,7 +53,7 @@ class _Level:
 
 
 def _table_places(tokens: Sequence[Token]) -> Iterator[int]:
-    """The indexes of tables without a database."""
+    """The indexes of table names without a database."""
     places = [place for place, token in enumerate(tokens) if token.kind not in ("space", "hint")]
     words = [tokens[place].text.upper() for place in places]
     own = _own_names(tokens, places, words)

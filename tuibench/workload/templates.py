@@ -239,7 +239,7 @@ def observe(sql: str) -> Observed:
 
 
 def _read(sql: str) -> tuple[_Reading, list[Token], set[int]]:
-    """The reading of a statement, its literals in their order, and the numbers of those that are values."""
+    """The reading of a statement, its literals in order, and the numbers of the literals that are values."""
     tokens = tokens_of(sql)
     literals = [token for token in tokens if token.kind in _LITERAL_KINDS]
     builder = _Builder(_plain_tokens(tokens), {id(token): number for number, token in enumerate(literals)})
@@ -275,7 +275,7 @@ class StatementReader:
         self._size = 0
 
     def observe(self, sql: str) -> Observed:
-        """As `observe`."""
+        """The template of a statement, and its values."""
         parts = _OUTLINE.split(sql)
         literals: list[str] = []
         for place in range(1, len(parts), 2):
@@ -613,7 +613,7 @@ class _Builder:
 
 
 def _grouped_queries(tokens: Sequence[Token]) -> frozenset[int]:
-    """The places of SELECT in queries with GROUP BY or DISTINCT."""
+    """The indexes of SELECT in queries with GROUP BY or DISTINCT."""
     words = [
         (place, token.text.upper()) for place, token in enumerate(tokens) if token.kind in ("name", "sign")
     ]

@@ -214,7 +214,7 @@ def _stock(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
 
 def _customer(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     count = at.rows
-    # Each name once, then random ones.
+    # The first customers have each last name once, the others random ones.
     yield at.rows, [
         list(at.numbers), at.district, at.warehouse, values.varying_texts(count, 8, 16), b"OE",
         [last_name(number - 1 if number <= LAST_NAMES else values.name_number()) for number in at.numbers],
@@ -277,18 +277,24 @@ def _split_range(numbers: range, border: int) -> Iterator[range]:
 
 
 class TpccTable(NamedTuple):
-    """One table: columns with types, the blocks of a range of rows, the encoded size of a row (a little more
-    than the average), primary key, secondary index, foreign keys.
+    """One table.
 
-    Delivered and other orders are separate blocks, so that a column is all null or not.
+    Delivered and other orders are separate blocks, so that a column of a block is either all null or never
+    null.
     """
 
     declared: str
+    """Columns with their types."""
     blocks: Callable[[TpccValues, RowRange], Iterator[RowBlock]]
+    """Generates the blocks of a range of rows."""
     row_bytes: int
+    """The encoded size of a row, or a little more than the average."""
     key: str = ""
+    """The primary key."""
     secondary: str = ""
+    """The secondary index."""
     references: tuple[tuple[str, str], ...] = ()
+    """Foreign keys."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -423,18 +429,17 @@ CHUNK_ROWS = 30_000
 
 
 class Tpcc(DataSet, frozen=True, kw_only=True):
-    """The tables of one run. `loaded_c` is the constant C for last names.
-
-    `loaded_at` is the DATETIME in the rows.
-    """
+    """The tables of one run."""
 
     warehouses: int
     customers: int
     items: int
     loaded_c: int
+    """The constant C with which last names were loaded."""
     foreign_keys: bool
     force_pk: bool
     loaded_at: str
+    """The DATETIME in the rows."""
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "warehouses": integer_option(1, "number of warehouses", minimum=1, maximum=MAX_WAREHOUSES),

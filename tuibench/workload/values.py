@@ -33,10 +33,10 @@ MAX_INTEGER_DIGITS = 38
 INTEGER_LIMIT = 10**MAX_INTEGER_DIGITS
 
 MAX_DECIMAL_DIGITS = 100
-"""Digits of a decimal number before the point, and after it."""
+"""Digits of a decimal number before the point, and digits after it."""
 
 MAX_CHARACTERS = 1_000_000
-"""Characters of a text, or bytes."""
+"""Characters of a text; bytes of a binary value."""
 
 MAX_ITEMS = 100_000
 """Items of a list, values of a captured result, repetitions of a step or a part."""
@@ -45,7 +45,7 @@ MAX_DISTINCT_ITEMS, MAX_TRIES = 1_000, 100
 """Items of a list without duplicates, and the number of draws for each item before the list is refused."""
 
 MAX_CAPTURED_BYTES = 1 << 24
-"""The response to a statement that captures."""
+"""Bytes of the response to a statement that captures."""
 
 MAX_BOUND_CHARACTERS = 1 << 24
 """Characters of the texts among one statement's values."""
@@ -86,7 +86,7 @@ def checked_bytes(value: bytes) -> bytes:
 
 
 PRECISION = 28
-"""Digits with which decimal numbers are drawn and calculated: those of Python's default context."""
+"""Digits in the calculation of decimal numbers: those of Python's default context."""
 
 Operand = int | str
 """In a profile: a number, or an expression of options, lists and variables."""
@@ -318,8 +318,9 @@ class Digits(Generator[N], frozen=True, kw_only=True, tag="digits"):
         return self.groups * (GROUP_DIGITS + 1) - 1
 
     def function(self: "Digits[int]", stream: Random, seed: int, connection: int) -> Callable[[], str]:
-        """The last digits of one large random number are used (the first are not uniform), and every twelfth
-        is overwritten. This takes about 1.5 µs for c; digit by digit takes ten times as long.
+        """The function that generates such a text. It uses the last digits of one large random number (the
+        first ones are not uniform), and overwrites every twelfth with `-`. This takes about 1.5 µs for c;
+        digit by digit takes ten times as long.
         """
         length = self.most_characters
         bits = int(length * 3.3219281) + 1 + EXTRA_BITS
@@ -401,10 +402,10 @@ class Unique(Generator[N], frozen=True, kw_only=True, tag="unique"):
 
 
 Distribution = Uniform[N] | Gaussian[N] | Special[N] | Pareto[N] | Zipfian[N]
-"""One of those that --rand-type chooses."""
+"""The distributions that --rand-type selects."""
 
 Draw = Key[N] | Distribution[N] | Nurand[N] | DecimalRange[N] | Digits[N] | Chance[N] | Serial[N] | Unique[N]
-"""One value. A program has no `Key`: `distributed` replaces it."""
+"""A single value. A program has no `Key`, because `distributed` replaces it."""
 
 
 class List(Generator[N], frozen=True, kw_only=True, tag="list"):
@@ -489,10 +490,10 @@ def distributed(options: Mapping[str, OptionValue], low: M, high: M) -> Distribu
 
 
 def _sum_of_uniforms(iterations: int, stream: Random) -> Callable[[], float]:
-    """The sum of `iterations` uniform values; the default of twelve is unrolled, for half the time.
+    """The sum of `iterations` uniform values; the default of twelve is unrolled, which halves the time.
 
-    Added from left to right, as the native engine does. sum() compensates from Python 3.12 on, so
-    that the keys of one seed would depend on the version.
+    It adds from left to right, as the native engine does. sum() compensates rounding from Python 3.12 on, so
+    that the keys of a seed would depend on the version.
     """
     r = stream.random
     if iterations == 12:
