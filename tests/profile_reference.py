@@ -11,6 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from tests.paths import DOCS
+from tests.schemas import field_texts
 from tuibench.model.plan import OptionValue
 from tuibench.workload import language
 from tuibench.workload.options import ProfileOption
@@ -69,11 +70,25 @@ def _section(table: type[msgspec.Struct], title: str, level: str) -> str:
     lines = [f"{level} {title}", "", " ".join(cleandoc(table.__doc__ or "").split()), ""]
     fields = msgspec.structs.fields(table)
     if fields:
-        hints = get_type_hints(table)
-        lines += ["| key | type | default |", "|---|---|---|"]
-        lines += [f"| `{field.name}` | {_type(hints[field.name])} | {_default(field)} |" for field in fields]
+        hints, meanings = get_type_hints(table), _meanings(table)
+        lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
+        cells = (
+            (f"`{field.name}`", _type(hints[field.name]), _default(field), meanings.get(field.name, ""))
+            for field in fields
+        )
+        lines += [f"| {' | '.join(row)} |" for row in cells]
         lines.append("")
     return "\n".join(lines)
+
+
+def _meanings(table: type[msgspec.Struct]) -> dict[str, str]:
+    """The texts below the fields of a table, in one line each."""
+    return {
+        field: " ".join(words.split())
+        for base in reversed(table.__mro__)
+        for (name, field), words in field_texts(base.__module__).items()
+        if name == base.__name__
+    }
 
 
 def _type(hint: Any) -> str:

@@ -97,7 +97,7 @@ def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
         properties = schema.get("$defs", {}).get(kind.__name__, {}).get("properties", {})
         if properties.keys() == {each.encode_name for each in msgspec.structs.fields(kind)}:
             for base in reversed(kind.__mro__):
-                for (name, field), words in _field_texts(base.__module__).items():
+                for (name, field), words in field_texts(base.__module__).items():
                     if name == base.__name__ and field in properties:
                         properties[field]["description"] = words
     return schema
@@ -110,7 +110,7 @@ def _structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
 
 
 @cache
-def _field_texts(module: str) -> dict[tuple[str, str], str]:
+def field_texts(module: str) -> dict[tuple[str, str], str]:
     """The texts below the fields of a module's classes, by class and field."""
     if not module.startswith("tuibench."):
         return {}

@@ -29,97 +29,133 @@ LetSpec = Draw[Operand] | List[Operand] | str | int | float | bool
 
 
 class PartText(StrictStruct, frozen=True, kw_only=True):
-    """A part of the SQL that replaces `{its name}`, `repeat` times, separated by `join`.
-
-    `index` counts the repetitions from 1. `repeat` may also be a variable that is drawn with `uniform`: then
-    there is a statement for each of its values.
-    """
+    """A part of a statement's SQL, repeated."""
 
     sql: str
+    """The SQL of one repetition. In the statement `{its name}` stands for all repetitions."""
     repeat: Operand
+    """Number of repetitions. A variable is possible, too, if only `uniform` draws it: then there is a
+    statement for each of its values.
+    """
     join: str = ", "
+    """What separates the repetitions."""
     index: str = ""
+    """A variable that counts the repetitions from 1."""
     let: dict[str, LetSpec] = {}
+    """Variables of the part, set at each repetition."""
     bind: tuple[str, ...] = ()
+    """Values of each repetition."""
 
 
 class StatementText(StrictStruct, frozen=True, kw_only=True):
-    """A statement with `?` placeholders, bound to variables or expressions. `{table}` is the step's table."""
+    """A statement."""
 
     name: str
+    """Name in reports; statements of one name have the same SQL."""
     sql: str
+    """A `?` stands for each value, `{table}` for the step's table."""
     bind: tuple[str, ...] = ()
+    """Values of the placeholders: variables or expressions."""
     prepared: bool = True
+    """False sends the statement as text."""
     capture: tuple[str, ...] = ()
+    """Variables for the columns of the first row; null if there is no row."""
     rows: str = ""
+    """A variable for all rows, as a list of lists."""
     parts: dict[str, PartText] = {}
+    """Repeated parts of the SQL, by name."""
 
 
 class StepText(StrictStruct, frozen=True, kw_only=True):
-    """Statements, executed `repeat` times or for `each` item of a list, if the condition `when` holds."""
+    """Statements that are executed together."""
 
     repeat: Operand = 1
+    """Number of repetitions."""
     each: str = ""
+    """Instead of `repeat`: a list; the step is executed for each item."""
     into: tuple[str, ...] = ()
+    """Variables for the item, or for its columns."""
     index: str = ""
+    """A variable that counts the repetitions from 1."""
     when: str = ""
+    """A condition; if it is false, the step is skipped."""
     table: str = ""
+    """Table number, from 0; by default one random table for each execution of the step."""
     let: dict[str, LetSpec] = {}
+    """Variables, set at each repetition in this order."""
     statements: tuple[StatementText, ...] = ()
     steps: tuple["StepText", ...] = ()
+    """Inner steps, executed after the statements."""
     rollback: bool | float = False
+    """True or a probability: the transaction ends with ROLLBACK, and counts as completed."""
 
 
 class TransactionText(StrictStruct, frozen=True, kw_only=True):
-    """One kind of transaction, with BEGIN and COMMIT unless `autocommit` (or its flag) is on.
-
-    A step is inline, or the name of one of the profile's `steps`. In a closed loop, `keying_seconds` is the
-    wait before the transaction, `think_seconds` the mean wait after it.
-    """
+    """One kind of transaction, with BEGIN and COMMIT."""
 
     name: str
+    """Name in reports."""
     weight: float = 1.0
+    """Relative frequency; in a deck, the number of cards."""
     autocommit: bool | str = False
+    """True, or a flag option that is on: no BEGIN and COMMIT."""
     keying_seconds: float = 0.0
+    """Wait before the transaction, in a closed loop."""
     think_seconds: float = 0.0
+    """Mean wait after the transaction, in a closed loop."""
     steps: tuple[StepText | str, ...]
+    """Steps, inline or by their name in the profile's `steps`."""
 
 
 class HeadlineText(StrictStruct, frozen=True, kw_only=True):
-    """The profile's main figure: how often a transaction is completed in `per_seconds`.
-
-    `note` stands after the title, with the texts of `note_if` whose flag is on. `ideal` is the maximum, an
-    expression of options. The efficiency is valid only if the flag `needs` is on; otherwise `doubt` is shown.
-    """
+    """The profile's main figure: how often a transaction is completed in a unit of time."""
 
     title: str
+    """Label of the figure."""
     transaction: str
+    """Name of the transaction that is counted."""
     per_seconds: float = 60.0
+    """Unit of time, in seconds."""
     note: str = ""
+    """Note in parentheses after the title."""
     note_if: dict[str, str] = {}
+    """Further notes, each by the flag option that must be on."""
     ideal: str = ""
+    """The maximum, an expression of options, to which the efficiency is relative."""
     needs: str = ""
+    """A flag option without which the efficiency is not valid."""
     doubt: str = ""
+    """Text that is shown if that option is off."""
 
 
 class Profile(StrictStruct, frozen=True, kw_only=True):
-    """A profile file. `defaults` replaces defaults of the data set's options, `options` adds options.
-
-    With `extends`, missing keys are inherited from another profile, and tables are merged.
-    """
+    """A profile file."""
 
     name: str
     summary: str
+    """Description in one line."""
     extends: str = ""
+    """Another profile, by name or file: missing keys are inherited from it, and tables are merged."""
     data_set: str = ""
+    """Name of the data set, which defines the tables."""
     draw: Literal["", "weight", "deck"] = ""
+    """`weight` draws each transaction independently; `deck` takes it from a shuffled deck, which has the
+    exact mix.
+    """
     empty_unless: str = ""
+    """A flag option; if it is off, the tables are created without rows."""
     pauses_if: str = ""
+    """A flag option; if it is off, there are no keying and think times."""
     headline: HeadlineText | None = None
+    """The main figure."""
     defaults: dict[str, OptionValue] = {}
+    """Other defaults for options of the data set."""
     options: dict[str, ProfileOption] = {}
+    """Further options, by name."""
     lists: dict[str, tuple[int | float | str, ...]] = {}
+    """Lists of numbers or texts, by name."""
     steps: dict[str, StepText] = {}
+    """Steps that transactions share, by name."""
     transactions: tuple[TransactionText, ...] = ()
 
 

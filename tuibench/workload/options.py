@@ -32,14 +32,18 @@ FLAG_WORDS = {
 
 
 class ProfileOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One option. `minimum` and `maximum` are inclusive; `choices` applies to the type "choice"."""
+    """One option."""
 
     type: OptionType
     default: OptionValue
     help: str
+    """Its description in the help."""
     minimum: float | None = None
+    """The least value that is allowed."""
     maximum: float | None = None
+    """The greatest value that is allowed."""
     choices: tuple[str, ...] = ()
+    """The values of an option of the type "choice"."""
 
 
 def canonical_name(name: str) -> str:

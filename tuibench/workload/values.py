@@ -170,9 +170,10 @@ Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 
 class Gaussian(Interval[N], frozen=True, kw_only=True, tag="gaussian"):
-    """The mean of `iterations` uniform values from `low` to `high`."""
+    """The mean of uniform values from `low` to `high`."""
 
     iterations: Iterations = 12
+    """Number of uniform values."""
 
     def keys(self, low: int, high: int, stream: Random) -> Callable[[], int]:
         uniforms = _sum_of_uniforms(self.iterations, stream)
@@ -181,14 +182,16 @@ class Gaussian(Interval[N], frozen=True, kw_only=True, tag="gaussian"):
 
 
 class Special(Interval[N], frozen=True, kw_only=True, tag="special"):
-    """sysbench's default: `hot_share` of the values are in the middle `hot_width` of the range.
-
-    Both are shares from 0 to 1; the other values are the mean of `iterations` uniform ones.
+    """sysbench's default: most values are in the middle of the range, the others are the mean of uniform
+    ones.
     """
 
     iterations: Iterations = 12
+    """Number of uniform values of the mean."""
     hot_width: Share = 0.01
+    """The share of the range, 0 to 1, that is its middle."""
     hot_share: Share = 0.75
+    """The share of the values, 0 to 1, that are there."""
 
     def keys(self, low: int, high: int, stream: Random) -> Callable[[], int]:
         """Hot keys reuse the number that selected them: only the last `hot_share` of the window is used."""
@@ -208,9 +211,10 @@ class Special(Interval[N], frozen=True, kw_only=True, tag="special"):
 
 
 class Pareto(Interval[N], frozen=True, kw_only=True, tag="pareto"):
-    """Self-similar: the first `h` of the values get 1 - h of the accesses."""
+    """A self-similar distribution."""
 
     h: Annotated[float, msgspec.Meta(ge=1e-6, le=0.999999)] = 0.2
+    """The first `h` of the values get 1 - h of the accesses."""
 
     def keys(self, low: int, high: int, stream: Random) -> Callable[[], int]:
         random, keys = stream.random, high - low + 1
@@ -242,12 +246,13 @@ class Zipfian(Interval[N], frozen=True, kw_only=True, tag="zipfian"):
 
 
 class Nurand(Generator[N], frozen=True, kw_only=True, tag="nurand"):
-    """TPC-C's non-uniform NURand(a, low, high). `loaded_c` is the constant used for loading last names."""
+    """TPC-C's non-uniform NURand(a, low, high)."""
 
     a: N
     low: N
     high: N
     loaded_c: N | None = None
+    """The constant with which last names were loaded."""
 
     OPERANDS: ClassVar[Mapping[str, OperandKind]] = dict.fromkeys(("a", "low", "high", "loaded_c"), "shared")
 
@@ -277,11 +282,12 @@ class Nurand(Generator[N], frozen=True, kw_only=True, tag="nurand"):
 
 
 class DecimalRange(Generator[N], frozen=True, kw_only=True, tag="decimal"):
-    """An exact number from `low` to `high` with `places` decimals."""
+    """An exact number from `low` to `high`."""
 
     low: N
     high: N
     places: Annotated[int, msgspec.Meta(ge=0, le=12)] = 2
+    """Digits after the point."""
 
     OPERANDS: ClassVar[Mapping[str, OperandKind]] = {"low": "shared", "high": "shared"}
 
@@ -307,9 +313,10 @@ EXTRA_BITS = 24
 
 
 class Digits(Generator[N], frozen=True, kw_only=True, tag="digits"):
-    """Groups of eleven random digits joined by `-`: ten for sbtest's c, five for its pad."""
+    """Groups of eleven random digits joined by `-`."""
 
     groups: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+    """Ten for sbtest's c, five for its pad."""
 
     TYPE: ClassVar[ExpressionType] = "text"
 
@@ -338,9 +345,10 @@ class Digits(Generator[N], frozen=True, kw_only=True, tag="digits"):
 
 
 class Chance(Generator[N], frozen=True, kw_only=True, tag="chance"):
-    """True with a probability of `percent`."""
+    """True or false."""
 
     percent: float | N
+    """The probability of true."""
 
     OPERANDS: ClassVar[Mapping[str, OperandKind]] = {"percent": "percent"}
     TYPE: ClassVar[ExpressionType] = "flag"
@@ -356,7 +364,7 @@ class Chance(Generator[N], frozen=True, kw_only=True, tag="chance"):
 
 
 class Serial(Generator[N], frozen=True, kw_only=True, tag="serial"):
-    """A counter per connection."""
+    """A counter of each connection."""
 
     first: int = 1
 
@@ -365,12 +373,12 @@ class Serial(Generator[N], frozen=True, kw_only=True, tag="serial"):
 
 
 class Unique(Generator[N], frozen=True, kw_only=True, tag="unique"):
-    """A signed 32-bit number, unique in the run. The numbers are divided among `connections`.
-
-    Connections added during the run have a few million each.
-    """
+    """A signed 32-bit number, unique in the run."""
 
     connections: N = THREADS  # type: ignore[assignment]  # the default is for profiles
+    """The numbers are divided among this many connections. Connections added during the run have a few
+    million each.
+    """
 
     OPERANDS: ClassVar[Mapping[str, OperandKind]] = {"connections": "shared"}
 
@@ -409,12 +417,15 @@ Draw = Key[N] | Distribution[N] | Nurand[N] | DecimalRange[N] | Digits[N] | Chan
 
 
 class List(Generator[N], frozen=True, kw_only=True, tag="list"):
-    """A list of `count` values of one generator; ascending if `ordered`, without duplicates if `distinct`."""
+    """A list of values of one generator."""
 
     of: Draw[N]
     count: N
+    """Number of items."""
     ordered: bool = False
+    """In ascending order."""
     distinct: bool = False
+    """Without duplicates."""
 
     TYPE: ClassVar[ExpressionType] = "list"
 
