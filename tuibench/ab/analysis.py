@@ -123,7 +123,7 @@ class Progress(NamedTuple):
 
 
 def random_orders(count: int, seed: int) -> list[bool]:
-    """For each pair True if A comes first, by a fair coin.
+    """The order of each pair, by a fair coin: True if A comes first.
 
     The first five never all have the same order, and never all alternate: in repeating windows, a late effect
     looks like the opposite effect without delay.
@@ -520,9 +520,8 @@ REMAINDERS = 3.0
 
 
 LATE_WITHIN = 9.0
-"""Evidence for a response with a delay within the limit from which the start of every window is discarded,
-for as long as the response lasts and one bin more; and evidence for one beyond the limit from which longer
-windows are recommended.
+"""Evidence of a late response. If the response is over within the limit, the start of every window is
+discarded, until one bin after its end. If it is over later, longer windows are recommended.
 """
 
 LIKELIER, EFFECT = 2.0, 10.0

@@ -103,8 +103,8 @@ class Movement(NamedTuple):
     of logarithms.
     """
     place: int = 0
-    """Of a step, the first value after it; of a sawtooth, the length of its period; if unknown, the number of
-    values, which is too small.
+    """First value after a step; length of a sawtooth's period; if the kind is unknown, the number of values,
+    which is too small.
     """
 
 
@@ -304,10 +304,10 @@ MOST_BENDS = 24
 
 
 def own_movement(before: Sequence[float], since: Sequence[float], missing: int, late: int) -> float:
-    """By how much the level moves around the change without it: 0 if it is at rest, or in a trend that was
-    observed for long enough; infinite if that cannot be known.
+    """The size of the level's movement around the change without the change: 0 if it is at rest, or in a
+    trend that was observed for long enough; infinite if that cannot be known.
 
-    The level is on its way in two cases: a bent line or a saturating curve explains the course better than a
+    The level is moving in two cases: a bent line or a saturating curve explains the course better than a
     straight line, beside whatever the change may have caused; or it moved before the change, or moves slowly
     after it, but was observed for a shorter time before the change than after it. `since` begins with the
     change, `missing` ticks after the end of `before`.

@@ -1,8 +1,8 @@
 """Statistical inference: 95 % intervals of means and of differences, verdicts, and their texts.
 
-A verdict (higher, lower, equal, too noisy to tell) always follows from a confidence interval, so that one
-error rate covers all verdicts: if the interval contains the true difference, none of the first three is
-false. Four kinds of data have a method each, which is explained at its function:
+A verdict (higher, lower, equal, too noisy to tell) follows from a confidence interval, so that one error rate
+covers all verdicts: if the interval contains the true difference, none of the first three is false. The
+method depends on the data, and is explained at its function:
 
 - two windows of a run, or two runs: circular moving-block bootstrap (`resample`), with `Quantile` for
   percentiles;

@@ -50,12 +50,14 @@ FINE_PEAK = 1.08
 LOSS = math.log(0.8)
 """Gain of a doubling, as a logarithm, below which throughput has fallen and the way up is over."""
 LEAST_LEFT, TAKEN = 0.05, 0.1
-"""Shares of the host: the least that counts as left by other programs, and how much more of it they must take
-from one step to the next to be taken out of a comparison.
+"""The least share of the host that counts as left by other programs.
+
+If that share falls by more than `TAKEN` (as a logarithm) from one step to the next, it is corrected for.
 """
 UNKNOWN_ERROR, MODERATION = 0.4, 2.0
-"""The standard error of a step's throughput, as a share of it, where none is known; and the number of steps
-that the usual error counts for in the estimate of a step's own.
+"""The standard error of a step's throughput, as a share of it, if it cannot be estimated.
+
+`MODERATION` is the weight of the usual error, in steps, in the estimate of a step's own.
 """
 
 ERRORS_WIDE = 3.0
@@ -109,8 +111,9 @@ FAR = math.log(2)
 """Slack, as a logarithm, beyond which noise does not explain that an objective is missed: a factor of two."""
 
 USUAL_NOISE, BUSY_NOISE, USUAL_VISITS = 0.05, 0.25, 2
-"""The standard deviation of a level's slack from visit to visit, on a calm and on a busy host, and the number
-of visits for which this prior counts.
+"""The prior of the standard deviation of a level's slack from visit to visit, on a calm and on a busy host.
+
+It counts as `USUAL_VISITS` visits.
 """
 ONE_OF_TEN = 1.28
 """Standard deviations that a normal value exceeds in one of ten cases."""
@@ -429,9 +432,10 @@ def point_of(step: ProbeStep) -> ThroughputPoint:
 
 
 def recommended_level(progress: ProbeProgress) -> float | None:
-    """The level for the formal run: of the levels that meet the objectives, the lowest with almost the
-    highest throughput; without objectives, the saturation point, or the best level while throughput grows.
-    None if no level meets the objectives.
+    """The level for the formal run; None if no level meets the objectives.
+
+    With objectives it is the lowest with almost the highest throughput of those that meet them; without, the
+    saturation point, or the best level while throughput grows.
     """
     if progress.order.slo:
         best = best_within(progress)
@@ -456,8 +460,8 @@ def most_step(steps: Sequence[ProbeStep]) -> ProbeStep:
 
 
 def best_within(progress: ProbeProgress) -> ProbeStep | None:
-    """Of the levels that meet the objectives by more than the noise of a run, the lowest with almost the
-    highest throughput.
+    """The lowest level with almost the highest throughput, among the levels that meet the objectives by more
+    than the noise of a run.
     """
     most, noise = objective_edge(progress).most, objective_noise(progress)
     kept = [

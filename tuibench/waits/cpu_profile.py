@@ -308,7 +308,7 @@ class CpuProfiling:
             self._emit(EventKind.WARNING, f"no CPU profile: {error.message}: {error.hint}")
 
     async def record(self, seconds: float) -> str:
-        """Record for `seconds` from now on; a window under way is prolonged, and 0 ends it. Raises a
+        """Record for `seconds` from now on, even if a window is under way; 0 ends the window. Raises a
         TuibenchError with the reason and the remedy.
         """
         async with self._lock:

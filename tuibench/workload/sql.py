@@ -227,9 +227,9 @@ _BEYOND = re.compile(
     r"/\*M?! | ;\s*\S | \b(?:OUTFILE|DUMPFILE|LOAD|LOAD_FILE|DIRECTORY|SET\s+STATEMENT|mysql`?\s*\.)",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What a statement that only reads or writes rows of its tables cannot contain: executable comments, a second
-statement, SET STATEMENT, files, tables of the server. Quotes and comments are searched, too, because the
-server's mode decides where they end.
+"""Syntax that a statement which only reads or writes rows of its tables does not need: executable comments, a
+second statement, SET STATEMENT, files, tables of the server. Quotes and comments are searched, too, because
+the server's mode decides where they end.
 """
 _OF_TABLES = re.compile(
     r"\s*(?:ALTER|ANALYZE|CHECK|CREATE|DROP|OPTIMIZE|RENAME|TRUNCATE)\s+(?:UNIQUE\s+)?(?:INDEX|TABLE)\b",
