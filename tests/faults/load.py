@@ -30,8 +30,11 @@ RECOVERY_DEADLINE_SECONDS = 60.0
 WORKER = "tuibench.load.worker"
 GUARDIAN = "tuibench.tuning.guardian"
 FURTHER_WAYS = tuple(pytest.param(way, marks=pytest.mark.whole) for way in ("asyncio", "asyncio over TLS"))
-ALSO_OVER_TLS = ("auto", pytest.param(OVER_TLS, marks=pytest.mark.one_flavour), *FURTHER_WAYS)
-WAYS = ("auto", pytest.param(OVER_TLS, marks=pytest.mark.whole), *FURTHER_WAYS)
+WAYS = (
+    pytest.param("auto", marks=pytest.mark.one_flavour),
+    pytest.param(OVER_TLS, marks=pytest.mark.whole),
+    *FURTHER_WAYS,
+)
 """What a fault does to a connection is the same over TLS: `make test` looks at one that ends it."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.load import ALSO_OVER_TLS, INTERVAL_SECONDS, WAYS, Report, fault_spec, loaded
+from tests.faults.load import INTERVAL_SECONDS, WAYS, Report, fault_spec, loaded
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, assert_nothing_left
 from tests.integration.support.processes import gone, until
@@ -38,7 +38,7 @@ async def is_whole(server: PrivateServer, home: Path) -> None:
     await asyncio.to_thread(assert_nothing_left, home)
 
 
-@pytest.mark.parametrize("way", ALSO_OVER_TLS)
+@pytest.mark.parametrize("way", WAYS)
 async def test_killed_and_started_again(
     served: PrivateServer, tuibench_home: Path, way: str, report: Report
 ) -> None:

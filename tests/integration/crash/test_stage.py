@@ -21,6 +21,7 @@ from tuibench.mysql.connection import connect
 FLUSH, TIMEOUT = "innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout"
 
 
+@pytest.mark.one_flavour
 async def test_a_session_crashes_its_server_and_goes_on_with_its_settings(
     start: Starter, binary: Binary, tmp_path: Path
 ) -> None:

@@ -157,6 +157,7 @@ end
 """
 
 
+@pytest.mark.one_flavour
 @pytest.mark.skipif(not installation.runs_scripts(), reason="the native engine is not built with Lua")
 def test_a_demo_shows_a_script(
     binary: Binary, base: Path, env: dict[str, str], tuibench_home: Path, tmp_path: Path

@@ -199,6 +199,7 @@ def written(folder: Path, text: str) -> Program:
     return program_of(path)
 
 
+@pytest.mark.one_flavour
 async def test_parameters_and_rows_have_their_values(database: Target, tmp_path: Path) -> None:
     await events(database, written(tmp_path, ROWS))
     await events(database, written(tmp_path, ROWS), prepared=False)
@@ -510,6 +511,7 @@ async def test_report_hooks_print_what_they_print_in_sysbench(
             assert ("1", "2") in re.findall(r"interval\t(\d)\t(\d)", ended.out)
 
 
+@pytest.mark.one_flavour
 async def test_a_report_hook_harms_neither_run_nor_terminal(
     any_server: PrivateServer, tuibench_home: Path, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ async def test_a_compressed_connection(secure: PrivateServer, mode: SslMode) -> 
         assert (await plain.query(COMPRESSION))[0][1] == "OFF"
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("mode", ["disabled", "required"])
 @pytest.mark.parametrize("engine", ["asyncio", "native"])
 async def test_a_load_over_compressed_connections(secure: PrivateServer, engine: str, mode: str) -> None:

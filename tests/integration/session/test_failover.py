@@ -23,7 +23,7 @@ LATE_SECONDS = 2.0
 
 
 @pytest.mark.one_flavour
-@pytest.mark.parametrize("engine", ["native", "asyncio"])
+@pytest.mark.parametrize("engine", ["native", pytest.param("asyncio", marks=pytest.mark.whole)])
 async def test_a_switch_of_primary_is_measured(tables: PrivateServer, engine: str) -> None:
     """Two proxies stand for the two addresses. The first drops all answers, then all connections, when each
     waits for the answer to an UPDATE; the second refuses for a while.

@@ -79,6 +79,7 @@ async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Targ
 
 
 @pytest.mark.one_flavour
+@pytest.mark.one_flavour
 async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, tuibench_home: Path) -> None:
     await make_tables(restartable.target)
     async with watched(session_spec(restartable.target, threads=4)) as watcher:
@@ -205,6 +206,7 @@ def usual_file_limit() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
+@pytest.mark.whole
 @pytest.mark.usefixtures("usual_file_limit")
 async def test_two_thousand_connections(mariadb: PrivateServer) -> None:
     async with sbtest.empty_database(mariadb.target, "crowded") as target:

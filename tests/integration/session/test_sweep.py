@@ -47,6 +47,7 @@ def summary_of(directory: Path, result: CellResult) -> Summary:
     return msgspec.json.decode((directory / result.run / "summary.json").read_bytes(), type=Summary)
 
 
+@pytest.mark.one_flavour
 async def test_a_sweep_measures_everything_and_leaves_nothing(database: Target, tuibench_home: Path) -> None:
     await ask(database, f"DROP DATABASE {database.database}")
     made = ("--preset=unsafe", "--create-database")
@@ -107,6 +108,7 @@ FLUSHING = (
 )
 
 
+@pytest.mark.whole
 @pytest.mark.one_flavour
 async def test_a_cell_after_writes_begins_with_clean_pages_in_memory(
     database: Target, tuibench_home: Path
@@ -130,7 +132,7 @@ async def test_a_cell_after_writes_begins_with_clean_pages_in_memory(
 
 
 @pytest.mark.one_flavour
-@pytest.mark.parametrize("start", ["warm", "cold"])
+@pytest.mark.parametrize("start", ["warm", pytest.param("cold", marks=pytest.mark.whole)])
 async def test_a_private_server_begins_each_cell_with_the_same_data(
     binary: Binary, tuibench_home: Path, start: str
 ) -> None:

@@ -126,6 +126,7 @@ async def test_what_the_server_makes_one_value_of_is_no_trial(any_tables: Privat
     assert await ask(any_tables.target, "SELECT @@innodb_flush_log_at_timeout") == [(1,)]
 
 
+@pytest.mark.whole
 async def test_a_value_that_breaks_the_guard_is_put_back_within_two_samples(
     any_tables: PrivateServer,
 ) -> None:

@@ -72,6 +72,7 @@ def assert_saves_fsyncs(one: dict[str, Any]) -> None:
     assert one["sql"].startswith(f"SET GLOBAL {FLUSH} = ")
 
 
+@pytest.mark.whole
 async def test_interrupted_it_tells_what_it_has_and_is_resumed(any_tables: PrivateServer, home: Path) -> None:
     before = await variables(any_tables.target)
     env = {"TUIBENCH_HOME": str(home)}

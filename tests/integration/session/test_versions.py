@@ -79,6 +79,7 @@ async def test_two_servers_are_compared_and_nothing_is_left(
     assert "one against other" in (directory / "versions.html").read_text()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.whole), signal.SIGKILL])
 async def test_what_was_cut_short_goes_on_where_it_was(
     any_binary: Binary, servers: Mapping[str, str], base: Path, tuibench_home: Path, number: signal.Signals

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.support.ways import WAYS, encrypts, engine_of
+from tests.integration.support.ways import encrypts, engine_of
 from tests.integration.tuning.chaos import Chaos
 from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Flavour
@@ -10,8 +10,14 @@ from tuibench.model.server import Flavour
 SEEDS = {Flavour.MARIADB: (1, 2), Flavour.MYSQL: (3,)}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.parametrize(
+    ("turn", "way"),
+    [
+        pytest.param(turn, way, marks=() if (turn, way) == (0, "native") else pytest.mark.whole)
+        for turn in (0, 1)
+        for way in ("asyncio", "native", "native over TLS", "asyncio over TLS")
+    ],
+)
 async def test_in_the_end_the_server_is_as_it_was(restartable: PrivateServer, turn: int, way: str) -> None:
     seeds = SEEDS[restartable.binary.flavour]
     if turn >= len(seeds):

@@ -388,19 +388,11 @@ CERTAIN = {
     WaitClass.SLEEP, WaitClass.CLIENT,
 }  # fmt: skip
 """Causes that are most of the time by construction, however busy the machine."""
-WITHOUT_STATES = {WaitClass.CPU, WaitClass.SLEEP, WaitClass.CLIENT, WaitClass.ON_THE_WAY}
-"""They are told without the states of a flavour."""
 TRIALS, CHANCE = 5, 0.95
 
 
-@pytest.mark.parametrize(
-    "cause",
-    [
-        pytest.param(cause, marks=pytest.mark.one_flavour if cause in WITHOUT_STATES else ())
-        for cause in CAUSES
-        if cause in CERTAIN
-    ],
-)
+@pytest.mark.one_flavour
+@pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause in CERTAIN])
 async def test_a_certain_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
     if cause is WaitClass.PURGE_LAG and truths.flavour is Flavour.MARIADB:
         pytest.skip("MariaDB does not delay changes while a read view holds the purge back")
