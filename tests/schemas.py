@@ -8,6 +8,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from enum import StrEnum
 from functools import cache
 from inspect import cleandoc, getsource
 from itertools import pairwise
@@ -92,7 +93,9 @@ _OPERANDS = re.compile(rb"_int___str_|\[int \| str\]")
 
 
 def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema, each property of a struct with the text below its field as its description."""
+    """The schema, each property of a struct with the text below its field as its description, and each
+    enumeration with the texts below its members in its description.
+    """
     for kind in _structs(msgspec.Struct):
         properties = schema.get("$defs", {}).get(kind.__name__, {}).get("properties", {})
         if properties.keys() == {each.encode_name for each in msgspec.structs.fields(kind)}:
@@ -100,6 +103,12 @@ def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
                 for (name, field), words in field_texts(base.__module__).items():
                     if name == base.__name__ and field in properties:
                         properties[field]["description"] = words
+    for kind in StrEnum.__subclasses__():
+        definition = schema.get("$defs", {}).get(kind.__name__, {})
+        texts = _field_texts(kind.__module__)
+        lines = [f"{each}: {texts[key]}" for each in kind if (key := (kind.__name__, each.name)) in texts]
+        if lines and definition.get("enum") == sorted(kind):
+            definition["description"] = "\n".join((cleandoc(kind.__doc__ or ""), "", *lines))
     return schema
 
 
@@ -121,7 +130,7 @@ def field_texts(module: str) -> dict[tuple[str, str], str]:
                 case (
                     ast.ClassDef(name=name),
                     (
-                        ast.AnnAssign(target=ast.Name(id=field)),
+                        ast.AnnAssign(target=ast.Name(id=field)) | ast.Assign(targets=[ast.Name(id=field)]),
                         ast.Expr(value=ast.Constant(value=str(words))),
                     ),
                 ):

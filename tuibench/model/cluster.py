@@ -1,17 +1,11 @@
-"""A load from several hosts: places, plan, checks.
+"""A load from several hosts: addresses, plan, checks, and figures of each host.
 
-Result of `tuibench cluster check` for one host.
+`--cluster` names the hosts, with brace ranges as in a shell:
 
-State and figures of a load host, per sample and per run.
-
-Parser of `--cluster`: the addresses of the load hosts, with brace ranges as in a shell.
-
-ssh:db-client-{1..4}             four hosts
-ssh:ann@a,bob@b:2222             two
-exec:kubectl exec -i load-{0..3} -- tuibench agent
-tls://scheduler:8786             the workers of a Dask scheduler
-
-Plan of a load from several hosts: addresses, connection options, behaviour when a host is lost.
+    ssh:db-client-{1..4}             four hosts
+    ssh:ann@a,bob@b:2222             two
+    exec:kubectl exec -i load-{0..3} -- tuibench agent
+    tls://scheduler:8786             the workers of a Dask scheduler
 """
 
 import re
@@ -28,49 +22,42 @@ from tuibench.model.option import Option
 
 
 class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One host. `problem` is the reason why it cannot take part, empty if it can; `notes` are differences to
-    this host.
-
-    `server_ms` is the time of a login to the server, None if none was tried or it failed. `native` is the
-    version of the native engine, empty without it. `descriptors` is the limit of open files per process.
-    """
+    """Result of `tuibench cluster check` for one host."""
 
     name: str
     version: str = ""
     python: str = ""
     cores: int = 0
     descriptors: int = 0
+    """The limit of open files per process."""
     native: str = ""
+    """The version of the native engine; empty without it."""
     clock_offset_ms: float | None = None
     clock_error_ms: float | None = None
     round_trip_ms: float | None = None
     server_ms: float | None = None
+    """The time of a login to the server; None if none was tried or it failed."""
     problem: str = ""
+    """The reason why the host cannot take part; empty if it can."""
     remedy: str = ""
     notes: tuple[str, ...] = ()
+    """Differences to this host."""
 
 
 class HostState(StrEnum):
-    """RUNNING: the host answers. SILENT: it does not answer at the moment. LOST: it has ended, or its lease
-    has expired.
-    """
+    """The state of a load host."""
 
     RUNNING = "running"
     SILENT = "silent"
+    """It does not answer at the moment."""
     LOST = "lost"
+    """It has ended, or its lease has expired."""
 
 
 class LoadHost(msgspec.Struct, frozen=True, kw_only=True):
-    """One host of a load in one sample. Latencies and times are milliseconds, CPU figures percent of the
-    host.
+    """One host of a load in one sample.
 
-    `worker_cpu` is the busiest worker's share of one core (0 to 1), `lag_p99_ms` its scheduling delay.
-    `cpu_others` is the CPU used by other programs, `cpu_steal` the CPU that the hypervisor gave to other
-    guests, `cpu_throttled` the share of time in which a control group throttled the load; None if the host
-    was not sampled.
-
-    `clock_offset_ms` is how far its wall clock is ahead of the session's, with an error of at most
-    `clock_error_ms`, half of the shortest round trip. `round_trip_ms` is a recent round trip.
+    Latencies and times are milliseconds, CPU figures percent of the host; None if the host was not sampled.
     """
 
     name: str
@@ -80,22 +67,27 @@ class LoadHost(msgspec.Struct, frozen=True, kw_only=True):
     p95_ms: float | None = None
     workers: int = 0
     worker_cpu: float = 0.0
+    """The busiest worker's share of one core, 0 to 1."""
     lag_p99_ms: float = 0.0
+    """The busiest worker's scheduling delay."""
     cores: int = 0
     cpu_total: float | None = None
     cpu_others: float | None = None
+    """CPU used by other programs."""
     cpu_steal: float | None = None
+    """CPU that the hypervisor gave to other guests."""
     cpu_throttled: float | None = None
+    """The share of time in which a control group throttled the load."""
     clock_offset_ms: float = 0.0
+    """How far the host's wall clock is ahead of the session's."""
     clock_error_ms: float = 0.0
+    """The maximum error of the offset: half of the shortest round trip."""
     round_trip_ms: float = 0.0
+    """A recent round trip."""
 
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """One host in a run: its share of the load. `lost_after_seconds` is None if the host was not lost.
-
-    `late_commands_ms` is the delay of its latest command, 0 if no command was late.
-    """
+    """One host in a run: its share of the load."""
 
     name: str
     version: str
@@ -106,7 +98,9 @@ class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
     clock_offset_ms: float
     clock_error_ms: float
     late_commands_ms: float = 0.0
+    """The delay of its latest command; 0 if no command was late."""
     lost_after_seconds: float | None = None
+    """None if the host was not lost."""
 
 
 SSH_PLACE, EXEC_PLACE = "ssh:", "exec:"
@@ -197,13 +191,10 @@ class OnHostLoss(StrEnum):
 
 
 class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The hosts of a load, one entry each, as given with `--cluster`: `ssh:HOST`, `exec:COMMAND`,
-    `tls://SCHEDULER`.
+    """The hosts of a load and how to reach them.
 
-    `program` is the command that starts tuibench on a host reached by ssh. `hosts` is the number of hosts
-    requested from a Dask scheduler, None for all of its workers. A scheduler without TLS beyond loopback
-    requires `insecure`; one with TLS requires `ca`, `cert` and `key`, unless Dask's configuration has them.
-    `lease_seconds` is how long a host continues without a message from the session.
+    A scheduler without TLS beyond loopback requires `insecure`; one with TLS requires `ca`, `cert` and `key`,
+    unless Dask's configuration has them.
     """
 
     places: Annotated[
@@ -215,6 +206,7 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
             "tls://SCHEDULER (Dask); repeatable. 'ssh:load-{1..4}' names four hosts.",
         ),
     ] = ()
+    """As given with `--cluster`, one entry each: `ssh:HOST`, `exec:COMMAND`, `tls://SCHEDULER`."""
     program: Annotated[
         str,
         _hosts(
@@ -223,6 +215,7 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
             help="Command that starts tuibench on a host reached by ssh.",
         ),
     ] = AGENT_PROGRAM
+    """The command that starts tuibench on a host reached by ssh."""
     lease_seconds: Annotated[
         float,
         _hosts(
@@ -233,6 +226,7 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
             help="Seconds without a message from this session after which a host ends its load.",
         ),
     ] = LEASE_SECONDS
+    """How long a host continues without a message from the session."""
     on_host_loss: Annotated[
         OnHostLoss,
         _hosts(help="When a host is lost: continue (the other hosts take over its connections) or stop."),
@@ -241,6 +235,7 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
         int | None,
         _hosts("--cluster-hosts", high=MOST_HOSTS, help="Workers of a Dask scheduler to use; 0 for all."),
     ] = None
+    """The number of hosts requested from a Dask scheduler; None for all of its workers."""
     ca: Annotated[
         str, _hosts("--cluster-ca", metavar="FILE", help="Authority of a Dask cluster's certificates.")
     ] = ""

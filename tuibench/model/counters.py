@@ -54,18 +54,16 @@ class Recording(StrEnum):
 
 
 class CounterFacts(msgspec.Struct, frozen=True):
-    """One row of the table. `flavour` is the only flavour that has the counter; None for both.
-
-    `metric` is the Prometheus name after `tuibench_server_`, without suffix; a counter without one is not
-    exported.
-    """
+    """One row of the table."""
 
     name: str
     meaning: str
     recording: Recording = Recording.CUMULATIVE
     unit: Unit = Unit.COUNT
     flavour: Flavour | None = None
+    """The only flavour that has the counter; None for both."""
     metric: str = ""
+    """The Prometheus name after `tuibench_server_`, without suffix. A counter without one is not exported."""
 
 
 BYTES = Unit.BYTES
@@ -311,16 +309,20 @@ ROW_WRITES = (
 """Statements that change rows."""
 
 LOG_FSYNCS = (Counter.OS_LOG_FSYNCS, Counter.DATA_FSYNCS)
-"""MySQL, and MariaDB up to 10.7, count the redo log's fsyncs separately. MariaDB 10.8 removed that counter:
-Innodb_data_fsyncs counts them together with those of the data files. Under a write load that fits the buffer
-pool the latter are below 1 %, so it is a close upper bound; they show only where almost nothing is flushed at
-commit. Innodb_log_writes is no substitute: it also grows when innodb_flush_log_at_trx_commit is 0 or 2. None
-of them includes fsyncs of the binary log."""
+"""The counters of the redo log's fsyncs. None of them includes fsyncs of the binary log.
+
+MySQL, and MariaDB up to 10.7, have a counter of their own for them. MariaDB 10.8 removed it:
+Innodb_data_fsyncs includes the fsyncs of the data files. Under a write load that fits the buffer pool, those
+are below 1 %, so the counter is a close upper bound; they are visible only if almost nothing is flushed at
+commit. Innodb_log_writes is no substitute: it also grows when innodb_flush_log_at_trx_commit is 0 or 2.
+"""
 
 REDO_BYTES = (Counter.LSN_CURRENT, Counter.REDO_LOG_CURRENT_LSN, Counter.OS_LOG_WRITTEN)
 BINLOG_BYTES = (Counter.BINLOG_BYTES_WRITTEN, Counter.PERFORMANCE_BINLOG_BYTES)
 BINLOG_SYNCS = (Counter.PERFORMANCE_BINLOG_SYNCS, Counter.BINLOG_GROUP_COMMITS)
-"""MariaDB does not count syncs. With sync_binlog = 1 each group commit is one, with n every n-th."""
+"""MariaDB does not count syncs. With sync_binlog = 1, each group commit is one; with sync_binlog = N, one of
+N group commits.
+"""
 
 BINLOG_TRANSACTIONS = (Counter.BINLOG_COMMITS, Counter.BINLOG_CACHE_USE)
 ROWS_READ = (Counter.INNODB_ROWS_READ, Counter.ROWS_READ)

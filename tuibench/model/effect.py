@@ -14,71 +14,71 @@ from tuibench.model.schedule import parse_ab, parse_tolerance
 
 
 class Verdict(StrEnum):
-    """What an interval shows about a difference. NOT_ONLY: it excludes zero, but the change is not the only
-    thing that may have caused the difference.
-    """
+    """What an interval shows about a difference."""
 
     HIGHER = "higher"
     LOWER = "lower"
     EQUAL = "equal"
     NOT_ONLY = "not only this change"
+    """The interval excludes zero, but the change is not the only possible cause."""
     CANNOT_TELL = "cannot tell"
 
 
 class MovementKind(StrEnum):
-    """How a level moves without a change; UNKNOWN means that it was watched too briefly to know. WARM_UP
-    means that it had not come to rest since the load began. HOST means that other programs used more or less
-    of the host's CPU.
-    """
+    """How a level moves without a change."""
 
     TREND = "trend"
     STEP = "step"
     SAWTOOTH = "sawtooth"
     WANDERING = "wandering"
     UNKNOWN = "unknown"
+    """The level was watched too briefly."""
     WARM_UP = "warm-up"
+    """The level had not come to rest since the load began."""
     HOST = "host"
+    """Other programs used more or less of the host's CPU."""
 
 
 class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason why a difference cannot be attributed to a change.
-
-    `percent` is the slope per second of a trend, the height of a step, or else the largest difference between
-    two windows without a change. `seconds` is the time of a step relative to the change (negative before it),
-    the period of a sawtooth, or for UNKNOWN, how long the level was watched before the change. For HOST,
-    `percent` is the change of the CPU used by others, in percentage points.
-    """
+    """The reason why a difference cannot be attributed to a change."""
 
     kind: MovementKind
     percent: float
+    """The slope per second of a trend, the height of a step, or else the largest difference between two
+    windows without a change. For HOST, the change of the CPU used by others, in percentage points.
+    """
     seconds: float = 0.0
+    """The time of a step relative to the change (negative before it), or the period of a sawtooth. For
+    UNKNOWN, how long the level was watched before the change.
+    """
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure, before and after.
-
-    `figure` is the name with its unit of any figure of the table (`metrics.figures`): tps, p95_ms,
-    fsyncs_per_transaction. `delta` is the difference attributed to the change, with its 95 % interval from
-    `low` to `high`; `percent` and its interval are the same relative to `before`, None if that is zero. A
-    difference within `tolerance_percent` counts as equal. `movement` is set if the level was moving anyway,
-    so that the difference cannot be attributed to the change alone. `others_percent` is set if the difference
-    follows from COMMIT's time relative to that of the transactions' other statements, which was so much
-    longer after the change than before.
-    """
+    """One figure, before and after."""
 
     figure: str
+    """The name, with its unit, of a figure of the table (`metrics.figures`): tps, p95_ms,
+    fsyncs_per_transaction.
+    """
     verdict: Verdict = Verdict.CANNOT_TELL
     percent_low: float | None = None
     percent_high: float | None = None
     percent: float | None = None
+    """`delta` relative to `before`, with its interval; None if `before` is zero."""
     before: float
     after: float
     low: float
     high: float
     delta: float
+    """The difference attributed to the change, with its 95 % interval from `low` to `high`."""
     tolerance_percent: float = 0.0
+    """A smaller difference counts as equal."""
     movement: LevelMovement | None = None
+    """Set if the level was moving anyway, so that the difference cannot be attributed to the change alone."""
     others_percent: float | None = None
+    """Set if the difference follows from COMMIT's time relative to that of the transactions' other
+    statements: by how much those took longer after the change.
+    """
 
     @property
     def differs(self) -> bool:
@@ -91,7 +91,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return self.movement is not None and self.movement.kind is MovementKind.WARM_UP
 
     def excludes_zero(self, wider: float = 1.0) -> bool:
-        """True if both edges are on the same side of zero, also of an interval so much wider."""
+        """True if both limits of the interval are on the same side of zero. `wider` multiplies its width."""
         towards = self.delta - self.low if self.delta > 0 else self.high - self.delta
         return wider * towards < abs(self.delta)
 
@@ -99,29 +99,34 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Equal windows before and after a change, or after several changes in quick succession.
 
-    `markers` are the numbers of the changes, `change` describes them. `window_seconds` is the length of each
-    window; `settling_seconds` is the time between the last change and the second window. `settled` is False
-    if the load was still moving at the end of the maximum settling time. The first of `comparisons` is that
-    of the figure that decides; figures that were not measured, or counted too seldom, are absent. An effect
-    that is measured again, because the load moved later, has the same markers. `cost_before` and `cost_after`
-    are the cost of an operation in the windows, None if unknown. `alternated_seconds` is set if the
-    difference is that of both values in alternation, for so long, after the change itself left doubt.
-    `because` are the wait classes of which a transaction's time certainly changed, the cause first; without
-    one, `untold` says why, where the time is accounted for and a figure differs.
+    An effect that is measured again, because the load moved later, has the same markers.
     """
 
     markers: tuple[int, ...]
+    """The numbers of the changes."""
     change: str
+    """The changes in words."""
     at_seconds: float
     window_seconds: float
+    """The length of each window."""
     settling_seconds: float
+    """The time between the last change and the second window."""
     settled: bool
+    """False if the load was still moving at the end of the maximum settling time."""
     comparisons: tuple[Comparison, ...]
+    """The first is that of the figure that decides. Figures that were not measured, or counted too seldom,
+    are absent.
+    """
     cost_before: OperationCost | None = None
+    """The cost of an operation in the first window; None if unknown."""
     cost_after: OperationCost | None = None
+    """The same in the second window."""
     alternated_seconds: float | None = None
+    """How long both values alternated to measure the difference, if the change itself left doubt."""
     because: tuple[Comparison, ...] = ()
+    """The wait classes of which a transaction's time certainly changed, the cause first."""
     untold: str = ""
+    """Why `because` is empty, although the time is accounted for and a figure differs."""
 
     def comparison(self, figure: str) -> Comparison | None:
         return comparison_of(figure, self.comparisons)
@@ -138,25 +143,22 @@ def latest_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
 
 
 class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A change whose effect is being measured, or several in quick succession.
-
-    The effect will be known `earliest_seconds` after the start of the load if that is steady at once, and
-    `latest_seconds` after it if it never is. `alternates` is True while the values before and after the
-    change alternate to decide it.
-    """
+    """A change whose effect is being measured, or several in quick succession."""
 
     markers: tuple[int, ...]
     change: str
     at_seconds: float
     earliest_seconds: float
+    """When the effect will be known if the load is steady at once, in seconds after the start of the load."""
     latest_seconds: float
+    """When it will be known if the load is never steady."""
     alternates: bool = False
+    """True while the values before and after the change alternate to decide it."""
 
 
 class CommitCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Averages per transaction over the time in which `setting` had `value`.
-
-    None if the server does not count it. `seconds` and `transactions` are the basis of the averages.
+    """Averages per transaction over the time in which `setting` had `value`; None if the server does not
+    count it.
     """
 
     setting: str
@@ -197,14 +199,7 @@ def until_window_seconds(interval_seconds: float) -> float:
 
 
 class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of an A/B test: `subject` (a setting, several joined by `+`, `preset` or `threads`) alternates
-    between `a` and `b`.
-
-    Each of the `cycles` has one window per value. A window lasts `window_seconds`, settling included; `seed`
-    determines the order. A difference within `tolerance_percent` counts as equal. With `is_sequential` the
-    test ends as soon as there is a verdict on the `primary` figure, any of the table, and `cycles` is the
-    maximum.
-    """
+    """Plan of an A/B test: `subject` alternates between `a` and `b`."""
 
     subject: Annotated[
         str,
@@ -220,6 +215,7 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
             label="A/B test",
         ),
     ]
+    """A setting, several joined by `+`, `preset` or `threads`."""
     a: str
     b: str
     cycles: Annotated[
@@ -231,6 +227,7 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
             when=lambda plan: not plan.trial.is_sequential,
         ),
     ] = 5
+    """Each has one window per value. The maximum of a sequential test."""
     window_seconds: Annotated[
         float,
         _ab(
@@ -241,7 +238,9 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
             always=lambda plan: True,
         ),
     ] = 10.0
+    """Settling included."""
     seed: int = 0
+    """Determines the order of the values."""
     tolerance_percent: Annotated[
         float,
         _ab(
@@ -256,8 +255,11 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
             when=lambda plan: plan.trial.is_sequential,
         ),
     ] = DEFAULT_TOLERANCE_PERCENT
+    """A smaller difference counts as equal."""
     is_sequential: bool = False
+    """True if the test ends as soon as there is a verdict on the primary figure."""
     primary: str = "tps"
+    """Any figure of the table in `metrics.figures`."""
 
     @classmethod
     def until_decided(
@@ -302,33 +304,22 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
-    """One cycle: the figures under each value, by their names in comparisons. `order` is "AB" or "BA".
-
-    `settling_seconds` were discarded, in both windows together. One event more, as an fsync, makes a figure
-    of `event` larger by that.
-    """
+    """One cycle."""
 
     cycle: int
     order: str
+    """"AB" or "BA"."""
     a: dict[str, float]
+    """The figures under value A, by their names in comparisons."""
     b: dict[str, float]
     settling_seconds: float
+    """The discarded time of both windows together."""
     event: dict[str, float] = {}
+    """By how much one more event, such as an fsync, increases a figure."""
 
 
 class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Paired result of an A/B test: `before` of a comparison is value A, `after` is value B.
-
-    `left_out` is the number of discarded cycles, `disturbances` the reasons; `comparisons` is empty if too
-    few pairs remain for an interval. `verdict` is the verdict on the primary figure; without one,
-    `more_seconds` estimates the time still needed, None if unknown. `sentence` is the result in words.
-    `acts_after_seconds` is set if a change takes that long to act, and `needs_window_seconds` if that is too
-    late for these windows: then there is no verdict, and `comparisons` has only other figures, those that
-    certainly change in time. `cost_a` and `cost_b` are the cost of an operation under
-    each value, `because` is as that of an effect. `ended_seconds` is the second of the run at which the test
-    ended, None while it is running. `by_hand` marks a test that an operator started during the session.
-    `harm` says which value has broken the guard, which ends the test, and how.
-    """
+    """Paired result of an A/B test: `before` of a comparison is value A, `after` is value B."""
 
     subject: str
     a: str
@@ -337,18 +328,33 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     window_seconds: float
     pairs: tuple[AbTestPair, ...]
     left_out: int
+    """The number of discarded cycles."""
     comparisons: tuple[Comparison, ...]
+    """Empty if too few pairs remain for an interval."""
     sentence: str
+    """The result in words."""
     disturbances: tuple[str, ...] = ()
+    """Why cycles were discarded."""
     verdict: Verdict = Verdict.CANNOT_TELL
+    """The verdict on the primary figure."""
     is_sequential: bool = False
     tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
     more_seconds: float | None = None
+    """An estimate of the time until a verdict; None if unknown."""
     acts_after_seconds: float | None = None
+    """Set if a change takes that long to act."""
     needs_window_seconds: float | None = None
+    """Set if a change acts too late for these windows. Then there is no verdict, and `comparisons` has only
+    figures that certainly change in time.
+    """
     cost_a: OperationCost | None = None
+    """The cost of an operation under value A."""
     cost_b: OperationCost | None = None
     because: tuple[Comparison, ...] = ()
+    """As that of an `Effect`."""
     ended_seconds: float | None = None
+    """The second of the run at which the test ended; None while it is running."""
     by_hand: bool = False
+    """True if an operator started the test during the session."""
     harm: str = ""
+    """Which value has broken the guard, which ends the test, and how."""

@@ -10,7 +10,7 @@ from tuibench.model.effect import Effect
 
 
 class EventKind(StrEnum):
-    """The kind of an event. `CHANGES` are those that an operator looks for on the time axis."""
+    """The kind of an event."""
 
     START = "start"
     STOP = "stop"
@@ -54,7 +54,7 @@ CHANGE_KINDS = frozenset(
         EventKind.PROBE,
     }
 )
-"""The kinds that are drawn as a numbered line through all charts."""
+"""The kinds that an operator looks for: drawn as a numbered line through all charts."""
 
 REPORTED_KINDS = frozenset(
     {
@@ -81,28 +81,27 @@ CRASHED, CRASH_FAILED = "kill -9, no loss of power", "crash failed: "
 
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
-    """One event of a run.
-
-    `at` is the wall clock (Unix seconds). `elapsed_seconds` counts from the start of the load and is negative
-    before it. `marker` numbers the changes from 1; it is None for events without a marker on the charts. An
-    `effect` has the marker of the change that it measures (of the last one, if there are several). If that
-    effect could not be measured, `not_measured` is the reason. What an experiment does has its name; only its
-    first step has a marker.
-    """
+    """One event of a run."""
 
     at: float
+    """Unix seconds."""
     elapsed_seconds: float
+    """Seconds since the start of the load; negative before it."""
     kind: EventKind
     text: str
     marker: int | None = None
+    """Numbers the changes from 1; None for events without a marker on the charts."""
     effect: Effect | None = None
+    """Has the marker of the change that it measures; of several changes, the last one's."""
     not_measured: str = ""
+    """The reason why the effect could not be measured."""
     experiment: str = ""
+    """The name of the experiment that caused the event. Only its first step has a marker."""
 
 
 def latest_events(events: Iterable[Event]) -> tuple[Event, ...]:
-    """The events, without those whose place a later one has taken: changes of the threads that follow each
-    other at once are one change, with one marker.
+    """The events, without those that a later one replaces: changes of the threads in quick succession are one
+    change, with one marker.
     """
     found: dict[object, Event] = {}
     for event in events:
@@ -113,12 +112,11 @@ def latest_events(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 class Band(msgspec.Struct, frozen=True):
-    """The time in which an experiment changes values: one mark on a time axis. `marker` is None if that is
-    the one of the change that the experiment decides.
-    """
+    """The time in which an experiment changes values: one mark on a time axis."""
 
     name: str
     marker: int | None
+    """None if the change that the experiment decides has the marker."""
     end_seconds: float
     steps: tuple[Event, ...]
 
@@ -161,7 +159,7 @@ def bands(events: Iterable[Event]) -> list[Band]:
 
 
 def one_entry_an_experiment(events: Sequence[Event]) -> list[Event]:
-    """The events with the steps of each experiment as one, in the place of the last."""
+    """The events, with the steps of each experiment replaced by its last one."""
     entries: dict[int, Event | None] = {}
     for band in bands(events):
         entries |= dict.fromkeys(map(id, band.steps))

@@ -1,20 +1,7 @@
-"""Findings about a run: bottlenecks, headline, costs of operations, steadiness.
+"""What is found about a run: findings and their evidence, headline, costs of operations, stalls, crashes.
 
-Findings about server, host and measurement, and the evidence for the diagnosis of a bottleneck.
-
-A preflight check, a diagnosis of a run and one of a probe's step all result in a `Finding`.
-
-Headline figure of a profile: the rate of one kind of transaction, such as tpmC.
-
-Cost of an operation: the resources that a query and a transaction use, on server and client.
-
-`Resource` is the table of measured resources, with name, unit and source.
-
-Steadiness of a run's throughput, and its stalls.
-
-Crashes of a private server: what became of the commits, and the recovery.
-
-Errors as one process reports them to another.
+A preflight check, the diagnosis of a run and that of a probe's step all result in a `Finding`.
+`Resource` is the table of the resources that an operation costs, with name, unit and source.
 """
 
 from collections.abc import Collection
@@ -28,24 +15,28 @@ from tuibench.errors import ExitCode, TuibenchError
 
 
 class Severity(StrEnum):
-    """Severity of a finding: fine, worth knowing, to be fixed, to be done before a run (tables that do not
-    exist yet), or a reason not to start a run.
-    """
+    """Severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
+    """Worth knowing."""
     WARNING = "warning"
+    """To be fixed."""
     NEXT = "next"
+    """To be done before a run: tables do not exist yet."""
     STOP = "stop"
+    """A reason not to start a run."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found, with figures; how to fix it (a statement, option or command); the evidence."""
+    """A fact about server, host or measurement, with its remedy."""
 
     id: str
     severity: Severity
     found: str
+    """What was found, with figures."""
     remedy: str = ""
+    """How to fix it: a statement, option or command."""
     evidence: tuple[str, ...] = ()
 
     @property
@@ -82,37 +73,41 @@ def not_visible(id: str, what: str, remedy: str = "") -> Finding:
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Means of client, server and host during a run or a step of a probe; None if not measured.
 
-    CPU figures are percent of the whole host; `cpu_others` is the CPU used by other programs, None if the
-    server's share is unknown. `client_limited_share` is the share of samples in which the client was the
-    bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its largest scheduling delay and
-    `usual_lag_ms` that of half of the samples.
-    `rate` is the target rate, 0 without one, and `is_rate_met` is True if it was reached. `lock_waiters` is
-    the number of threads that waited for a row lock at the same time. `commit_share` and `network_share` are
-    shares (0 to 1) of the transactions' time. `in_flight` is the number of transactions in flight,
-    `threads_running` that of threads in the server, without our own reading, `outside_ms` how long a query is
-    neither in the server nor on a network of the known round trip. `foreign_percent` is the share of
-    statements by other clients.
+    CPU figures are percent of the whole host.
     """
 
     threads: float = 0.0
     connections: int = 0
     rate: float = 0.0
+    """The target rate; 0 without one."""
     is_rate_met: bool = False
+    """True if the target rate was reached."""
     backlog: int = 0
     client_limited_share: float = 0.0
+    """The share of samples in which the client was the bottleneck."""
     worker_cpu: float = 0.0
+    """The busiest worker's share of one core."""
     lag_ms: float = 0.0
+    """The busiest worker's largest scheduling delay."""
     usual_lag_ms: float = 0.0
+    """The median of that delay over the samples."""
     network_share: float | None = None
+    """The network's share of the transactions' time, 0 to 1."""
     cpu_total: float | None = None
     cpu_server: float | None = None
     cpu_tuibench: float | None = None
     cpu_others: float | None = None
+    """CPU used by other programs; None if the server's is unknown."""
     threads_running: float | None = None
+    """Threads running in the server, without tuibench's own reading."""
     in_flight: float | None = None
+    """Transactions in flight."""
     outside_ms: float | None = None
+    """How long a query is neither in the server nor on a network of the known round trip."""
     lock_waiters: float | None = None
+    """Threads that waited for a row lock at the same time."""
     commit_share: float | None = None
+    """COMMIT's share of the transactions' time, 0 to 1."""
     log_fsyncs_per_transaction: float | None = None
     log_waits_per_second: float | None = None
     table_misses_percent: float | None = None
@@ -121,24 +116,28 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     buffer_pool_hit: float | None = None
     disk_reads_per_transaction: float | None = None
     foreign_percent: float | None = None
+    """The share of statements by other clients."""
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """The headline figure: completed transactions of the kind `transaction` per `per_seconds` seconds.
+    """The headline figure of a profile: the rate of one kind of transaction, such as tpmC.
 
-    `note` is shown after the title ("not audited"). `ideal` is the maximum, None if unknown; `doubt` is the
-    reason why the efficiency is not meaningful in this run. In a summary it has the `value` of the run, and
-    its `efficiency`, which is percent of the ideal.
+    In a summary it has the value of the run.
     """
 
     title: str
     transaction: str
     per_seconds: float = 60.0
+    """The figure counts transactions per so long a time: 60 for a figure per minute."""
     note: str = ""
+    """Shown after the title: not audited."""
     ideal: float | None = None
+    """The maximum; None if unknown."""
     doubt: str = ""
+    """The reason why the efficiency is not meaningful in this run."""
     value: float = 0.0
     efficiency: float | None = None
+    """Percent of the ideal."""
 
     @property
     def name(self) -> str:
@@ -146,7 +145,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.title} ({self.note})" if self.note else self.title
 
     def rate(self, count: int, seconds: float) -> float:
-        """The figure for this many transactions in this many seconds."""
+        """The figure for `count` transactions in `seconds`."""
         return count / seconds * self.per_seconds if seconds > 0 else 0.0
 
     def measured(self, count: int, seconds: float) -> Self:
@@ -164,12 +163,13 @@ class ResourceUnit(StrEnum):
 
 
 class ResourceFacts(msgspec.Struct, frozen=True):
-    """One row of the table. `why` is the usual reason for a missing value."""
+    """One row of the table."""
 
     name: str
     label: str
     unit: ResourceUnit
     why: str
+    """The usual reason for a missing value."""
 
 
 _HOST = (
@@ -213,15 +213,15 @@ class Resource(StrEnum):
 
 
 class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Resources used in an interval, by the operations done in it. An unknown resource is absent.
-
-    `transactions` and `queries` are those over which each resource was measured: a gap in the host's figures
-    is not a gap in the counters.
-    """
+    """Resources used in an interval, by name; an unknown resource is absent."""
 
     used: dict[str, float] = {}
     transactions: dict[str, float] = {}
+    """The transactions over which each resource was measured: a gap in the host's figures is not a gap in the
+    counters.
+    """
     queries: dict[str, float] = {}
+    """The same for queries."""
 
 
 class OperationCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,38 +232,38 @@ class OperationCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """State of server and disk during a stall, in its worst sample; None if unknown.
-
-    `is_answered` is False if the server did not answer the sampler. The checkpoint age is a percentage of the
-    redo log's capacity, `disk_write_ms` the time of a write, `row_lock_waits` the number of transactions that
-    waited for a row lock at the same time. `log_waits` (for space in the log buffer) and `free_page_waits`
-    (for a free page in the buffer pool) are counts.
-    """
+    """State of server and disk during a stall, in its worst sample; None if unknown."""
 
     is_answered: bool = True
+    """False if the server did not answer the sampler."""
     checkpoint_age_percent: float | None = None
+    """Percent of the redo log's capacity."""
     dirty_bytes: int | None = None
     disk_write_ms: float | None = None
+    """The time of a write."""
     log_fsyncs_per_second: float | None = None
     row_lock_waits: int | None = None
+    """Transactions that waited for a row lock at the same time."""
     log_waits: int | None = None
+    """Waits for space in the log buffer."""
     free_page_waits: int | None = None
+    """Waits for a free page in the buffer pool."""
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """A period in which no transaction was completed, in seconds from the start of the run.
-
-    `errors` are the failed statements by code in the samples of that time. `recovery_seconds` is the time
-    from its end to that of the first sample with 90 % of the TPS before; None if that was not reached.
-    `unknown_commits` were sent, and their connection was lost before the answer.
-    """
+    """A period in which no transaction was completed, in seconds from the start of the run."""
 
     start_seconds: float
     end_seconds: float
     conditions: StallConditions | None = None
     errors: dict[str, int] = {}
+    """Failed statements by code in the samples of that time."""
     recovery_seconds: float | None = None
+    """The time from its end to the end of the first sample with 90 % of the TPS before; None if that was not
+    reached.
+    """
     unknown_commits: int = 0
+    """Commits whose connection was lost before the answer."""
 
     @property
     def seconds(self) -> float:
@@ -271,46 +271,47 @@ class Stall(msgspec.Struct, frozen=True):
 
 
 class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
-    """TPS of single seconds (of samples, if these are longer), and all stalls in chronological order.
-
-    `variation` is the coefficient of variation (standard deviation divided by mean), None without throughput.
-    Pauses are excluded.
+    """TPS of single seconds (of samples, if these are longer), and all stalls in chronological order. Pauses
+    are excluded.
     """
 
     p1: float
     p50: float
     p99: float
     variation: float | None
+    """The coefficient of variation: standard deviation divided by mean. None without throughput."""
     longest_stall_seconds: float
     stalls: tuple[Stall, ...]
 
 
 class Mean(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean of `count` runs or steps; `half_width` of its 95 % interval, None if unknown."""
+    """The mean of several runs or steps."""
 
     mean: float
     half_width: float | None
+    """Of its 95 % interval; None if unknown."""
     count: int
+    """The number of runs or steps."""
 
 
 class CommitFates(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the transactions of a crash.
-
-    `lost` were acknowledged and are gone, `lost_seconds` is the time from the first of them to the crash.
-    `unknown` had no answer to COMMIT when the server ended; `unknown_committed` of them are committed.
-    `unexplained` are committed, but their COMMIT was not sent, or refused.
-    """
+    """What became of the transactions of a crash."""
 
     acknowledged: int
     lost: int
+    """Transactions that were acknowledged and are gone."""
     lost_seconds: float
+    """The time from the first lost transaction to the crash."""
     unknown: int
+    """Transactions that had no answer to COMMIT when the server ended."""
     unknown_committed: int
+    """Those of the unknown ones that are committed."""
     unexplained: int
+    """Transactions that are committed, although their COMMIT was not sent, or was refused."""
 
 
 class BinlogAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Committed transactions that only one of binary log and tables has after the recovery."""
+    """Transactions that the binary log and the tables do not both have after the recovery."""
 
     only_in_binlog: int
     only_in_tables: int
@@ -323,32 +324,31 @@ class BinlogAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Crash(msgspec.Struct, frozen=True, kw_only=True):
-    """One crash: the settings, the load before, the commits, and the recovery in seconds since the crash.
-
-    `setting` is what the crashes differ in, `values` are what the server reports for the settings that
-    matter. `tps` are transactions with a write, per second before the crash. `ledger_share` is the share of
-    their time that the ledger's own statement takes. `binlog` is None without a readable binary log;
-    `binlog_note` says why. `first_commit_seconds` and `recovered_seconds` are None if the time ran out.
-    """
+    """One crash: the settings, the load before, the commits, and the recovery in seconds since the crash."""
 
     setting: str
+    """The setting in which the crashes differ."""
     repeat: int
     values: dict[str, str]
+    """What the server reports for the settings that matter."""
     tps: float
+    """Transactions with a write, per second before the crash."""
     ledger_share: float
+    """The share of the transactions' time that the ledger's own statement takes."""
     commits: CommitFates
     accepts_seconds: float
     first_commit_seconds: float | None
+    """None if the time ran out."""
     recovered_seconds: float | None
+    """None if the time ran out."""
     binlog: BinlogAgreement | None
+    """None without a readable binary log."""
     binlog_note: str = ""
+    """Why there is no readable binary log."""
 
 
 class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All crashes of a command, in the order of time, with the server and the load.
-
-    `is_power_loss` is False if only the server's process was killed.
-    """
+    """All crashes of a command, in chronological order, with the server and the load."""
 
     server: str
     profile: str
@@ -357,13 +357,14 @@ class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     limited: str
     is_power_loss: bool
+    """False if only the server's process was killed."""
     seed: int
     planned: int
     crashes: tuple[Crash, ...]
 
 
 class ErrorMessage(msgspec.Struct, frozen=True, tag="failed"):
-    """An error as one process reports it to another; without a message there is none."""
+    """The result of a step in another process: an error, or success if the message is empty."""
 
     message: str = ""
     hint: str = ""

@@ -3,8 +3,7 @@
 A new connection receives a `Hello` and may submit commands. With `JoinSession` it becomes a viewer: it
 receives a `Hello` with the requested history, then every message as it happens, up to `SessionEnded`.
 
-Commands are submitted by keys, palette and scripts. `SessionSpec` is the specification of a session, which
-its process gets at its start. `ReplayState` is the position in the replay of a recorded run.
+`SessionSpec` is not sent to viewers: the process of a session gets it at its start.
 """
 
 from enum import StrEnum
@@ -43,10 +42,11 @@ class Address(NamedTuple):
 
 
 class ReplicaChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The replicas to read: the named ones, and with `find` those that the server lists. None by default."""
+    """The replicas to read; none by default."""
 
     targets: tuple[Target, ...] = ()
     find: bool = False
+    """True to read those that the server lists."""
 
     @property
     def is_wanted(self) -> bool:
@@ -54,29 +54,31 @@ class ReplicaChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One run on one server.
-
-    `session` is its name, `run_directory` the folder of its record. `inherit_fds` are descriptors that its
-    guardian must also hold open: a private server lives as long as a process holds its pipe.
-    `private_server` is the directory of a private server, with whose end the run ends; empty for others.
-    `control` are the descriptors by which it may be killed and started again, None if it may not.
-    `yes_this_server` allows changes of settings although the server looks like production. `drain_seconds` is
-    how long transactions in flight may take at the end before they are abandoned. `metrics_at` is the address
-    of its metrics for Prometheus, None for none. `replicas` are the plan's replicas, with their logins.
-    """
+    """One run on one server."""
 
     session: str
+    """The name of the session."""
     plan: RunPlan
     target: Target
     run_directory: str
+    """The folder of its record."""
     inherit_fds: tuple[int, ...] = ()
+    """Descriptors that its guardian must also hold open: a private server lives as long as a process holds
+    its pipe.
+    """
     private_server: str = ""
+    """The directory of a private server, with whose end the run ends; empty for others."""
     control: tuple[int, int] | None = None
+    """The descriptors by which the private server may be killed and started again; None if it may not."""
 
     yes_this_server: bool = False
+    """True to allow changes of settings although the server looks like production."""
     drain_seconds: float = 2.0
+    """How long transactions in flight may take at the end before they are abandoned."""
     metrics_at: Address | None = None
+    """The address of its metrics for Prometheus; None for none."""
     replicas: ReplicaChoice = ReplicaChoice()
+    """The plan's replicas, with their logins."""
 
     @property
     def pass_fds(self) -> tuple[int, ...]:
@@ -85,14 +87,12 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A session to be served on a socket.
-
-    `grace_seconds` is how long it continues without a viewer, None for no limit.
-    """
+    """A session to be served on a socket."""
 
     session: SessionSpec
     socket: str
     grace_seconds: float | None = GRACE_SECONDS
+    """How long it continues without a viewer; None for no limit."""
 
 
 class SetThreads(msgspec.Struct, frozen=True, tag="threads"):
@@ -146,11 +146,11 @@ class NextStep(msgspec.Struct, frozen=True, tag="next step"):
 class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
     """Alternate two values until the effect of B against A is known, then restore the original value.
 
-    `subject` is a setting, `preset` or `threads`. The test ends after at most `max_seconds`, and as soon as B
-    is higher, lower, or equal within `tolerance_percent`.
+    The test ends as soon as B is higher, lower, or equal within `tolerance_percent`.
     """
 
     subject: str
+    """A setting, `preset` or `threads`."""
     a: str
     b: str
     tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
@@ -211,19 +211,19 @@ class ResetStats(msgspec.Struct, frozen=True, tag="reset"):
 
 
 class Watch(msgspec.Struct, frozen=True, tag="watch"):
-    """Report what a screen shows only while it is open; repeat the command to continue.
-
-    `activity` are the server's sessions and locks, `time` is who waits, by wait class: both for a few
-    seconds. `statements` are those that took the most time since the first such request.
-    """
+    """Report for a few seconds what a screen shows only while it is open; repeat the command to continue."""
 
     what: Literal["activity", "statements", "time"]
+    """The server's sessions and locks (`activity`), who waits by wait class (`time`), or the statements that
+    took the most time since the first such request.
+    """
 
 
 class RecordCpuProfile(msgspec.Struct, frozen=True, tag="cpu profile"):
-    """Record the functions of the server that use the processor, for so many seconds from now; 0 ends it."""
+    """Record the functions of the server that use the processor."""
 
     seconds: float = 60.0
+    """Seconds from now; 0 ends the recording."""
 
 
 class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
@@ -306,66 +306,75 @@ class RunState(StrEnum):
 
 
 class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
-    """The current state of a session. Sent in full whenever any part of it changes.
-
-    `weights` are those of the profile's transactions, empty if it has only one. `client_delay_ms` is the
-    simulated network delay per round trip. `plan` is the progress of a planned load, None without a plan.
-    `production_signs` are the reasons why the server resembles a production server; while there are any,
-    settings are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test;
-    `effect` is the progress of the effect that is being measured, if there is one. `undo` are the changes
-    that can be taken back, the last one first.
-    """
+    """The current state of a session. Sent in full whenever any part of it changes."""
 
     state: RunState
     threads: int
     rate: float = 0.0
     weights: dict[str, float] = {}
+    """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float = 0.0
+    """The simulated network delay per round trip."""
     plan: PlanProgress | None = None
+    """The progress of a planned load; None without a plan."""
     workers: int
     settings: tuple[SettingState, ...]
     presets: tuple[PresetState, ...]
     production_signs: tuple[str, ...] = ()
+    """The reasons why the server resembles a production server. While there are any, settings are changed
+    only after the command `TrustServer`.
+    """
     warnings: tuple[str, ...] = ()
     ab: AbTestResult | None = None
+    """The result so far of an A/B test."""
     effect: EffectProgress | None = None
+    """The progress of the effect that is being measured."""
     undo: tuple[str, ...] = ()
+    """The changes that can be taken back, the last one first."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
-    """Properties and current state of a session. `data_set` describes the tables ("4 × 100,000 rows").
+    """Properties and current state of a session.
 
-    `version` is the program's, `pid` the session's process, `viewers` the number of viewers; without any the
-    session continues for `grace_seconds`, None for no limit. `elapsed_seconds` is the age of the load. The
-    first `Hello` of a connection holds the newest sample only, and no events. `metrics` is the address of its
-    metrics for Prometheus, empty if it serves none. `probe` and `tune` are those in progress, or the last
-    ones. `headline` describes the headline figure of the samples, None without one. `engine` is the engine
-    that runs the load, `engine_reason` why it is not the native one. It `can_crash` its private server.
+    The first `Hello` of a connection holds only the newest sample, and no events.
     """
 
     protocol: int
     version: str
+    """The version of the program."""
     session: str
     pid: int
+    """The session's process."""
     plan: RunPlan
     target: Target
     data_set: str
+    """The tables in words: 4 × 100,000 rows."""
     server: ServerInfo
     run_directory: str
     status: Status
     elapsed_seconds: float = 0.0
+    """The age of the load."""
     viewers: int = 0
+    """The number of viewers."""
     grace_seconds: float | None = None
+    """How long the session continues without a viewer; None for no limit."""
     samples: tuple[Sample, ...] = ()
     events: tuple[Event, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     metrics: str = ""
+    """The address of its metrics for Prometheus; empty if it serves none."""
     probe: ProbeState | None = None
+    """The probe in progress, or the last one."""
     tune: TuneResult | None = None
+    """The screening in progress, or the last one."""
     headline: Headline | None = None
+    """The headline figure of the samples; None without one."""
     engine: str = ""
+    """The engine that runs the load."""
     engine_reason: str = ""
+    """Why it is not the native one."""
     can_crash: bool = False
+    """True if the session may kill its private server."""
 
 
 NO_LOAD_REFUSAL = "this session only watches the server; it has no load to change"
@@ -379,13 +388,12 @@ MOST_SAMPLES = 3600
 
 
 class JoinSession(msgspec.Struct, frozen=True, tag="join", kw_only=True):
-    """Watch the session, starting with at most this many samples of its history.
-
-    A viewer that is `read_only` may send only read-only commands on this connection.
-    """
+    """Watch the session."""
 
     samples: int
+    """The maximum number of samples of its history to begin with."""
     read_only: bool = False
+    """True if the viewer may send only read-only commands on this connection."""
 
 
 class SubmitCommand(msgspec.Struct, frozen=True, tag="submit", kw_only=True):
@@ -410,12 +418,14 @@ class SampleGap(msgspec.Struct, frozen=True, tag="gap", kw_only=True):
 
 
 class SessionEnded(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
-    """The last message to a viewer: figures, summary as text for the terminal, exit code of the run."""
+    """The last message to a viewer."""
 
     summary: Summary
     text: str
+    """The summary as text for the terminal."""
     run_directory: str
     exit_code: int = 0
+    """The exit code of the run."""
 
 
 SessionUpdate = (
@@ -443,16 +453,17 @@ REPLAY_REFUSAL = "this is a recorded run: it cannot be changed"
 
 
 class ReplayState(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):
-    """Position of a replay, in seconds of the run, between the first and the last recorded second.
-
-    `speed` is 1 for the original speed. `cut_short` is True if the record ends before the run does, `is_live`
-    if it ends there because the run is still recording.
-    """
+    """Position of a replay, in seconds of the run."""
 
     position_seconds: float
     first_seconds: float
+    """The first recorded second."""
     last_seconds: float
+    """The last recorded second."""
     speed: float = 1.0
+    """1 for the original speed."""
     paused: bool = False
     cut_short: bool = False
+    """True if the record ends before the run does."""
     is_live: bool = False
+    """True if the record ends there because the run is still recording."""

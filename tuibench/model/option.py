@@ -2,20 +2,17 @@
 
     reconnect: Annotated[int, Option(high=10**9, help="Log in again after …")] = 0
 
-The declaration is all that is written about an option. The command line takes its names, range and choices
-from it, the help its text, section and default, completion its choices, the start form its notation, a sweep
-its axis, the report its row of the setup table, and the commands that repeat a run its word. The type of the
+The declaration is all that is written about an option: the command line, its help and completion, the start
+form, sweeps, the report's table of the setup, and the commands that repeat a run all read it. The type of the
 field selects the notation of a value, unless the option has its own (`parse` and `format`):
 
-int, float        a number between `low` and `high`; 0 is None if the field may be None; with the placeholder
-                  `SECONDS`, also a duration with its unit
-StrEnum           one of its words
-bool              a switch without a value, or with `words` a word for each value
-tuple[str, ...]   an option that can be given several times
-tuple[At, ...]    the same, with two words: a time and a text
-str               any text
-
-`bind_options` reads the declarations of a struct or a dataclass.
+    int, float        a number between `low` and `high`; 0 is None if the field may be None; with the
+                      placeholder `SECONDS`, also a duration with its unit
+    StrEnum           one of its words
+    bool              a switch without a value, or with `words` a word for each value
+    tuple[str, ...]   an option that can be given several times
+    tuple[At, ...]    the same, with two words: a time and a text
+    str               any text
 """
 
 import re
@@ -43,7 +40,7 @@ ELSEWHERE = dict.fromkeys(
     "settings: tuibench ctl set NAME=VALUE in a running session, --ab NAME=V1,V2, or tuibench sweep "
     "--setting NAME=V1,V2",
 )
-"""Options of other commands, by name, and what is meant by them."""
+"""Options of other commands, with what is used here instead."""
 
 FIELDS = "__dataclass_fields__"
 """Attribute of a dataclass with its fields; `dataclasses` is slow to import."""
@@ -67,7 +64,7 @@ def parse_duration(text: str) -> float:
 
 
 class At(NamedTuple):
-    """What happens at a time of the run, in seconds after its start."""
+    """A text with a time of the run, in seconds after its start."""
 
     seconds: float
     what: str
@@ -78,13 +75,18 @@ class NotANumberError(UsageError):
 
 
 class Option:
-    """An option with its names; by default that of its parameter.
+    """An option of a command line.
 
-    `section` is its section of the help, `metavar` the placeholder for its value, `label` its row in the
-    setup table. `read` takes the value from the whole plan instead of the field. A command line that repeats
-    a run has the option if its value is not the default, or with `always`, but never if `when` is False.
-    `sysbench` is True if sysbench 1.0 has it, too, or formats its value there. Without `axis`, a sweep does
-    not take several values of it. With `affects_load` False it is no reason why two runs differ.
+    `names`         its names; by default that of its parameter
+    `section`       its section of the help
+    `metavar`       the placeholder for its value
+    `label`         its row in the table of the setup
+    `read`          takes the value from the whole plan instead of the field
+    `always`        a command line that repeats a run has the option even if its value is the default
+    `when`          if False, such a command line never has the option
+    `sysbench`      True if sysbench 1.0 has the option too, or the format of its value there
+    `axis`          False if a sweep does not take several values of it
+    `affects_load`  False if it is no reason why two runs differ
     """
 
     def __init__(
@@ -133,12 +135,14 @@ class Option:
 
 
 class BoundOption(NamedTuple):
-    """An option with its field: the type without None, whether None is possible, and the default."""
+    """An option with its field."""
 
     field: str
     option: Option
     kind: Any
+    """The type without None."""
     is_optional: bool
+    """True if the value may be None."""
     default: Any
 
     @property
@@ -231,7 +235,7 @@ class BoundOption(NamedTuple):
         return plain_number(value) if self.is_number else str(value)
 
     def value(self, part: Any, plan: Any) -> Any:
-        """The value in a plan, of which `part` has the field."""
+        """The value in a plan; `part` is the struct of the plan that has the field."""
         return self.option.read(plan) if self.option.read is not None else getattr(part, self.field)
 
     def words(self, value: Any) -> list[str]:
@@ -281,7 +285,9 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 def help_with_default(help: str, default: str) -> str:
-    """The help with the default in brackets, as in sysbench: `Arguments [5].` It may have one of its own."""
+    """The help with the default in brackets, as in sysbench: `Arguments [5].` A help that already ends with a
+    bracket stays as it is.
+    """
     has_own = help.endswith("].")
     return help if has_own or not default.strip() else f"{help.removesuffix('.')} [{default}]."
 

@@ -1,13 +1,8 @@
-"""The plan of a run: every option of a load, declared once.
+"""The plan of a run: all that is needed to repeat it, apart from the server.
 
-Plan of a run: everything needed to repeat it, apart from the server.
-
-The field of an option has its declaration; `model/plan.py` has the options of each command.
-
-The options of each command that makes a plan, and the command line that makes a given plan again.
-
-A command takes the options of a run, and those of the parts of a plan that it can have. `PLAN_COMMANDS` names
-what it leaves out and its own defaults; everything else about an option is declared on its field.
+Each option is declared once, on the field of the plan that has its value. `PLAN_COMMANDS` has the commands
+that make a plan, each with the options that it leaves out and its own defaults. `option_words` is the
+inverse: the command line that makes a given plan.
 """
 
 import os
@@ -106,37 +101,14 @@ def _never(plan: "RunPlan") -> bool:
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, with how much load, and for how long.
 
-    `options` are the profile's options that were set, by their name with underscores; the others have the
-    profile's defaults. `seconds` and `events` (transactions) are None without a limit. `rate` is in
-    transactions per second, 0 for a closed loop; `arrival` and `backlog` apply only with a rate. The first of
-    `percentiles` is printed in the interval lines; there may be none. `ignored_errors` is None to ignore all
-    errors. `prepared` is False to send every statement as text. `isolation` is empty for the server's
-    default. `workers` is None for a number that depends on the cores. `opening_seconds` is the time limit for
-    opening all connections.
-
-    `schedule` is the plan of threads and rate, from the start of the measurement. `client_delay_ms` is the
-    simulated network delay of each response. A `trial` is an A/B test, a `tune` a screening of settings, a
-    `probe` a search for the saturation point; the run ends with them. `checkpoints` are the seconds after
-    which a full report since the previous checkpoint is printed. `report_seconds` (the time between interval
-    lines, 0 for none) and `histogram` (whether the latency distribution is printed) control the text output.
-
-    `figure` is the one that verdicts are based on, empty for the usual one. `profile_text` is the text of a
-    profile that is not in a file; `sql_words` are the command-line options from which it was made (`--sql`).
-    `engine` is the requested engine. `cluster` are the hosts that drive the load, None for this host. A
-    session with `is_watch` has no load: it watches the server's own traffic, and most fields do not apply.
-    `guard` are the conditions that no value of an experiment may break, empty for the usual ones.
-    With `no_waits` there is no account of the time; with `cpu_profile` the record has a CPU profile.
-    `host_metrics` and `replicas` are further sources to read, as given on the command line; `max_lag_seconds`
-    is the lag of a replica at which the load pauses, 0 for no limit.
-
-    `idle_connections` are opened in addition to the load. Each connection logs in again after `reconnect`
-    transactions (0: never). `connect_rate` is the number of additional logins per second. With `users`, the
-    threads are a connection pool that these users share, each in a closed loop; 0 for one connection per
-    user. `deviations` say how the run of a sysbench command line differs from sysbench's.
+    The help of an option documents its field. A text below a field adds what the help does not say.
     """
 
     profile: str
     options: dict[str, OptionValue] = {}
+    """The profile's options that were set, by their name with underscores; the others have the profile's
+    defaults.
+    """
     threads: Annotated[
         int,
         _load(
@@ -168,6 +140,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             affects_load=False,
         ),
     ] = 10.0
+    """None without a limit."""
     events: Annotated[
         int | None,
         _load(
@@ -179,6 +152,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             axis=False,
         ),
     ] = None
+    """None without a limit."""
     warmup_seconds: Annotated[
         float,
         _load(
@@ -201,6 +175,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             sysbench=True,
         ),
     ] = 0.0
+    """0 for a closed loop."""
     schedule: Annotated[
         Schedule,
         _load(
@@ -231,10 +206,13 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             axis=False,
         ),
     ] = ()
+    """Threads and rate, from the start of the measurement."""
     arrival: Annotated[
         Arrival, _load(help="With a rate: poisson (at random) or constant (evenly spaced).")
     ] = Arrival.POISSON
+    """Applies only with a rate."""
     backlog: Annotated[Backlog, _load(help="Transactions due during an outage: keep or drop.")] = Backlog.KEEP
+    """Applies only with a rate."""
     client_delay_ms: Annotated[
         float,
         _load(
@@ -246,6 +224,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             label="simulated network",
         ),
     ] = 0.0
+    """The delay of each response, in milliseconds."""
     interval_seconds: Annotated[
         float, _output("--interval", metavar="SECONDS", low=0.1, high=3600, help="Seconds between samples.")
     ] = 1.0
@@ -299,6 +278,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             label="retried errors",
         ),
     ] = IGNORED_ERRORS
+    """None to ignore all errors."""
     on_error: Annotated[
         OnError, _transactions(help="Any other error: stop the run, or continue with the next transaction.")
     ] = OnError.STOP
@@ -311,6 +291,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.",
         ),
     ] = ""
+    """Empty for the server's default."""
     prepared: Annotated[
         bool,
         _transactions(
@@ -324,9 +305,13 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[
         int | None, _load(high=1024, help="Worker processes (on each host); 0: by number of cores.")
     ] = None
+    """None for a number that depends on the cores."""
     trial: AbTestPlan | None = None
+    """An A/B test; the run ends with it."""
     tune: TunePlan | None = None
+    """A screening of settings; the run ends with it."""
     probe: ProbeOrder | None = None
+    """A search for the saturation point; the run ends with it."""
     report_seconds: Annotated[
         float,
         _output(
@@ -349,6 +334,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             affects_load=False,
         ),
     ] = ()
+    """Each report covers the time since the previous checkpoint."""
     histogram: Annotated[
         bool,
         _output(
@@ -369,6 +355,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             affects_load=False,
         ),
     ] = ""
+    """Empty for the usual one."""
     interventions: Annotated[
         tuple[At, ...],
         _load(
@@ -389,14 +376,19 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             affects_load=False,
         ),
     ] = ()
+    """Empty for the usual conditions."""
     profile_text: str = ""
+    """The text of a profile that is not in a file."""
     sql_words: tuple[str, ...] = ()
+    """The command-line options from which `profile_text` was made (`--sql`)."""
     engine: Annotated[
         EngineChoice,
         _load(help="Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load."),
     ] = EngineChoice.AUTO
     cluster: ClusterPlan | None = None
+    """The hosts that drive the load; None for this host."""
     is_watch: bool = False
+    """True for a session without load: it watches the server's own traffic, and most fields do not apply."""
     users: Annotated[
         int,
         _connections(
@@ -404,6 +396,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             help="Users who share the --threads connections like a pool; their wait counts as latency.",
         ),
     ] = 0
+    """Each user works in a closed loop. 0 for one connection per user."""
     idle_connections: Annotated[int, _connections(high=MAX_THREADS, help="Additional idle connections.")] = 0
     reconnect: Annotated[
         int, _connections(help="Each connection logs in again after this many transactions; 0: never.")
@@ -444,8 +437,10 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             format=lambda seconds: f"{plain_number(seconds)}s" if seconds else "",
         ),
     ] = 0.0
+    """0 for no limit."""
 
     deviations: tuple[str, ...] = ()
+    """How the run of a sysbench command line differs from sysbench's."""
 
     @property
     def has_connection_load(self) -> bool:
@@ -489,8 +484,9 @@ IDLE_THREADS = 0
 PROBE_THREADS = 64
 """Connections of a probe by rate."""
 DEMO_THREADS = min(max(os.cpu_count() or 1, 2), 8)
-"""One for each processor: a setting of commits shows most where commits wait for the disk, not for a
-processor."""
+"""One thread per processor, 2 to 8. With few threads, commits wait for the disk rather than for a processor,
+so a setting of commits shows most.
+"""
 
 
 @cache
@@ -499,11 +495,7 @@ def part_options(part: str) -> tuple[BoundOption, ...]:
 
 
 class PlanCommand:
-    """A command that makes a plan: the options it takes, by key, and its own defaults.
-
-    `only` names the options of the run that it takes, instead of all but `without`. `low` is the least value
-    of an option where it differs; `helps` are texts where an option means something else.
-    """
+    """A command that makes a plan: the options it takes, by key, and its own defaults."""
 
     def __init__(
         self,
@@ -515,6 +507,10 @@ class PlanCommand:
         helps: Mapping[str, str] | None = None,
         has_axes: bool = False,
     ) -> None:
+        """`only` names the options of the run that the command takes, instead of all but `without`. `low` is
+        the lower limit of an option where it differs, `helps` the text of an option that means something else
+        here.
+        """
         self.parts = parts
         self.defaults = defaults or {}
         self.low = low or {}
@@ -649,7 +645,7 @@ def given_options(plan: RunPlan, command: str) -> Iterator[tuple[BoundOption, An
 
 
 def option_words(plan: RunPlan, command: str = "", without: Container[str] = ()) -> list[str]:
-    """The words of the command line that make the plan again; `without` are keys of options to leave out."""
+    """The words of the command line that makes the plan again; `without` are keys of options to leave out."""
     return [
         word
         for each, value in given_options(plan, command or command_of(plan))
@@ -659,7 +655,7 @@ def option_words(plan: RunPlan, command: str = "", without: Container[str] = ())
 
 
 def sysbench_words(plan: RunPlan, without: Container[str] = ()) -> list[str]:
-    """The same for sysbench, as far as it has the options."""
+    """The words of sysbench's command line for the plan, without the options that sysbench does not have."""
     words = []
     for _, each in PLAN_COMMANDS["run"].options.values():
         if not each.option.sysbench or each.key in without:
@@ -678,8 +674,8 @@ SYSBENCH_DEFAULTS = {"report_interval": 0.0}
 
 
 def setup_rows(plan: RunPlan) -> Sequence[tuple[str, str]]:
-    """Label and value of each option of the load that a reader of the report needs: those that are not the
-    default, and those that every command line has.
+    """Label and value of each option of the load that a reader of the report needs: those with another value
+    than the default, and those that every command line has.
     """
     rows = []
     for each, value in given_options(plan, command_of(plan)):

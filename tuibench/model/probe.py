@@ -32,11 +32,7 @@ def _by_rate(plan: Any) -> bool:
 
 
 class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to probe. `slo` are objectives such as `p95<20ms`, which a level meets or misses.
-
-    `least` and `most` limit the levels; 0 for automatic limits. A step takes at most `step_seconds`, the
-    whole probe at most about `seconds`.
-    """
+    """What to probe."""
 
     by: Annotated[
         Quantity, Option(help="What to increase: threads, or rate (with --threads connections).")
@@ -45,12 +41,14 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Option(metavar="CONDITION", help='Objective: "p95<20ms", "errors<1%", "tps>500"; repeatable.'),
     ] = ()
+    """Objectives such as `p95<20ms`, which a level meets or misses."""
     step_seconds: Annotated[
         float,
         Option(
             "--max-step-time", metavar="SECONDS", low=2, high=600, help="Time limit of a step in seconds."
         ),
     ] = 8.0
+    """The maximum time of a step."""
     seconds: Annotated[
         float,
         Option(
@@ -60,6 +58,7 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
             read=lambda plan: plan.probe.seconds + plan.warmup_seconds,
         ),
     ] = 180.0
+    """The approximate maximum of the whole probe."""
     least: Annotated[
         float,
         Option(
@@ -72,6 +71,7 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
         ),
         Option("--min-rate", high=MAX_RATE, help="With --by rate: the lowest rate.", when=_by_rate),
     ] = 0.0
+    """The lowest level; 0 for an automatic limit."""
     most: Annotated[
         float,
         Option(
@@ -83,18 +83,20 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
         ),
         Option("--max-rate", high=MAX_RATE, help="With --by rate: the highest rate.", when=_by_rate),
     ] = 0.0
+    """The highest level; 0 for an automatic limit."""
 
 
 class StepPurpose(StrEnum):
-    """Why a level is measured: while the load increases, between two other levels, or once more.
-
-    With a rate, the first step measures the maximum throughput, without a rate.
-    """
+    """Why a level is measured."""
 
     SCALE = "scale"
+    """With a rate, the first step runs without one, to measure the maximum throughput."""
     UP = "up"
+    """While the load increases."""
     REFINE = "refine"
+    """Between two other levels."""
     CONFIRM = "confirm"
+    """Once more."""
 
 
 class ProbeEnd(StrEnum):
@@ -110,12 +112,7 @@ class ProbeEnd(StrEnum):
 
 
 class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
-    """The measurement of one level, for `seconds` after `settling_seconds`, each added up over its samples.
-
-    `is_stable` is True if the throughput is known precisely enough. `missed` has the measured value of each
-    objective that was not met. `slack` is the logarithm of the factor by which the nearest objective was met,
-    negative if it was missed; None without one, or if it was not measured.
-    """
+    """The measurement of one level, for `seconds` after `settling_seconds`: both add up its samples."""
 
     level: float
     purpose: StepPurpose
@@ -125,101 +122,115 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
     tps: float
     half_width: float | None
     is_stable: bool
+    """True if the throughput is known precisely enough."""
     qps: float = 0.0
     p95_ms: float | None = None
     errors_percent: float = 0.0
     missed: tuple[str, ...] = ()
+    """Each objective that was not met, with the measured value."""
     slack: float | None = None
+    """The logarithm of the factor by which the nearest objective was met, negative if it was missed; None
+    without an objective, or if it was not measured.
+    """
     evidence: Evidence = Evidence()
 
 
 class SloResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result for all objectives together. `most` is the highest level up to which they are met;
-    `missed_at` is the lowest level above it that does not meet them, with the `missed` objectives. `contrary`
-    are the levels that noise has put on the other side: below `most` they missed, above it they met. Where
-    `most` is None, the objectives are met at no level, or only at contrary ones.
-
-    `best` is the lowest level with almost the maximum throughput of those that would meet the objectives
-    again: by more than the noise of `noise_percent`, in 9 of 10 runs. None if there is none.
-    """
+    """The result for all objectives together."""
 
     slo: tuple[str, ...]
     most: float | None
+    """The highest level up to which they are met; None if they are met at no level, or only at contrary ones.
+    """
     missed_at: float | None
+    """The lowest level above `most` that does not meet them."""
     missed: tuple[str, ...]
+    """The objectives that it does not meet."""
     best: float | None
+    """The lowest level with almost the maximum throughput of those that would meet the objectives again in 9
+    of 10 runs: by more than the noise. None if there is no such level.
+    """
     tps: float | None
     p95_ms: float | None
     contrary: tuple[float, ...] = ()
+    """The levels that contradict `most` because of noise: levels below it that missed the objectives, and
+    levels above it that met them.
+    """
     noise_percent: float = 0.0
 
 
 class UslFit(msgspec.Struct, frozen=True, kw_only=True):
-    """Fit of the Universal Scalability Law to the measured levels; without a fit, `refusal` is the reason.
-
-    `r2` is the share of the variance that it explains, `peak_level` the level with the highest throughput,
-    None if it cannot be determined. `curve` are points to draw.
-    """
+    """Fit of the Universal Scalability Law to the measured levels."""
 
     refusal: str = ""
+    """The reason why there is no fit."""
     lam: float = 0.0
     sigma: float = 0.0
     kappa: float = 0.0
     r2: float = 0.0
+    """The share of the variance that the fit explains."""
     peak_level: float | None = None
+    """The level with the highest throughput; None if it cannot be determined."""
     peak_tps: float | None = None
     highest_fitted: float = 0.0
     curve: tuple[tuple[float, float], ...] = ()
+    """Points to draw."""
 
     def tps(self, level: float) -> float:
         return self.lam * level / (1 + self.sigma * (level - 1) + self.kappa * level * (level - 1))
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
-    """The same level before and after the highest load; `percent` is the difference, `margin` half of its
-    interval in percentage points. `differs` is True if it is significant.
-    """
+    """The same level before and after the highest load."""
 
     level: float
     before: float
     after: float
     percent: float
+    """The difference."""
     margin: float | None
+    """Half of the interval of the difference, in percentage points."""
     differs: bool
+    """True if the difference is significant."""
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a probe. `knee` is the measured level at the saturation point, the lowest with 95 % of the
-    `plateau`; None if there is none. The saturation point lies between `knee_low` and `knee_high`.
-
-    `recommended` is the level for the formal run, None without one. `reason` is why the increase ended.
-    `plateau` is the highest throughput that can be sustained; of a rate, the capacity. `doubts` are reasons
-    against the result; `confidence` summarises them. If the client was the bottleneck, there is no knee.
-    `lines` are the result in words, `commands` are for the formal test. `durability` has the values, by name,
-    of the settings that determine what a commit waits for.
-    """
+    """Result of a probe. If the client was the bottleneck, there is no knee."""
 
     order: ProbeOrder
     end: ProbeEnd
     reason: str
+    """Why the increase ended."""
     seconds: float
     steps: tuple[ProbeStep, ...]
     ceiling: float
     knee: ProbeStep | None = None
+    """The measured level at the saturation point, the lowest with 95 % of the `plateau`; None if there is
+    none.
+    """
     knee_low: float | None = None
+    """The lower limit of the saturation point."""
     knee_high: float | None = None
+    """The upper limit of the saturation point."""
     recommended: float | None = None
+    """The level for the formal run; None without one."""
     plateau: Mean | None = None
+    """The highest throughput that can be sustained; with a rate, the capacity."""
     bottleneck: Finding | None = None
     objective: SloResult | None = None
     recovery: Recovery | None = None
     fit: UslFit | None = None
     confidence: str = "low"
+    """Summarises the doubts."""
     doubts: tuple[str, ...] = ()
+    """Reasons against the result."""
     lines: tuple[str, ...] = ()
+    """The result in words."""
     commands: dict[str, str] = {}
+    """Commands for the formal test."""
     client_limited: bool = False
     durability: dict[str, str] = {}
+    """The values, by name, of the settings that determine what a commit waits for."""
 
     @property
     def is_inconclusive(self) -> bool:
@@ -228,27 +239,28 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
-    """Progress of a probe, sent with every sample. `result` is set at its end.
-
-    `level` is the level under measurement; `tps` and `half_width` are its figures so far; `waiting` describes
-    what the step waits for. `busy` says that other programs use the host.
-    """
+    """Progress of a probe, sent with every sample."""
 
     order: ProbeOrder
     steps: tuple[ProbeStep, ...] = ()
     ceiling: float = 0.0
     purpose: StepPurpose = StepPurpose.UP
     level: float = 0.0
+    """The level under measurement."""
     step_seconds: float = 0.0
     elapsed_seconds: float = 0.0
     tps: float | None = None
+    """The throughput of the level so far."""
     half_width: float | None = None
     p95_ms: float | None = None
     waiting: str = ""
+    """What the step waits for."""
     busy: str = ""
+    """Says that other programs use the host; empty if they do not."""
     knee: float | None = None
     fit: UslFit | None = None
     result: ProbeResult | None = None
+    """Set at the end of the probe."""
 
     @property
     def is_over(self) -> bool:
@@ -256,5 +268,7 @@ class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
 
     @property
     def left_seconds(self) -> float:
-        """About the time that it still takes, which is known in advance; its number of steps is not."""
+        """The approximate remaining time of the probe. The time is known in advance; the number of steps is
+        not.
+        """
         return self.order.seconds - self.elapsed_seconds

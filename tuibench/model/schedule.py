@@ -1,28 +1,15 @@
-"""Planned load: stages of constant levels, and ramps between levels.
+"""Planned load, and the notation of values on a command line or in a dialog.
 
-A stage sets the threads or the rate; the other one keeps its value. The `MAX_` constants limit both: larger
-numbers are considered typing errors.
+A stage of a plan holds one level, or ramps between two. It sets the threads or the rate; the other one keeps
+its value.
 
-Notation of a plan: `8:30s,16:30s,64:1m`, `1..128/60s`, `rate 200:30s,rate 400:1m`.
+    plan   stage, stage, …                                      8:30s,16:30s,64:1m
+    stage  [threads | rate] LEVEL:TIME                          rate 200:30s,rate 400:1m
+           [threads | rate] FIRST..LAST/TIME [doubling]         1..128/60s
+    TIME   30s, 1m, 1m30s, 500ms, 2h
 
-plan   stage, stage, …
-stage  [threads | rate] LEVEL:TIME
-       [threads | rate] FIRST..LAST/TIME [doubling]
-TIME   30s, 1m, 1m30s, 500ms, 2h
-
-Levels are threads by default; if any stage sets a rate, every stage must name its quantity.
-
-`PlanProgress` is the progress of a plan. The `checked_` functions limit what an operator or a plan asks for.
-
-Notation of other values on a command line or in a dialog. Durations: 20ms, 30s, 1m30s, 2h. Sizes as in
-MySQL's options: 512M, 4G.
-
-The two values of an A/B test: sync_binlog=1,0, of several settings: sync_binlog+long_query_time=1+10,0+0.5;
-and the tolerance within which they count as equal: ±2%.
-
-Weights of transactions by position: 50/50, or by name: new_order=50 payment=50.
-
-Lists of numbers, as in sysbench: percentiles 50,95,99.9, error numbers 1213,1020, checkpoints 10,60.
+Levels are threads by default; if any stage sets a rate, every stage must name its quantity. The `MAX_`
+constants limit both: larger numbers are considered typing errors.
 """
 
 import re
@@ -60,7 +47,9 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
 def parse_size(text: str) -> int:
-    """Parse a size to bytes: 4G, 512M, 1.5g or 268435456. Raises UsageError for anything else."""
+    """Parse a size, written as in MySQL's options, to bytes: 4G, 512M, 1.5g or 268435456. Raises UsageError
+    for anything else.
+    """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise UsageError(f"'{text}' is not a size", "a number with its unit: 512M, 4G")
@@ -72,7 +61,9 @@ _TOLERANCE = re.compile(rf"\s*(?:±|\+-|\+/-)?\s*({NUMBER})\s*%?\s*")
 
 
 def parse_tolerance(text: str) -> float:
-    """Parse `±2%` to a percentage. Raises UsageError for anything else."""
+    """Parse `±2%`, the difference within which values count as equal, to a percentage. Raises UsageError for
+    anything else.
+    """
     written = _TOLERANCE.fullmatch(text)
     percent = float(written[1]) if written else 0.0
     if not 0 < percent <= MAX_TOLERANCE_PERCENT:
@@ -84,7 +75,10 @@ def parse_tolerance(text: str) -> float:
 
 
 def parse_ab(text: str) -> tuple[str, str, str]:
-    """Parse `SETTING=V1,V2` to the subject and both values. Raises UsageError for anything else."""
+    """Parse `SETTING=V1,V2` to the subject and both values.
+
+    Several settings are sync_binlog+long_query_time=1+10,0+0.5. Raises UsageError for anything else.
+    """
     name, equals, values = text.partition("=")
     subject = name.strip().lower().replace("-", "_")
     parts = [value.strip() for value in values.split(",")]
@@ -98,7 +92,7 @@ def parse_ab(text: str) -> tuple[str, str, str]:
 
 
 TOGETHER = "+"
-"""Between settings that an A/B test changes together, and between their values."""
+"""Separates the settings that an A/B test changes together, and their values."""
 
 
 def settings_of(subject: str, value: str) -> dict[str, str]:
@@ -113,7 +107,7 @@ def settings_of(subject: str, value: str) -> dict[str, str]:
 
 
 def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
-    """Parse the weights of transactions by name; without names, one for each transaction in order.
+    """Parse the weights of transactions: by name (new_order=50 payment=50), or one for each in order (50/50).
 
     Raises UsageError for an invalid number, an unknown name, and too few or too many weights.
     """
@@ -335,7 +329,7 @@ _STAGE = re.compile(
 
 
 def parse_schedule(text: str, unnamed: Quantity = Quantity.THREADS) -> Schedule:
-    """Parse a plan; a stage that does not name its quantity is of `unnamed`.
+    """Parse a plan; `unnamed` is the quantity of stages that name none.
 
     Raises UsageError with the position of the first invalid stage.
     """
@@ -416,17 +410,17 @@ class PlanPhase(StrEnum):
 
 
 class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a plan. `stage` counts from 1.
-
-    `following` is the next level in words, empty if the plan ends next. `due_seconds` is its time in seconds
-    of the run, None while the plan is held; `left_seconds` is the remaining time until then. `held` is the
-    reason why the plan is held.
-    """
+    """Progress of a plan."""
 
     stages: Schedule
     phase: PlanPhase
     stage: int
+    """Counts from 1."""
     following: str
+    """The next level in words; empty if the plan ends next."""
     due_seconds: float | None
+    """When the next level begins, in seconds of the run; None while the plan is held."""
     left_seconds: float
+    """The remaining time until the next level."""
     held: str = ""
+    """The reason why the plan is held."""

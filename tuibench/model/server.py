@@ -1,9 +1,6 @@
-"""The server and its host: address, login, flavour, version, and what a run's environment says of both hosts.
+"""The server and its host: address, login, version, activity, and the environment of a run.
 
-SQL errors of a normal load have their plain names here; these are retried by default.
-
-Server activity at one moment: sessions, lock waits, and the last deadlock. Statements are digests: their
-values are replaced by `?`.
+Statements are digests: their values are replaced by `?`.
 """
 
 import shlex
@@ -21,22 +18,22 @@ class Flavour(StrEnum):
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the connections to a server travel. `tls` are their protocol and cipher, empty without TLS;
-    `is_compressed` is True if packets are compressed.
-    """
+    """TLS and compression of the connections to a server."""
 
     tls: str = ""
+    """Protocol and cipher; empty without TLS."""
     is_compressed: bool = False
+    """True if packets are compressed."""
 
     @property
     def transport_facts(self) -> list[tuple[str, str]]:
-        """What is not as on a plain connection: the name of each property, and its value."""
+        """Each property that differs from a plain connection: its name and its value."""
         facts = [("encryption", self.tls), ("compression", "zlib" * self.is_compressed)]
         return [(name, value) for name, value in facts if value]
 
     @property
     def transport_words(self) -> list[str]:
-        """The same in a list of facts."""
+        """The same as words for a list of facts."""
         return ["compressed" if name == "compression" else value for name, value in self.transport_facts]
 
     @property
@@ -46,26 +43,26 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerInfo(Transport, frozen=True, kw_only=True):
-    """Flavour, version and identity. `version` is plain (10.11.19), `version_text` is the server's own
-    string.
-
-    `pid_file` and `socket` are used to find its process; `is_local` is True if it runs on this host.
-    `identity` identifies the server instance across connections (host, port, data directory). `is_encrypted`
-    is True if connections to it use TLS, which `tls` names.
-    """
+    """Flavour, version and identity of a server."""
 
     flavour: Flavour
     version: str
+    """The plain version: 10.11.19."""
     version_text: str
+    """The server's own string."""
     where: str
     identity: str
+    """Identifies the server instance across connections: host, port, data directory."""
     datadir: str
     pid_file: str
+    """Used, as `socket`, to find the server's process."""
     socket: str
     port: int
     is_local: bool
+    """True if the server runs on this host."""
     uptime_seconds: int | None
     is_encrypted: bool = False
+    """True if connections to it use TLS."""
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
@@ -83,7 +80,7 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
 SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
 
 VERIFYING: tuple[SslMode, ...] = ("verify-ca", "verify-identity")
-"""The modes that look at the server's certificate."""
+"""The modes that verify the server's certificate."""
 
 SHORTEST_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 0.1, 86_400.0
 """The range of the timeouts of a Target."""
@@ -108,49 +105,53 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A server and a login. The password never appears in a repr, a log, a record or an argv.
 
-    A non-empty `socket` takes precedence over `host` and `port`. `further` are more servers among which the
-    connections of a load are distributed round-robin; sampling, changes of settings and `prepare` use the
-    first server only. `failover` are other addresses of the same service: a login that the last working
-    address does not answer is tried at the next one. `password_command` is a shell command that prints the
-    current password; it replaces `password`.
-
-    `login` are the words of a command line that give the password again, without the password itself: `-p`,
-    or an option file.
-
     The whole password leaves this program only over TLS or a Unix socket, or encrypted with the server's RSA
-    key: the one in the file `server_public_key_path`, or with `get_server_public_key` the one that the server
-    sends. `enable_cleartext_plugin` allows the plugins that send the password as it is.
-
-    `ssl_server_name` is the name in the server's certificate, if it is not `host`: behind a tunnel.
-    `compress` has the packets compressed (zlib).
-
-    `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
-    `net_timeout` is how long a peer may be unreachable, or the rest of a response may take, before a
-    connection is considered lost.
+    key.
     """
 
     host: str = "localhost"
     port: int = 3306
     socket: str = ""
+    """Takes precedence over `host` and `port` unless empty."""
     further: tuple[Endpoint, ...] = ()
+    """More servers among which the connections of a load are distributed round-robin. Sampling, changes of
+    settings and `prepare` use the first server only.
+    """
     failover: tuple[Endpoint, ...] = ()
+    """Other addresses of the same service. A login that the last working address does not answer is tried at
+    the next one.
+    """
     user: str = ""
     password: str = ""
     password_command: str = ""
+    """A shell command that prints the current password; it replaces `password`."""
     database: str = "sbtest"
     ssl_mode: SslMode = "preferred"
     ssl_ca: str = ""
     ssl_cert: str = ""
     ssl_key: str = ""
     ssl_server_name: str = ""
+    """The name in the server's certificate, if it is not `host`, as with a tunnel."""
     compress: bool = False
+    """True to compress the packets (zlib)."""
     get_server_public_key: bool = False
+    """True to encrypt the password with the RSA key that the server sends."""
     server_public_key_path: str = ""
+    """A file with the server's RSA key."""
     enable_cleartext_plugin: bool = False
+    """True to allow the plugins that send the password as it is."""
     connect_timeout: float = 10.0
+    """Limit of a login, in seconds."""
     query_timeout: float = 15.0
+    """Limit of a query of tuibench itself, in seconds."""
     net_timeout: float = 30.0
+    """Seconds for which a peer may be unreachable, or the rest of a response may take, before a connection is
+    considered lost.
+    """
     login: tuple[str, ...] = ()
+    """The words of a command line that give the password again, without the password itself: `-p`, or an
+    option file.
+    """
 
     def __repr__(self) -> str:
         return f"Target({self.user}@{self.where}/{self.database})"
@@ -195,9 +196,9 @@ LOGIN_WORDS = frozenset(
         "--no-defaults", "--no-login-paths",
     }
 )  # fmt: skip
-"""The options that a target's login may consist of: that of a record may have any words."""
+"""The options that the login of a target may consist of. A recorded target may have any words."""
 OWN_WORDS = ("host", "port", "socket", "further", "failover", "password", "password_command", "login")
-"""Fields of a target that are not one option of their own, or are never written."""
+"""Fields of a target that are not written as one option, or never written."""
 
 
 def address_options(target: Target) -> dict[str, str]:
@@ -237,10 +238,12 @@ ERROR_NAMES = {
     1205: ("lock wait timeout", "timeouts/s"),
     1412: ("table definition changed", "errors/s"),
 }
-"""By code: the error's plain name, and the label of its rate."""
+"""The plain name of each error code, and the label of its rate."""
 
 IGNORED_ERRORS = tuple(code for code in ERROR_NAMES if code)
-"""The default of --mysql-ignore-errors: sysbench's, and what a transaction meets while a table is altered."""
+"""The default of --mysql-ignore-errors: sysbench's, and the errors that a transaction gets while a table is
+altered.
+"""
 
 
 def error_text(code: str) -> str:
@@ -257,7 +260,7 @@ SERVER_USERS = frozenset({"system user", "event_scheduler", ""})
 
 
 class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection of another client. `seconds` is the time it has been in its state."""
+    """A connection of another client."""
 
     id: int
     user: str
@@ -266,6 +269,7 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     state: str = ""
     seconds: int
+    """The time it has been in its state."""
     statement: str
 
     @property
@@ -274,7 +278,7 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_busy(self) -> bool:
-        """True if it works now."""
+        """True if it executes a statement."""
         return self.command not in IDLE_COMMANDS and not self.is_replica and self.user not in SERVER_USERS
 
 
@@ -301,13 +305,12 @@ class LockWait(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction that has neither committed nor rolled back, and the time it has been open.
-
-    Its connection is 0 if it has none: prepared by XA, or found at the server's start.
-    """
+    """A transaction that has neither committed nor rolled back."""
 
     connection: int
+    """0 without a connection: prepared by XA, or found at the server's start."""
     seconds: int
+    """The time it has been open."""
     rows_locked: int
     rows_changed: int
     is_ours: bool = False
@@ -323,39 +326,38 @@ class DeadlockParty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deadlock(msgspec.Struct, frozen=True, kw_only=True):
-    """The last deadlock; `at` is the server's own time, as the server formats it."""
+    """The last deadlock."""
 
     at: str
+    """The server's own time, as the server formats it."""
     parties: tuple[DeadlockParty, ...]
 
 
 class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
-    """The server's sessions at one moment, active ones first, then by duration.
-
-    `others` is the number of other clients' sessions, of which at most a few hundred are listed. `gaps`
-    describes what the login has no privilege to read. `transactions` are the oldest of all the
-    `open_transactions`.
-    """
+    """The server's sessions at one moment, active ones first, then by duration."""
 
     sessions: tuple[ServerSession, ...]
     others: int
+    """The number of other clients' sessions, of which at most a few hundred are listed."""
     own: tuple[OwnSessions, ...]
     waits: tuple[LockWait, ...] = ()
     deadlock: Deadlock | None = None
     gaps: tuple[str, ...] = ()
+    """What the login has no privilege to read."""
     transactions: tuple[OpenTransaction, ...] = ()
+    """The oldest ones."""
     open_transactions: int = 0
+    """The number of all open transactions."""
 
 
 class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a statement in a period. Times are milliseconds; a figure that the source does not provide
-    is None.
-
-    `total_ms` is the execution time on the server; `rows_examined`, `lock_ms` and `cpu_ms` are also sums.
+    """Figures of a statement in a period. Times are sums in milliseconds, except `p95_ms`; a figure that the
+    source does not provide is None.
     """
 
     calls: int
     total_ms: float
+    """The execution time on the server."""
     p95_ms: float | None = None
     rows_examined: int | None = None
     lock_ms: float | None = None
@@ -367,88 +369,89 @@ class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One statement now, and `before` the last change; `source` is the source of its figures."""
+    """One statement."""
 
     text: str
     source: str
+    """The source of its figures."""
     now: StatementFigures
     before: StatementFigures | None = None
+    """Its figures before the last change."""
 
 
 class StatementReport(msgspec.Struct, frozen=True, tag="statements", kw_only=True):
-    """The statements with the most execution time on the server in a period of the run.
-
-    The period has `seconds`: since the first reading, or since the last change (`change`). `before_seconds`
-    is the length of the period before it, 0 without one. `gaps` describe what could not be read.
-    """
+    """The statements with the most execution time on the server in a period of the run."""
 
     seconds: float
+    """The length of the period: since the first reading, or since the last change."""
     rows: tuple[StatementRow, ...]
     before_seconds: float = 0.0
+    """The length of the period before the change; 0 without one."""
     change: str = ""
+    """The last change in words."""
     gaps: tuple[str, ...] = ()
+    """What could not be read."""
 
 
 class TimePart(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement, an object (table, lock, file), a connection or a transaction that waits: the mean number
-    of its connections in the wait class.
-    """
+    """A statement, an object (table, lock, file), a connection or a transaction that waits."""
 
     wait: str
+    """The wait class."""
     kind: str
     name: str
     connections: float
+    """The mean number of its connections in the wait class."""
 
 
 class TimeReport(msgspec.Struct, frozen=True, tag="time", kw_only=True):
-    """Who waited in each wait class over the last samples of the waits, the most first; `gaps` say by class
-    what is not known.
-    """
+    """Who waited in each wait class over the last samples of the waits, the most first."""
 
     samples: int
     parts: tuple[TimePart, ...]
     gaps: dict[str, str] = {}
+    """What is not known, by wait class."""
 
 
 class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits and settings of this host that affect a measurement; None or empty if unknown.
 
-    `files_soft` and `files_hard` are the limits of open files per process, None for no limit. Disk figures
-    describe the file system of the server's data directory. `busy_share` is the share of all cores in use
-    before tuibench's load, `steal_share` the share that the hypervisor gave to other guests (both 0 to 1);
-    `load_average` is that of one minute. `huge_pages` is the kernel's use of transparent ones:
-    always, madvise or never.
+    Disk figures describe the file system of the server's data directory.
     """
 
     files_soft: int | None = None
+    """The soft limit of open files per process; None for no limit."""
     files_hard: int | None = None
+    """The hard limit of open files per process; None for no limit."""
     swap_used_bytes: int | None = None
     swap_total_bytes: int | None = None
     disk_free_bytes: int | None = None
     disk_total_bytes: int | None = None
     governors: tuple[str, ...] = ()
     huge_pages: str = ""
+    """The kernel's use of transparent huge pages: always, madvise or never."""
     clocksource: str = ""
     fine_timers: bool = True
     cores: int = 0
     load_average: float | None = None
+    """That of one minute."""
     busy_share: float | None = None
+    """The share of all cores in use before tuibench's load, 0 to 1."""
     steal_share: float | None = None
+    """The share of CPU time that the hypervisor gave to other guests, 0 to 1."""
 
 
 class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The file system of the server's data directory.
-
-    `kind` is the storage medium as far as it is known: NVMe SSD, SSD, HDD, virtual disk, memory, network,
-    overlay; otherwise empty. `device` is the kernel's name of the block device, empty if there is none.
-    `options` are those of its mount.
-    """
+    """The file system of the server's data directory."""
 
     mount: str
     file_system: str
     device: str = ""
+    """The kernel's name of the block device; empty without one."""
     kind: str = ""
+    """The storage medium: NVMe SSD, SSD, HDD, virtual disk, memory, network, overlay; empty if unknown."""
     options: tuple[str, ...] = ()
+    """The mount options."""
     total_bytes: int | None = None
     free_bytes: int | None = None
 
@@ -471,11 +474,7 @@ class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The host that generated the load. Unknown values are empty or None.
-
-    `cpu_limit` (cores) and `memory_limit_bytes` are the limits of a control group, None for no limit.
-    `virtualisation` is the hypervisor, "none" on bare metal; `container` is the kind of container.
-    """
+    """The host that generated the load. Unknown values are empty or None."""
 
     name: str = ""
     os: str = ""
@@ -485,10 +484,14 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     cores: int = 0
     physical_cores: int | None = None
     cpu_limit: float | None = None
+    """Cores that a control group allows; None for no limit."""
     memory_bytes: int | None = None
     memory_limit_bytes: int | None = None
+    """The limit of a control group; None for no limit."""
     virtualisation: str = ""
+    """The hypervisor; "none" on bare metal."""
     container: str = ""
+    """The kind of container."""
     conditions: HostConditions = HostConditions()
 
 
@@ -502,21 +505,21 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """`environment.json`. `location` is the client's location relative to the server: local or remote.
-
-    `variables` are the server's global variables that affect speed or durability, before the load,
-    `in_effect` is what they do not say: see `observe.host_facts`. `disk`, and what `host` contains about the
-    server, are known only if the server runs on the client's host. `gaps` lists the information that was not
-    available.
-    """
+    """`environment.json`: the client's host, and what affects the speed of the server."""
 
     schema: Literal["tuibench.environment/1"] = "tuibench.environment/1"
     tuibench: str
     python: str = ""
     location: Literal["local", "remote"]
+    """The client's location relative to the server."""
     host: HostFacts
+    """Facts about the server are known only if it runs on this host."""
     round_trip: RoundTrip | None = None
     disk: DiskFacts | None = None
+    """Known only if the server runs on the client's host."""
     variables: dict[str, str] = {}
+    """The server's global variables that affect speed or durability, before the load."""
     in_effect: dict[str, str] = {}
+    """What the variables do not say: see `observe.host_facts`."""
     gaps: tuple[str, ...] = ()
+    """The information that was not available."""

@@ -1,9 +1,9 @@
 """Server settings: roles, state on a server, presets, and changes as text.
 
-The settings that tuibench changes are entries in `tuning.catalogue`: an entry holds limits, meanings,
-privileges and roles, and is the only place that lists them. A `SettingState` carries all of it from the
-catalogue to screens, recorder and reports, so none of them depends on a setting's name. To add a setting, add
-its entry: dialog, panel, costs, alarms and reports follow from `group` and `roles`.
+`tuning.catalogue` is the only list of the settings that tuibench changes: an entry holds limits, meanings,
+privileges and roles. A `SettingState` carries all of it to screens, recorder and reports, so none of them
+depends on a setting's name. To add a setting, add its entry: dialog, panel, costs, alarms and reports follow
+from `group` and `roles`.
 
 `ServerVariable` holds the names that code uses for another reason: an exception for one setting, or a
 variable that tuibench reads and never changes.
@@ -163,44 +163,49 @@ REQUIRES_RESTART = "requires a restart"
 
 
 class SettingState(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting and its current state on the server.
-
-    `original` is the value before the first change by tuibench, `began` the value at the start of the
-    session. `meaning` describes the value; `at_risk` is True if committed data can be lost with it. `choices`
-    are the values to offer, each with its meaning; `risky` are those with which committed data can be lost.
-    `unavailable` is the reason why the setting cannot be changed, empty if it can. `scope` is the reach of a
-    change: "server" (all connections), "default" (the default of new connections, and the connections of the
-    load at once), or "workload" (only the connections of the load).
-
-    `takes` describes the valid values, `risk` the risk of a change; `counters` are the status counters that
-    show its effect. `changed_by` is the origin of the current value: "us", "others", or empty if it has not
-    changed. `topic` is a `SettingTopic`. A login needs one of the privileges in `needs` to change it.
-    `short_name` is for narrow panels, empty if it is `name`; `is_size` marks a setting in bytes. `only` is
-    the flavour that has the setting, if the server's flavour has it in no version.
-    """
+    """A setting and its current state on the server."""
 
     name: str
     value: str
     original: str
+    """The value before the first change by tuibench."""
     meaning: str
+    """What the value does."""
     at_risk: bool
+    """True if committed data can be lost with the value."""
     choices: dict[str, str] = {}
+    """The values to offer, each with its meaning."""
     risky: tuple[str, ...] = ()
+    """The values with which committed data can be lost."""
     unavailable: str = ""
+    """The reason why the setting cannot be changed; empty if it can."""
     group: str = ""
     topic: str = ""
+    """A `SettingTopic`."""
     scope: str = "server"
+    """The reach of a change: "server" (all connections), "default" (the default of new connections, and the
+    connections of the load at once), or "workload" (only the connections of the load).
+    """
     takes: str = ""
+    """The valid values in words."""
     risk: str = ""
+    """The risk of a change."""
     counters: tuple[str, ...] = ()
+    """The status counters that show its effect."""
     began: str = ""
+    """The value at the start of the session."""
     changed_by: str = ""
+    """The origin of the current value: "us", "others", or empty if it has not changed."""
     needs: tuple[str, ...] = ()
+    """A login needs one of these privileges to change it."""
     roles: tuple[SettingRole, ...] = ()
     cost: CostFigure = CostFigure.NONE
     short_name: str = ""
+    """For narrow panels; empty if it is `name`."""
     is_size: bool = False
+    """True for a setting in bytes."""
     only: str = ""
+    """The flavour that has the setting, if the server's flavour has it in no version."""
 
     @property
     def changed(self) -> bool:
@@ -217,7 +222,7 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_costed(self) -> bool:
-        """True if commits are counted by its values."""
+        """True if the cost of a commit is measured by its values."""
         return self.group == SettingGroup.DURABILITY or SettingRole.COST in self.roles
 
     @property
@@ -237,15 +242,14 @@ def settings_with(role: SettingRole, settings: Iterable[SettingState]) -> tuple[
 
 
 class PresetState(msgspec.Struct, frozen=True, kw_only=True):
-    """A named group of settings, with its risk in one sentence.
-
-    `short_names` are those of its settings that have one.
-    """
+    """A named group of settings."""
 
     name: str
     values: dict[str, str]
     risk: str
+    """In one sentence."""
     short_names: dict[str, str] = {}
+    """Those of its settings that have one."""
 
     def label(self, setting: str) -> str:
         """Name of one of its settings in texts."""
@@ -271,8 +275,10 @@ def preset_change(preset: str, steps: Iterable[tuple[str, str, str]]) -> str:
 
 
 def brief_change(change: str, width: int) -> str:
-    """A change for narrow places: a preset without its values, a setting with its name shortened, the last of
-    several changes with the number of the others.
+    """A change for narrow places.
+
+    A preset is named without its values, a setting with its name shortened. Of several changes, it is the
+    last one with the number of the others.
     """
     if len(change) <= width:
         return change
@@ -293,7 +299,8 @@ def brief_change(change: str, width: int) -> str:
 def ab_order(change: str, presets: Iterable[PresetState]) -> str:
     """The A/B test of a change, as `SETTING=V1,V2`; empty for a change without two values.
 
-    That of a preset whose values before were no preset is of the settings that it has changed.
+    The test of a preset compares it with the preset of the values before. If those were no preset, it is of
+    the settings that the preset has changed.
     """
     if found := _PRESET_CHANGE.fullmatch(change):
         return _preset_order(found["name"], found["steps"], tuple(presets))
@@ -304,7 +311,7 @@ def ab_order(change: str, presets: Iterable[PresetState]) -> str:
 
 
 def changed_settings(change: str, presets: Iterable[PresetState]) -> tuple[str, ...]:
-    """The settings of a change of one setting, or of those that a preset has changed; empty for another."""
+    """The setting that a change is of, or those that a preset has changed; empty for any other change."""
     if found := _PRESET_CHANGE.fullmatch(change):
         target = next((each for each in presets if each.name == found["name"]), None)
         labels = {step["label"] for step in _STEP.finditer(found["steps"])}
@@ -314,8 +321,8 @@ def changed_settings(change: str, presets: Iterable[PresetState]) -> tuple[str, 
 
 
 def _preset_order(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:
-    """Against the preset whose values the settings had before, or of the settings that it changed; empty for
-    an unknown preset or value.
+    """The test of a preset against the preset whose values the settings had before, or of the settings that
+    it has changed; empty for an unknown preset or value.
     """
     target = next((each for each in presets if each.name == preset), None)
     if target is None:

@@ -1,8 +1,6 @@
-"""The summary of a run, and comparisons of summaries.
+"""The summary of a run, and comparisons of runs: with the first of them, and of one plan over time.
 
-Summary of a run, under the keys of `tuibench.summary/1`, and of `tuibench slap`.
-
-Comparison of runs with the first one, and the history of one plan over time.
+`Summary` has the keys of `tuibench.summary/1`, `RunComparison` those of `tuibench.compare/1`.
 """
 
 from collections.abc import Collection, Iterator
@@ -66,39 +64,41 @@ class ServerTotals(msgspec.Struct, frozen=True, kw_only=True):
 class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
     """tuibench's statements compared with the server's own count, over the whole run.
 
-    foreign = questions_server - own - questions_client: statements of other clients. None if the server's
-    counters decreased (restart, FLUSH STATUS) or could not be read, or if a worker did not report its end.
-    Commits are compared in the same way with Com_commit.
+    `commits_client` and `commits_server` (Com_commit) are compared in the same way.
     """
 
     questions_client: int
     questions_server: int | None
+    """None if the server's counters decreased (restart, FLUSH STATUS) or could not be read, or if a worker
+    did not report its end.
+    """
     own: int
     foreign: int | None
+    """Statements of other clients: questions_server - own - questions_client."""
     commits_client: int
     commits_server: int | None
 
 
 class ClientTotals(Transport, frozen=True, kw_only=True):
-    """Cost of the load on the client. `cpu_share` is the busiest worker's share of one core (0 to 1).
-
-    `engine` is the engine that ran the load, native or asyncio; `engine_reason` is the reason why it was not
-    native, unless asyncio was requested. `tls` are protocol and cipher of the connections, empty without
-    TLS; `is_compressed` is True if packets were compressed. `hosts` are the hosts that drove the load, empty
-    for this host alone.
-    """
+    """Cost of the load on the client."""
 
     workers: int
     cpu_share: float
+    """The busiest worker's share of one core, 0 to 1."""
     cpu_seconds: float
     limited: bool
     engine: str = ""
+    """The engine that ran the load: native or asyncio."""
     engine_reason: str = ""
+    """The reason why it was not the native one, unless asyncio was requested."""
     hosts: tuple[HostTotals, ...] = ()
+    """The hosts that drove the load; empty for this host alone."""
 
 
 def engine_text(client: ClientTotals) -> str:
-    """The engine that ran the load, why not the native one, and how it travelled; empty if not recorded."""
+    """The engine that ran the load, why it was not the native one, and TLS and compression of the
+    connections; empty if not recorded.
+    """
     engine = f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
     return ", ".join(filter(None, (engine, *client.transport_words)))
 
@@ -113,45 +113,44 @@ class Fairness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Connections in addition to the load, and users who shared the load's connections.
-
-    `idle` connections were open at the end. `logins` are successful additional and planned logins, `login_ms`
-    their times, `missed_logins` those that were due but not started. `wait_ms` is how long the `users` waited
-    for a connection.
-    """
+    """Connections in addition to the load, and users who shared the load's connections."""
 
     idle: int = 0
+    """Connections open at the end."""
     idle_wanted: int = 0
     logins: int = 0
+    """Successful additional and planned logins."""
     logins_per_second: float = 0.0
     missed_logins: int = 0
+    """Logins that were due but not started."""
     login_ms: Latency | None = None
+    """The time of a login."""
     users: int = 0
     wait_ms: Latency | None = None
+    """How long the users waited for a connection."""
 
 
 class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of the server's traffic in addition to those of every summary.
-
-    `latency_note` is the source of the statement times, or the reason why there are none.
-    """
+    """Counts of the server's traffic in addition to those of every summary."""
 
     rollbacks: int = 0
     threads_running_avg: float | None = None
     threads_running_max: int | None = None
     latency_avg_ms: float | None = None
     latency_note: str = ""
+    """The source of the statement times, or the reason why there are none."""
 
 
 class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The replicas of a session: their names, the longest lag of any in seconds and in bytes of the source's
-    binary log, and the number of samples in which one was not replicating or could not be read.
-    """
+    """The replicas of a session, and the longest lag of any of them."""
 
     replicas: tuple[str, ...]
+    """Their names."""
     lag_max_seconds: float | None
     lag_max_bytes: int | None
+    """In bytes of the source's binary log."""
     stopped_ticks: int = 0
+    """Samples in which a replica was not replicating or could not be read."""
 
 
 RESTORE_COMMAND = "tuibench restore"
@@ -176,34 +175,10 @@ class UnrestoredSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
-    """Figures of a whole run. Latencies are milliseconds, `seconds` is the measured time of the load.
-
-    With the outcome "failed", `failure` is the reason. `latency_histogram` has all transaction latencies in
-    µs, in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
-    `by_transaction` is empty if the profile has one kind of transaction. `client_delay_ms` is the largest
-    simulated network delay per round trip. `ab` is the result of an A/B test, `earlier_ab_tests` are those
-    that an operator ran before it; `tune` is the result of a screening, if the run was one; `probe` is the
-    result of the last probe, if there was one; `crashes` are those of its private server. `headline` is the
-    profile's headline figure, if it has one.
-    `steadiness` is None if there was no sample.
-
-    `connection_load` is None for a load without idle connections, planned logins and users.
-
-    `slowest` are the slowest transactions with their statements. `operation_cost` is the cost of a
-    transaction and of a query, as far as it is known. `replication` is None if no replica was read.
-
-    `figures` has every figure of the table in `metrics.figures` that was measured, by its name.
-
-    `is_complete` is False if some work is missing from the figures: a host was lost, or a worker did not
-    report the end of its load. `warnings` name them.
-
-    `deviations` say how the run of a sysbench command line differed from sysbench's.
-
-    `not_restored` are the settings that still have a value of this session.
+    """Figures of a whole run. Latencies are milliseconds.
 
     With `watched`, it is the summary of a session without load: transactions, queries and latencies are those
-    of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown. If
-    `seconds` is 0, the server does not count its statements.
+    of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -211,10 +186,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     profile: str
     threads: int
     seconds: float
+    """The measured time of the load; 0 if there is none, and the server does not count its statements."""
     rate: float
     percentiles: dict[str, float | None]
     outcome: RunOutcome
     failure: str = ""
+    """The reason for the outcome "failed"."""
     transactions: TransactionTotals
     queries: QueryTotals
     errors: ErrorTotals
@@ -228,33 +205,56 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     service_ms: Latency | None
     latency_sum_ms: float
     latency_histogram: str
+    """All transaction latencies in µs, in HdrHistogram's compressed encoding (base64), so that runs can be
+    merged and compared.
+    """
     fairness: Fairness
     statements: dict[str, Latency]
     by_transaction: dict[str, KindTotals] = {}
+    """Empty if the profile has one kind of transaction."""
     server: ServerTotals
     reconciliation: Reconciliation
     client: ClientTotals
     events: tuple[Event, ...]
     warnings: tuple[str, ...]
+    """What makes the figures doubtful or incomplete."""
     client_delay_ms: float = 0.0
+    """The largest simulated network delay per round trip."""
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None
+    """The A/B test of the run, or the last one."""
     earlier_ab_tests: tuple[AbTestResult, ...] = ()
+    """Those that an operator ran before `ab`."""
     tune: TuneResult | None = None
+    """The screening of settings, if the run was one."""
     probe: ProbeResult | None = None
+    """The last probe."""
     crashes: tuple[Crash, ...] = ()
+    """Crashes of the session's private server."""
     headline: Headline | None = None
+    """The profile's headline figure, if it has one."""
     steadiness: Steadiness | None = None
+    """None if there was no sample."""
     watched: WatchedTotals | None = None
     slowest: tuple[SlowTransaction, ...] = ()
+    """The slowest transactions with their statements."""
     operation_cost: OperationCost = OperationCost()
+    """The cost of a transaction and of a query, as far as it is known."""
     connection_load: ConnectionTotals | None = None
+    """None for a load without idle connections, planned logins and users."""
     replication: ReplicationTotals | None = None
+    """None if no replica was read."""
     figures: dict[str, float] = {}
+    """Every measured figure of the table in `metrics.figures`, by its name."""
     is_complete: bool = True
+    """False if some work is missing from the figures: a host was lost, or a worker did not report the end of
+    its load. `warnings` name them.
+    """
     deviations: tuple[str, ...] = ()
+    """How the run of a sysbench command line differed from sysbench's."""
     not_restored: tuple[UnrestoredSetting, ...] = ()
+    """The settings that still have a value of this session."""
 
     @property
     def ab_tests(self) -> tuple[AbTestResult, ...]:
@@ -267,103 +267,112 @@ OWN_QUERIES = "query"
 
 
 class SlapBenchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine with one number of clients, with the `seconds` of each iteration.
-
-    `engine` is empty for the server's default; `load_type` is `OWN_QUERIES` for a user's statements.
-    `queries` are those that the clients sent in all iterations, without COMMITs and logins; `latency_ms` is
-    the latency of single queries. `errors` are by the server's code, `retries` is the number of retried
-    queries. `server` is the increase of the server's counters while the clients ran, `cpu_share` the CPU
-    usage of the client: 1 is one core per worker.
-    """
+    """One engine with one number of clients."""
 
     engine: str
+    """Empty for the server's default."""
     load_type: str
+    """`OWN_QUERIES` for a user's statements."""
     clients: int
     queries_per_client: int
     seconds: tuple[float, ...]
+    """The time of each iteration."""
     queries: QueryTotals
+    """Those that the clients sent in all iterations, without COMMITs and logins."""
     latency_ms: Latency | None
+    """The latency of single queries."""
     errors: dict[str, int] = {}
+    """By the server's error code."""
     retries: int = 0
+    """Retried queries."""
     server: dict[str, int] = {}
+    """The increase of the server's counters while the clients ran."""
     cpu_share: float = 0.0
+    """CPU usage of the client: 1 is one core per worker."""
 
 
 class ComparisonVerdict(StrEnum):
-    """EQUAL means within 5 %. DIFFERENT: the figure has no better direction. STARTS: the runs differ, which
-    may be due to the different starts of the server. CANNOT_TELL also means that a run did not measure the
-    figure, or is too short.
-    """
+    """The verdict on a figure of a run, compared with the first run."""
 
     BETTER = "better"
     WORSE = "worse"
     EQUAL = "equal"
+    """Within 5 %."""
     DIFFERENT = "different"
+    """The figure has no better direction."""
     STARTS = "may be the start"
+    """The runs differ, which may be due to the different starts of the server."""
     CANNOT_TELL = "cannot tell"
+    """Also if a run did not measure the figure, or is too short."""
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of a run compared with the first run.
-
-    `relative` is the ratio to the first run (1.0 is equal), `percent` the difference with its 95 % interval
-    from `low` to `high`, all relative to the first run; None if that is zero or was not measured.
-    """
+    """One figure of a run compared with the first run; None if that is zero or was not measured."""
 
     value: float | None
     relative: float | None = None
+    """The ratio to the first run; 1.0 is equal."""
     percent: float | None = None
+    """The difference, with its 95 % interval from `low` to `high`, in percent of the first run."""
     low: float | None = None
     high: float | None = None
     verdict: ComparisonVerdict = ComparisonVerdict.CANNOT_TELL
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure over all runs: `first` is that of the first run, `others` those of the other runs."""
+    """One figure over all runs."""
 
     metric: str
     title: str
     unit: str
     better: str = ""
     first: float | None
+    """The figure of the first run."""
     others: tuple[Contrast, ...]
 
 
 class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that differs between the runs: its subject, its path, and its value in each run.
-
-    A difference in effect, found by `compare.audit`, also has what it is worth. It is `intended` if the
-    comparison is about it; any other one that `has_weight` is a caveat of the verdicts.
-    """
+    """A value that differs between the runs."""
 
     group: str
+    """What the value is about."""
     path: str
     values: tuple[str, ...]
+    """The value in each run."""
     worth: str = ""
+    """What a difference in effect, found by `compare.audit`, is worth."""
     intended: bool = False
+    """True if the comparison is about this difference."""
     has_weight: bool = False
+    """True if the difference may explain a verdict; unless it is intended, it is a caveat of the verdicts."""
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
-    """Comparison of runs. `runs` has a name for each side, `starts` the number of server starts on which it
-    was measured. `doubts` are reasons against the comparison, `crossed` are the crossed thresholds. `stalls`
-    and `slowest` have the stalls and the slowest transaction of each side, `because` what took more or less
-    of a transaction on each further side, if it is of the same server start as the first. `audit` are the
-    differences in effect, `caveats` what the verdicts on each further side must say because of them.
-    """
+    """Comparison of runs with the first one."""
 
     schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
     runs: tuple[str, ...]
+    """A name for each side."""
     starts: tuple[int, ...]
+    """The number of server starts on which each side was measured."""
     differences: tuple[SetupDifference, ...]
     doubts: tuple[str, ...]
+    """Reasons against the comparison."""
     rows: tuple[ComparisonRow, ...]
     crossed: tuple[str, ...] = ()
+    """The crossed thresholds."""
     stalls: tuple[str, ...] = ()
+    """The stalls of each side."""
     slowest: tuple[str, ...] = ()
+    """The slowest transaction of each side."""
     because: tuple[str, ...] = ()
+    """What took more or less of a transaction on each further side, if it is of the same server start as the
+    first.
+    """
     audit: tuple[SetupDifference, ...] = ()
+    """The differences in effect."""
     caveats: tuple[str, ...] = ()
+    """What the verdicts on each further side must say because of the differences."""
 
 
 UNNAMED = "unchanged"
@@ -415,32 +424,29 @@ def _format_value(value: Any) -> str:
 
 
 class HistoryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of the history; `started_at` is in seconds since the epoch."""
+    """A run of the history."""
 
     run: str
     started_at: float
+    """Unix seconds."""
     value: float
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The level changes at `run` by a percentage, None if it was zero before. A regression, a change for the
-    worse, was detected at run `seen`.
-    """
+    """A change of the level, from one run on."""
 
     run: str
+    """The first run at the new level."""
     percent: float | None
+    """None if the level was zero before."""
     before: float
     after: float
     seen: str = ""
+    """The run at which a regression, a change for the worse, was detected."""
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_field="type"):
-    """History of a plan. `other_plans` is the number of runs of the profile with another plan; they are left
-    out.
-
-    `since` is the first run that was checked for a regression, None if none was. `note` is the reason why
-    there is no result, otherwise empty.
-    """
+    """History of a figure over the runs of a plan."""
 
     schema: Literal["tuibench.history/1"] = "tuibench.history/1"
     profile: str
@@ -449,5 +455,8 @@ class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_fiel
     changes: tuple[LevelChange, ...]
     regression: LevelChange | None = None
     since: str | None = None
+    """The first run that was checked for a regression; None if none was."""
     other_plans: int = 0
+    """Runs of the profile with another plan; they are left out."""
     note: str = ""
+    """The reason why there is no result; otherwise empty."""

@@ -1,13 +1,8 @@
-"""Results of sweeps and of comparisons of server versions.
-
-Comparison of server versions: builds, starts, and each test relative to the first build.
-
-Each build is a variant of a sweep, each repeat a start of a new private server with new tables.
-
-Sweep: one load under every combination of cases, settings and threads, each several times.
+"""Sweeps: one load under every combination of cases, settings and threads, each several times.
 
 A *case* is a profile with its options, a *variant* a set of server settings. One of their combinations with a
-number of threads, run once, is a *cell*. `Sweep` holds the plan and the results of a sweep.
+number of threads, run once, is a *cell*. A comparison of server versions is a sweep, too: each build is a
+variant, each repeat a start of a new private server with new tables.
 """
 
 from enum import StrEnum
@@ -22,22 +17,22 @@ from tuibench.model.server import Environment, Flavour, ServerInfo, ServerLimits
 
 
 class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
-    """A server program and the name of its column.
-
-    `options` are added to its command line; `settings` are those of them that were chosen as settings of the
-    catalogue. `variables` are all its settings that affect speed or durability.
-    `limits` are its own limits, None for those of the setup, and `limited` how its own are enforced.
-    """
+    """A server program and the name of its column."""
 
     name: str
     path: str
     flavour: Flavour
     version: str
     options: tuple[str, ...] = ()
+    """Options added to its command line."""
     settings: dict[str, str] = {}
+    """The options that were chosen as settings of the catalogue."""
     variables: dict[str, str] = {}
+    """All its settings that affect speed or durability."""
     limits: ServerLimits | None = None
+    """Its own limits; None for those of the setup."""
     limited: str = ""
+    """How its own limits are enforced."""
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
@@ -50,19 +45,20 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """The builds and their limits; `limited` is the method by which the limits are enforced.
-
-    `start_seconds` is the expected time of a start with all its tables, `loading_seconds` that of the tables,
-    by data set. With `bisect`, only those builds are measured that find the step at which the figure has
-    changed, or has become worse.
-    """
+    """The builds and their limits."""
 
     builds: tuple[ServerBuild, ...]
     limits: ServerLimits = ServerLimits()
     limited: str = ""
+    """The method by which the limits are enforced."""
     start_seconds: float = 0.0
+    """The expected time of a start with all its tables."""
     loading_seconds: dict[str, float] = {}
+    """The expected time of the tables, by data set."""
     bisect: Literal["", "changed", "bad"] = ""
+    """If set, only those builds are measured that find the step at which the figure has changed, or has
+    become worse.
+    """
 
     @property
     def limit_lines(self) -> list[str]:
@@ -73,36 +69,39 @@ class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
-    """A private server that was started for one start of a build; `seconds` includes creating its tables.
+    """A private server that was started for one start of a build.
 
-    A start that was interrupted continues with a new server. `around` is what it was like with its tables,
-    None if that could not be read.
+    A start that was interrupted continues with a new server.
     """
 
     build: str
     start: int
     started_at: float
     seconds: float
+    """Includes creating its tables."""
     around: "SweepEnvironment | None" = None
+    """Server and host once the tables existed; None if they could not be read."""
 
 
 class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A figure of a build, or of a variant on one, relative to the first, with its 95 % interval over starts.
 
-    `case` is empty for the geometric mean of all. Without an interval, there are too few starts for one.
-    `levels` has the figure of each start. `caveat` is what differs beside the builds, if it has weight.
+    Without an interval, there are too few starts for one.
     """
 
     build: str
     case: str = ""
+    """Empty for the geometric mean of all."""
     threads: int | None = None
     headline: str = ""
     levels: tuple[float, ...] = ()
+    """The figure of each start."""
     relative: float | None = None
     low: float | None = None
     high: float | None = None
     verdict: Verdict = Verdict.CANNOT_TELL
     caveat: str = ""
+    """A difference in effect besides the builds, if it has weight."""
 
 
 TPS = "TPS"
@@ -112,22 +111,22 @@ SUMMARY = "summary"
 
 
 class CellOrder(StrEnum):
-    """The order in which cells run.
-
-    INTERLEAVED: all cells once, then all again in reverse order, and so on; in a round, the variants of each
-    number of threads run in succession, in alternating order. So a drift of the machine cancels out, and even
-    in a single round it hardly affects their ratios. RANDOM: also in rounds, each shuffled. GIVEN: as
-    specified.
-    """
+    """The order in which cells run."""
 
     INTERLEAVED = "interleaved"
+    """All cells once, then all again in reverse order, and so on. In a round, the variants of each number of
+    threads run in succession, in alternating order. So a drift of the machine cancels out, and even in a
+    single round it hardly affects their ratios.
+    """
     RANDOM = "random"
+    """Also in rounds, each shuffled."""
     GIVEN = "given"
+    """As specified."""
 
 
 class Start(StrEnum):
-    """What a cell begins with: the server as it is, or clean pages and the same data, with the tables in the
-    buffer pool or without.
+    """The state of the server at the start of a cell: as it is, or with clean pages and the same data, with
+    the tables in the buffer pool or without.
     """
 
     AS_IS = "as-is"
@@ -136,40 +135,34 @@ class Start(StrEnum):
 
 
 class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile with options; `name` is unique in the sweep.
-
-    `data` identifies the tables that it uses (by the command that creates them); cases with equal `data`
-    share them. `size` describes them: 4 × 100,000 rows.
-    """
+    """A profile with options."""
 
     name: str
+    """Unique in the sweep."""
     profile: str
     options: dict[str, OptionValue] = {}
     data: str = ""
+    """The command that creates the tables; cases with equal `data` share them."""
     size: str = ""
+    """The tables in words: 4 × 100,000 rows."""
 
 
 class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
     """Server settings: a preset, and values that override it. Without either, the server's settings are not
     changed.
-
-    `load` are values of fields of the run's plan, if the sweep varies them. `server` is the name of the
-    private server's program, if the sweep has private servers.
     """
 
     name: str
     preset: str = ""
     settings: dict[str, str] = {}
     load: dict[str, OptionValue] = {}
+    """Values of fields of the run's plan, if the sweep varies them."""
     server: str = ""
+    """The name of the private server's program, if the sweep has private servers."""
 
 
 class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Plan of a sweep. `base` has what all cells have in common: times, seed, error policy, …
-
-    With `prepare`, tables are created before the first cell that needs them; with `cleanup`, they are dropped
-    at the end.
-    """
+    """Plan of a sweep."""
 
     cases: tuple[SweepCase, ...]
     variants: tuple[SweepVariant, ...]
@@ -177,8 +170,11 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 1
     order: CellOrder = CellOrder.INTERLEAVED
     base: RunPlan
+    """What all cells have in common: times, seed, error policy, …"""
     prepare: bool = False
+    """True to create tables before the first cell that needs them."""
     cleanup: bool = False
+    """True to drop the tables at the end."""
     start: Start = Start.AS_IS
 
     @property
@@ -187,16 +183,15 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a sweep.
-
-    `number` (from 1) is its position in the plan, `repeat` counts from 1.
-    """
+    """One run of a sweep."""
 
     number: int
+    """Its position in the plan, from 1."""
     case: SweepCase
     variant: SweepVariant
     threads: int
     repeat: int
+    """Counts from 1."""
 
     @property
     def words(self) -> str:
@@ -207,41 +202,43 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
-    """Result of a cell. A "failed" cell has the reason, and no valid figures.
-
-    `attempt` counts from 1. `seconds` is the total time, `run` the folder of its record inside the sweep's
-    folder. `headline` is the name of the headline figure. `figures` are those of `metrics.inference.FIGURES`,
-    absent if unknown. `limited` is True if the client was the bottleneck.
-    `cores` and `memory_total_bytes` are those of the server's host, if known. `beginning` are the readings
-    before the load (`sweep.beginning`), unless it began as it was.
-    """
+    """Result of a cell. A "failed" cell has no valid figures."""
 
     cell: Cell
     outcome: Literal["done", "failed"]
     attempt: int = 1
+    """Counts from 1."""
     failure: str = ""
     headline: str = TPS
+    """The name of the headline figure."""
     figures: dict[str, float] = {}
+    """Those of `metrics.inference.FIGURES`; absent if unknown."""
     started_at: float = 0.0
     seconds: float = 0.0
+    """The total time."""
     run: str = ""
+    """The folder of its record inside the sweep's folder."""
     limited: bool = False
+    """True if the client was the bottleneck."""
     warnings: tuple[str, ...] = ()
     cores: int | None = None
+    """Those of the server's host, if known."""
     memory_total_bytes: int | None = None
+    """That of the server's host, if known."""
     beginning: dict[str, float] = {}
+    """The readings before the load (`sweep.beginning`); empty with `Start.AS_IS`."""
 
 
 class DataReady(msgspec.Struct, frozen=True, kw_only=True, tag="data"):
-    """Tables for the next cells: the size of their files, and whether the sweep created them.
-
-    `seconds` is the time of their creation on a private server.
-    """
+    """Tables for the next cells."""
 
     data: str
     files_bytes: int | None = None
+    """The size of their files."""
     prepared: bool = False
+    """True if the sweep created them."""
     seconds: float | None = None
+    """The time of their creation on a private server."""
 
 
 class DataDropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):
@@ -273,11 +270,7 @@ class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`sweep.json`: the plan and the environment. It never contains a password.
-
-    With `versions`, on private servers: the builds are the variants, the starts are the repeats;
-    `surroundings` are those of the first start. `servers` are the private servers of any other sweep.
-    """
+    """`sweep.json`: the plan and the environment. It never contains a password."""
 
     schema: Literal["tuibench.sweep/1"] = "tuibench.sweep/1"
     name: str
@@ -285,16 +278,23 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     plan: SweepPlan
     target: Target
     surroundings: SweepEnvironment
+    """With `versions`, those of the first start."""
     versions: VersionsSetup | None = None
+    """The private servers of a comparison of versions: the builds are the variants, the starts are the
+    repeats.
+    """
     servers: VersionsSetup | None = None
+    """The private servers of any other sweep."""
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a sweep. `results` has the last result of each cell, `data` the last state of all tables."""
+    """State of a sweep."""
 
     record: SweepRecord
     results: tuple[CellResult, ...] = ()
+    """The last result of each cell."""
     data: tuple[DataReady, ...] = ()
+    """The last state of all tables."""
     starts: tuple[ServerStart, ...] = ()
 
     @property

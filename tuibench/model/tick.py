@@ -1,38 +1,14 @@
-"""A tick: counts and histograms of an interval, which add up; and the sample of a session, which holds one.
+"""Ticks: what is counted in an interval of a run, such that intervals add up; and samples.
 
-Latency histograms in the HDR layout: microseconds, three significant digits.
-
-The bucket layout is HdrHistogram's with unit 1 µs (http://hdrhistogram.org; the `hdrh` package is the
-reference it is tested against), stored sparsely: a run has a few hundred distinct buckets, and merging,
-sending and reading them must be cheap at every tick.
-
-Coarse counts are the shape of latencies on a screen: counts in buckets of equal width on a log scale, eight
-per decade, each a third wider than the one below, from 10 µs to 10 s. Percentiles are never computed from
-them.
-
-A tick holds counts and histograms; rates and percentiles are computed when a figure is read
+A tick holds counts and histograms. Rates and percentiles are computed when a figure is read
 (`metrics.figures`). So the same operation adds up workers to a report, hosts to a load, and ticks to a line,
 a window, a level or a run, and no figure depends on how the time was divided into ticks.
 
-The keys of `sums`, with their unit; a source that was not read in the tick has none of its keys:
+A sample is a tick with what does not add up: slow transactions, replicas, hosts.
 
-    completed, failed, reads, queries, error.1213, ...   the load's counts
-    headline                                             the headline figure times the seconds
-    server.seconds, server.completed, server.queries     what the server's counters were counted over
-    Questions, Innodb_os_log_fsyncs, ...                 growth of the server's status counters
-    host.seconds, host.busy, host.server_cpu, ...        the server's host, in seconds, bytes or requests
-    host.unseen.busy, ...                                its part while the server's process was not found
-    client.seconds, ...                                  tuibench's own host, if it is another one
-    own.completed, ...                                   the load's, in a tick of all of a server's traffic
-
-`arrears` are sums of work that was done before the tick and reported in it, by a worker that had been
-silent: not part of the tick's own figures, but of those of the ticks together.
-
-`levels` are values at the end of the tick: threads, backlog, Threads_running, host.memory_used. `peaks` are
-the largest values in the tick: lag_seconds, worker_cpu. `hists` are latencies in µs: response, service,
-trx.NAME, stmt.NAME, login, wait. `missing` says why something was not measured; it is never a zero.
-
-A sample is a tick, and what does not add up: slow transactions, replicas, hosts.
+Histograms have the bucket layout of HdrHistogram with unit 1 µs and three significant digits
+(http://hdrhistogram.org; the `hdrh` package is the reference of the tests). They are stored sparsely: a run
+has a few hundred distinct buckets, and merging, sending and reading them must be cheap at every tick.
 """
 
 import math
@@ -190,6 +166,7 @@ def fold_histograms(totals: dict[str, Histogram], more: Mapping[str, Histogram])
 
 
 PER_DECADE = 8
+"""Coarse buckets have equal width on a log scale: each is a third wider than the one below."""
 LOWEST_US, DECADES = 10.0, 6
 BUCKETS = PER_DECADE * DECADES
 UPPER_US = tuple(LOWEST_US * 10 ** ((bucket + 1) / PER_DECADE) for bucket in range(BUCKETS))
@@ -201,7 +178,10 @@ def coarse_bucket(value_us: float) -> int:
 
 
 def coarse_counts(histogram: Histogram) -> Sequence[int]:
-    """The count in each of the `BUCKETS` coarse buckets; empty for an empty histogram."""
+    """The count in each of the `BUCKETS` coarse buckets; empty for an empty histogram.
+
+    They show the shape of the latencies on a screen. Percentiles are never computed from them.
+    """
     if not histogram.count:
         return ()
     counts = [0] * BUCKETS
@@ -223,7 +203,7 @@ Value = TypeVar("Value")
 
 
 class NamedHistograms:
-    """What has latencies by the names above: a tick, a worker's report, several of them."""
+    """A tick or a report that has histograms of latencies by name."""
 
     __slots__ = ()
     hists: dict[str, Histogram]
@@ -243,20 +223,36 @@ class NamedHistograms:
 
 
 class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """One tick, or several added up; see the header for the keys.
-
-    `end` is in seconds since the start of the measured load, 0 or less in a warm-up. `seconds` is the
-    measured time of the transactions: the load's, or that of the server's readings for its traffic.
-    """
+    """One tick, or several added up."""
 
     end: float = 0.0
+    """Seconds since the start of the measured load; 0 or less in a warm-up."""
     seconds: float = 0.0
+    """The measured time of the transactions: the load's, or that of the server's readings for its traffic."""
     sums: dict[str, float] = {}
+    """Counts and times of the tick. A source that was not read in the tick has none of its keys:
+
+        completed, failed, reads, queries, error.1213, ...   the load's counts
+        headline                                             the headline figure times the seconds
+        server.seconds, server.completed, server.queries     what the server's counters were counted over
+        Questions, Innodb_os_log_fsyncs, ...                 growth of the server's status counters
+        host.seconds, host.busy, host.server_cpu, ...        the server's host, in seconds, bytes or requests
+        host.unseen.busy, ...                                its part while the server's process was not found
+        client.seconds, ...                                  tuibench's own host, if it is another one
+        own.completed, ...                                   the load's, in a tick of a server's whole traffic
+    """
     arrears: dict[str, float] = {}
+    """Sums of work done before the tick and reported in it, by a worker that had been silent. They do not
+    count in the figures of this tick, but in the sum of several ticks.
+    """
     levels: dict[str, float] = {}
+    """Values at the end of the tick: threads, backlog, Threads_running, host.memory_used."""
     peaks: dict[str, float] = {}
+    """The largest values in the tick: lag_seconds, worker_cpu."""
     hists: dict[str, Histogram] = {}
+    """Latencies in µs: response, service, trx.NAME, stmt.NAME, login, wait."""
     missing: dict[str, str] = {}
+    """Why something was not measured."""
 
     def __add__(self, other: "Tick") -> "Tick":
         return total_tick((self, other))
@@ -273,7 +269,7 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
 
     @cached_property
     def quantiles(self) -> dict[tuple[str, float], float]:
-        """The quantiles in ms that were read so far, by histogram and share: a tick does not change."""
+        """A cache of quantiles in ms, by histogram and share; a tick never changes."""
         return {}
 
     @property
@@ -351,7 +347,9 @@ def total_tick(ticks: Iterable[Tick]) -> Tick:
 
 
 def unseen_sums(host: Mapping[str, float]) -> dict[str, float]:
-    """The sums of a host, without prefix, that its server's CPU is compared with, if that is unknown."""
+    """The sums of a host, without prefix, if the CPU of its server is unknown in this tick; else empty. A
+    comparison with the server's CPU leaves them out.
+    """
     if "server_cpu" in host:
         return {}
     compared = ("completed", "core_seconds", "busy", "total", "tuibench_cpu")
@@ -364,29 +362,32 @@ def prefixed(prefix: str, values: Mapping[str, float]) -> dict[str, float]:
 
 
 class TimedStatement(msgspec.Struct, frozen=True, array_like=True):
-    """Consecutive statements of one name in a transaction: their number, their total time, and the longest
-    one. `error` is the server's error code of a failed statement, otherwise 0.
-    """
+    """Consecutive statements of one name in a transaction."""
 
     name: str
     count: int
     ms: float
+    """Their total time."""
     max_ms: float
+    """The longest one."""
     error: int = 0
+    """The server's error code of a failed statement, otherwise 0."""
 
 
 class SlowTransaction(msgspec.Struct, frozen=True, kw_only=True):
     """One of the slowest transactions of a sample, with its statements in order, over all attempts.
 
-    `response_ms` is measured from the scheduled start, `service_ms` from the actual start; they are equal in
-    a closed loop. `at_seconds` is the end of the sample.
+    In a closed loop, `response_ms` and `service_ms` are equal.
     """
 
     transaction: str
     response_ms: float
+    """Measured from the scheduled start."""
     service_ms: float
+    """Measured from the actual start."""
     statements: tuple[TimedStatement, ...]
     at_seconds: float = 0.0
+    """The end of the sample."""
 
     @property
     def longest(self) -> TimedStatement | None:
@@ -412,53 +413,58 @@ def grouped_statements(timed: Iterable[tuple[str, int, int]]) -> tuple[TimedStat
 
 
 class ReplicaSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Lag of one replica. `lag_bytes` is what the source has written to its binary log after the replica's
-    position. `state` is the applier's state, or the error that stopped it; `note` is the reason why the
-    replica could not be read. If `is_running` is False, the lag in seconds is unknown and grows.
-    """
+    """Lag of one replica."""
 
     name: str
     lag_seconds: float | None = None
     lag_bytes: int | None = None
+    """What the source has written to its binary log after the replica's position."""
     is_running: bool = False
+    """If False, the lag in seconds is unknown and grows."""
     state: str = ""
+    """The applier's state, or the error that stopped it."""
     note: str = ""
+    """The reason why the replica could not be read."""
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True, omit_defaults=True, dict=True):
-    """One sample: scheduled for `elapsed_seconds` after the start of the load, and `late_ms` late.
+    """One sample of a session.
 
     `load`, `traffic`, `server`, `host` and `client_host` are the tick for the figures of that source (see
-    `metrics.figures`), None if it was not measured. `load` is the session's own load, `traffic` the work of
-    the server for all of its clients: COMMIT statements, and queries with those that are autocommitted. A
-    session has one of them, or both if it `shows_traffic` and has a load. `host` is the server's host;
-    `host_note` is the reason why it is missing, if another host was to be read. `client_host` is this host if
-    the server is on another one. `replicas` are the replicas that the session reads, `hosts` the hosts that
-    drive the load, empty for this host alone. `slowest` are the slowest transactions; the record keeps the
-    first one.
+    `metrics.figures`), None if it was not measured. A session has a load, or shows the server's traffic, or
+    both.
     """
 
     number: int
     at: float
     late_ms: float
+    """How late it was taken, after `elapsed_seconds`."""
     tick: Tick
     shows_traffic: bool = False
     slowest: tuple[SlowTransaction, ...] = ()
+    """The slowest transactions; the record keeps the first one."""
     replicas: tuple[ReplicaSample, ...] = ()
+    """The replicas that the session reads."""
     hosts: tuple[LoadHost, ...] = ()
+    """The hosts that drive the load; empty for this host alone."""
 
     @property
     def elapsed_seconds(self) -> float:
+        """The scheduled time, in seconds after the start of the load."""
         return self.tick.end
 
     @cached_property
     def load(self) -> Tick | None:
+        """The session's own load."""
         if "threads" not in self.tick.levels:
             return None
         return self.tick.own if self.shows_traffic else self.tick
 
     @property
     def traffic(self) -> Tick | None:
+        """The work of the server for all of its clients: COMMIT statements, and queries with those that are
+        autocommitted.
+        """
         return self.tick if self.shows_traffic and "completed" in self.tick.sums else None
 
     @property
@@ -467,10 +473,12 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True, omit_defau
 
     @property
     def host(self) -> Tick | None:
+        """The server's host."""
         return self.tick if HOST + "seconds" in self.tick.sums else None
 
     @cached_property
     def client_host(self) -> Tick | None:
+        """This host, if the server is on another one."""
         return self.tick.moved(CLIENT, HOST) if CLIENT + "seconds" in self.tick.sums else None
 
     @cached_property
@@ -486,6 +494,7 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True, omit_defau
 
     @property
     def host_note(self) -> str:
+        """The reason why the server's host was not read, if it is another one."""
         return self.tick.missing.get("host", "")
 
     @property

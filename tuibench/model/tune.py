@@ -38,12 +38,8 @@ OPERATORS_BUDGET = 600.0
 class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Plan of a screening of settings.
 
-    `only` are names of settings and topics, empty for all; `values` is the number of values to test for each
-    setting; `allow_risk` includes values that can lose data or change results. `objectives` are thresholds
-    such as `p95<20ms` that a winner must meet. A window lasts `window_seconds`. A block has one window with
-    the original values and `candidates_per_block` windows with one candidate each, or two windows that the
-    candidates share. `false_rate` is the false discovery rate. With `apply`, the
-    load continues with the best settings. `resume` is the folder of a run to continue.
+    A block has one window with the original values and `candidates_per_block` windows with one candidate
+    each, or two windows that the candidates share.
     """
 
     budget_seconds: Annotated[
@@ -68,10 +64,13 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
             format=",".join,
         ),
     ] = ()
+    """Names of settings and topics; empty for all."""
     values: Annotated[int, _screening(low=1, high=8, help="Number of values to test for each setting.")] = 2
+    """The number of values to test for each setting."""
     allow_risk: Annotated[bool, _screening(help="Also test values that can lose data or change results.")] = (
         False
     )
+    """True to include values that can lose data or change results."""
     objectives: Annotated[
         tuple[str, ...],
         _screening(
@@ -80,6 +79,7 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
             help='Objective that a winner must meet: "p95<20ms", "tps>500"; repeatable.',
         ),
     ] = ()
+    """Thresholds such as `p95<20ms` that a winner must meet."""
     tolerance_percent: Annotated[
         float,
         _screening(
@@ -87,36 +87,39 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 2.0
     false_rate: float = 0.1
+    """The false discovery rate."""
     candidates_per_block: int = 4
     primary: str = "tps"
     apply: Annotated[
         bool,
         _screening(help="Apply the best values and keep the load running until it is stopped; then restore."),
     ] = False
+    """True to continue the load with the best settings."""
     seed: int = 0
     resume: Annotated[str, _screening(metavar="DIR", help="Continue the screening of this recorded run.")] = (
         ""
     )
+    """The folder of a run to continue."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of one setting, numbered from 1. `change` describes the change.
-
-    With `at_risk` committed data can be lost. `can_share` is False if its change would disturb other
-    candidates in the same window.
-    """
+    """One value of one setting."""
 
     number: int
+    """Counts from 1."""
     setting: str
     topic: str
     value: str
     original: str
     change: str
+    """The change in words."""
     meaning: str
     risk: str
     at_risk: bool = False
+    """True if committed data can be lost with the value."""
     scope: str = "server"
     can_share: bool = True
+    """False if its change would disturb other candidates in the same window."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,32 +130,30 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """One window: the candidates set in it (none in a window with the original values), its figures, and what
-    disturbed it (empty if undisturbed).
-
-    `harm` is how its candidates have broken the guard, which has ended the window.
-    `course` is the primary figure in equal parts of all its `seconds`, those to settle included; 0 if
-    unknown.
-    """
+    """One window."""
 
     candidates: tuple[int, ...] = ()
+    """The candidates set in it; empty in a window with the original values."""
     figures: dict[str, float] = {}
     disturbance: str = ""
+    """What disturbed the window; empty if undisturbed."""
     harm: str = ""
+    """How its candidates have broken the guard, which has ended the window."""
     course: tuple[float, ...] = ()
+    """The primary figure in equal parts of all its `seconds`, those to settle included; 0 if unknown."""
     seconds: float = 0.0
 
 
 class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
     """Consecutive windows in random order: one with the original values and some with one candidate each, or
-    two that candidates share. With `is_together` one of two windows has the best of all settings.
-
-    `end_seconds` counts from the start of the screening, over all of its runs.
+    two that candidates share.
     """
 
     end_seconds: float
+    """Counts from the start of the screening, over all of its runs."""
     windows: tuple[TuneWindow, ...]
     is_together: bool = False
+    """True if one of two windows has the best of all settings."""
 
 
 class TuneLogHead(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,20 +179,20 @@ class TuneVerdict(StrEnum):
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate compared with the original settings.
 
-    `comparisons` are those of the figures that were measured. `misses` is the objective that its
-    windows did not meet, `failure` the error with which the server refused the value, or what the guard has
-    seen of a harmful one. `needs_window_seconds`
-    is set if the value acts too late for the windows: then it has no verdict. `sql` and `option_line` make
-    the value permanent.
+    `sql` and `option_line` make the value permanent.
     """
 
     candidate: Candidate
     verdict: TuneVerdict
     pairs: int
     comparisons: tuple[Comparison, ...] = ()
+    """Those of the figures that were measured."""
     misses: str = ""
+    """The objective that its windows did not meet."""
     failure: str = ""
+    """The error with which the server refused the value, or how a harmful value has broken the guard."""
     needs_window_seconds: float | None = None
+    """Set if the value acts too late for the windows: then it has no verdict."""
     sql: str = ""
     option_line: str = ""
 
@@ -200,15 +201,14 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The best candidates, tested together. `product_percent` is the effect expected from their single
-    effects.
-    """
+    """The best candidates, tested together."""
 
     candidates: tuple[int, ...]
     verdict: TuneVerdict
     pairs: tuple[AbTestPair, ...]
     comparisons: tuple[Comparison, ...]
     product_percent: float
+    """The effect expected from their single effects."""
     misses: str = ""
 
     def comparison(self, figure: str) -> Comparison | None:
@@ -241,22 +241,23 @@ def parse_tune_text(text: str) -> TunePlan:
 
 
 class TuneResult(msgspec.Struct, frozen=True, tag="tune", kw_only=True):
-    """State of a screening, `by_hand` if an operator started it during a run. `disturbed` is the number of
-    discarded blocks; `winner` are the numbers of the candidates to keep. `not_restored` says why the settings
-    were not restored at the end; empty if they were.
-    """
+    """State of a screening."""
 
     plan: TunePlan
     seconds: float
     blocks: int
     disturbed: int
+    """The number of discarded blocks."""
     results: tuple[CandidateResult, ...]
     left_out: tuple[LeftOut, ...]
     together: TogetherResult | None = None
     winner: tuple[int, ...] = ()
+    """The numbers of the candidates to keep."""
     is_complete: bool = False
     not_restored: str = ""
+    """Why the settings were not restored at the end; empty if they were."""
     by_hand: bool = False
+    """True if an operator started it during a run."""
     is_over: bool = False
 
     @property
