@@ -103,12 +103,13 @@ def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
                 for (name, field), words in field_texts(base.__module__).items():
                     if name == base.__name__ and field in properties:
                         properties[field]["description"] = words
-    for kind in StrEnum.__subclasses__():
-        definition = schema.get("$defs", {}).get(kind.__name__, {})
-        texts = _field_texts(kind.__module__)
-        lines = [f"{each}: {texts[key]}" for each in kind if (key := (kind.__name__, each.name)) in texts]
-        if lines and definition.get("enum") == sorted(kind):
-            definition["description"] = "\n".join((cleandoc(kind.__doc__ or ""), "", *lines))
+    for words_of in StrEnum.__subclasses__():
+        definition = schema.get("$defs", {}).get(words_of.__name__, {})
+        texts = _field_texts(words_of.__module__)
+        found = {str(each): texts.get((words_of.__name__, each.name), "") for each in words_of}
+        lines = [f"{value}: {words}" for value, words in found.items() if words]
+        if lines and definition.get("enum") == sorted(found):
+            definition["description"] = "\n".join((cleandoc(words_of.__doc__ or ""), "", *lines))
     return schema
 
 

@@ -1,8 +1,8 @@
-"""Commands of a running session, and what they do to the load.
+"""Commands of a running session: their order, what they do to the load, and how they are undone.
 
-Commands to the settings are executed one after the other. A stop waits for none of them, and neither does the
-end of a query: a change may wait for that very query. Changes of the load are executed one after the other,
-too, and do not wait for a command to the settings.
+Changes of settings are executed one after the other, and so are changes of the load; the two do not wait for
+each other. A stop waits for neither, and neither does the end of a query, because a change of a setting may
+wait for that very query.
 
 Undo takes back the operator's changes of load and settings one after the other, the last one first.
 """
@@ -55,7 +55,7 @@ from tuibench.waits.cpu_profile import CpuProfiling
 
 
 class SessionCommands:
-    """Executes commands and returns replies. A refusal is raised as a TuibenchError and changes nothing."""
+    """Executes all commands. A refusal is raised as a TuibenchError and changes nothing."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ def rate_text(rate: float) -> str:
 
 
 class LoadCommands:
-    """Executes commands and returns replies. A refusal is raised as a TuibenchError and changes nothing."""
+    """Executes the commands of the load. A refusal is raised as a TuibenchError and changes nothing."""
 
     def __init__(
         self,
@@ -220,8 +220,8 @@ class LoadCommands:
         return f"threads: {threads}" + self._override(Quantity.THREADS)
 
     def _override(self, quantity: Quantity) -> str:
-        """End a probe, or hold a plan, of a load that the operator has changed; returns an addition to the
-        reply.
+        """End a probe, or hold a plan, whose load the operator has changed; returns an addition to
+        the reply.
         """
         return self._laboratory.on_manual_load(quantity) + self._plan_runner.on_manual_change(quantity)
 
@@ -247,12 +247,14 @@ Execute = Callable[[Command], Awaitable[str]]
 
 
 class _Step(NamedTuple):
-    """A change, with what held before and after it, and the clock's time (ns) at its end."""
+    """A change that can be taken back."""
 
     kind: type[Command]
     before: Status
+    """What held before the change."""
     after: Status
     at_ns: int
+    """The clock's time at the end of the change."""
 
     @property
     def text(self) -> str:
@@ -260,12 +262,12 @@ class _Step(NamedTuple):
 
     @property
     def commands(self) -> list[Command]:
-        """What takes it back."""
+        """The commands that take the change back."""
         return _as_preset([command for _, command in _differences(self.before, self.after)], self.before)
 
 
 def _differences(before: Status, after: Status) -> Iterator[tuple[str, Command]]:
-    """Each difference between two states, with the command for the first one."""
+    """Each difference between two states in words, with the command that restores the first one."""
     if before.threads != after.threads:
         yield f"threads {before.threads} → {after.threads}", SetThreads(before.threads)
     if before.rate != after.rate:
@@ -284,8 +286,8 @@ def _differences(before: Status, after: Status) -> Iterator[tuple[str, Command]]
 
 
 def _as_preset(commands: Sequence[Command], before: Status) -> list[Command]:
-    """The same with several settings as one preset, if their values before were one: that is one change,
-    whose effect can be compared.
+    """The commands with several settings replaced by one preset, if their values before were those of one:
+    that is one change, whose effect can be compared.
     """
     settings = {one.name: one.value for one in commands if isinstance(one, ChangeSetting)}
     values = {setting.name: setting.value for setting in before.settings}
@@ -298,7 +300,7 @@ def _as_preset(commands: Sequence[Command], before: Status) -> list[Command]:
 
 
 class UndoStack:
-    """The changes that can be taken back. `status` says what holds now."""
+    """The changes that can be taken back."""
 
     def __init__(self, clock: Clock, status: Callable[[], Status]) -> None:
         self._clock = clock

@@ -1,6 +1,7 @@
-"""Events and messages of a session: the log, the record, the listeners, the history for later viewers.
+"""Events and messages of a session: the event log, and who gets each message.
 
-The history is limited in number, and reduced to what charts need.
+Every message goes to the record, to the listeners, and to the history that later viewers get. The history is
+limited in number, and reduced to what charts need.
 """
 
 import hashlib
@@ -28,15 +29,16 @@ from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 ONE_CHANGE_SECONDS = 3.0
-"""Changes of the threads that follow each other sooner are one."""
+"""Changes of the threads within this time are one change."""
 
 
 class Steps(NamedTuple):
-    """Changes of this kind are those of an experiment at present; `is_numbered` if the next gets a number."""
+    """Changes of one kind that an experiment is making."""
 
     kind: EventKind
     experiment: str
     is_numbered: bool
+    """True if the next change gets a marker."""
 
 
 class EventLog:
@@ -53,7 +55,7 @@ class EventLog:
         self._threads: tuple[Event, int] | None = None
 
     def start(self, at_ns: int) -> None:
-        """Set the start of elapsed time; it is negative before a start in the future."""
+        """Set the zero of elapsed time; elapsed time is negative before a start in the future."""
         self.zero_ns = at_ns
         self._is_started = True
 
@@ -62,7 +64,7 @@ class EventLog:
         return self.elapsed_at(self._clock.now_ns())
 
     def elapsed_at(self, at_ns: int) -> float:
-        """Seconds from the start to a time."""
+        """Seconds from the start to a time of the clock."""
         return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
 
     def emit(self, kind: EventKind, text: str, effect: Effect | None = None, experiment: str = "") -> Event:
@@ -82,8 +84,8 @@ class EventLog:
         )
 
     def emit_threads(self, before: int, after: int) -> Event:
-        """Emit a change of the threads by an operator. One soon after another is the same change, and has its
-        marker.
+        """Emit a change of the threads by an operator. One within `ONE_CHANGE_SECONDS` of another is the same
+        change, and has its marker.
         """
         last = self._threads
         if (
@@ -152,12 +154,12 @@ class SampleHistory:
 
 KEPT_SUMS = frozenset({*LOG_FSYNCS, Counter.POOL_READS, Counter.POOL_READ_REQUESTS})
 KEPT_LEVELS = frozenset({Counter.THREADS_RUNNING, Counter.THREADS_CONNECTED, Counter.OPEN_TABLES})
-"""Of the server's counters, those of charts."""
+"""The server's values that charts show."""
 
 
 def slim(sample: Sample) -> Sample:
-    """The sample without what is only looked at while it is new: counters, gauges, and all latencies but
-    those of the transactions.
+    """The sample for the history, without what is shown only while it is new: counters, gauges, and all
+    latencies but those of the transactions.
     """
     tick = sample.tick
     return replace(
@@ -179,7 +181,7 @@ def _is_kept(name: str, of_server: frozenset[Counter]) -> bool:
 def build_plan_record(
     spec: SessionSpec, server: ServerInfo, program: Program | None, started_at: float
 ) -> PlanRecord:
-    """What was run, and on which server; without the password. `started_at` is wall-clock time."""
+    """The plan and the server of a run, without the password. `started_at` is in Unix seconds."""
     record = PlanRecord(
         version=__version__,
         session=spec.session,
@@ -214,18 +216,16 @@ IntervalListener = Callable[[Tick], None]
 
 
 class EventBus:
-    """Passes each message once to the record and to all listeners.
-
-    `interval_listeners` get the measured intervals only, not those of a warm-up. `event_listeners` get the
-    events, after everyone else.
-    """
+    """Passes each message once to the record and to all listeners."""
 
     def __init__(self, recorder: RunRecorder, clock: Clock) -> None:
         self.recorder = recorder
         self.history = SampleHistory()
         self.listeners: list[Listener] = []
         self.interval_listeners: list[IntervalListener] = []
+        """They get the measured intervals only, not those of a warm-up."""
         self.event_listeners: list[EventListener] = []
+        """They get the events, after everyone else."""
         self._clock = clock
 
     def publish(self, message: SessionMessage) -> None:
@@ -259,7 +259,7 @@ MOST_EVENTS = 500
 
 
 def build_hello(spec: SessionSpec, server: ServerInfo, status: Status) -> Hello:
-    """The session and its current status, without its history and its load."""
+    """The first message to a viewer, without the session's history and load."""
     return Hello(
         protocol=PROTOCOL_VERSION,
         version=__version__,

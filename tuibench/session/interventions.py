@@ -1,10 +1,11 @@
-"""Interventions: SQL, or a command of this host, once and under load (`--at`, `ctl run-sql`).
+"""Interventions: an SQL statement, or a command of this host, once and under load (`--at`, `ctl run-sql`).
 
-The beginning and the end of an intervention are events with markers: the effect of the beginning is what
-happens during it, that of the end what stays of it. If it is over sooner than an effect can be measured, both
-are one; a third event has the levels during it and before it. It has a connection of its own, without a time
-limit. What is still running at the end of the session is ended with it, by KILL QUERY or SIGTERM. The output
-is recorded in `interventions.txt`.
+The beginning and the end of an intervention are events with markers. The effect of the beginning is what
+changes during the intervention, that of the end what remains after it. If it ends before an effect can be
+measured, the two are one change. A third event has the levels during it and before it.
+
+An intervention has a connection of its own, without a time limit. One that still runs at the end of the
+session is ended by KILL QUERY or SIGTERM. Its output is recorded in `interventions.txt`.
 """
 
 import asyncio
@@ -31,24 +32,24 @@ from tuibench.session.settings import ProductionGuard
 from tuibench.units import pluralize
 
 EXEC = "exec:"
-"""Prefix of a command; the rest is executed by the shell."""
+"""Prefix of a command; the shell executes the rest."""
 
 OUTPUT = "interventions.txt"
 MOST_ROWS = 100
 """Rows of a result that are recorded."""
 
 END_SECONDS = 5.0
-"""How long the end of a session waits for the end of what it has killed."""
+"""How long the end of a session waits for interventions to end after it has killed them."""
 
 BEFORE_SECONDS = 10.0
-"""The time before an intervention with which that of the intervention is compared."""
+"""The time before an intervention whose level is compared with that during it."""
 
 COMPARED = ("tps", "p95", "lag")
 COMPARED_TRAFFIC = ("qps", "lag")
 
 
 _CarryOut = Callable[[str], Awaitable[tuple[str, str]]]
-"""Executes a statement or a command; returns what came of it, and its output."""
+"""Executes a statement or a command; returns its result in words, and its output."""
 
 
 class _Course:
@@ -62,14 +63,14 @@ class _Course:
         self.during = Tick()
 
     def add(self, tick: Tick) -> None:
-        """Ticks that are for the greater part in it count."""
+        """Add a tick. It counts as during the intervention if most of it is."""
         middle = tick.end - tick.seconds / 2
         if self.begun <= middle and (self.ended is None or middle <= self.ended):
             self.during = total_tick((self.during, tick))
 
     @property
     def text(self) -> str:
-        """The levels during it and before it; empty without a tick."""
+        """The levels during the intervention and before it; empty without a tick."""
         if not self.during.seconds or not self.before.seconds:
             return ""
         names = COMPARED_TRAFFIC if self.during.is_traffic else COMPARED
@@ -83,7 +84,7 @@ class _Course:
 
 
 class Interventions:
-    """Those of one session."""
+    """The interventions of one session."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Interventions:
             self._guard.require_confirmation()
 
     def schedule(self) -> None:
-        """The run has begun: each intervention of its plan waits for its time."""
+        """Start the clocks of the plan's interventions, at the beginning of the run."""
         begun_ns = self._clock.now_ns()
         for seconds, what in self._spec.plan.interventions:
             carry_out = self._command if what.startswith(EXEC) else self._statement
@@ -122,7 +123,7 @@ class Interventions:
     def run_sql(self, sql: str) -> str:
         """Starts a statement; returns the reply as text. Raises a TuibenchError for a refusal.
 
-        It never is a command of this host: scenes and browsers send statements, too.
+        The text is always SQL, never a command of this host: scenes and browsers send statements, too.
         """
         if not sql.strip():
             raise UsageError("type the statement to execute")
@@ -147,7 +148,7 @@ class Interventions:
             self._log.emit(EventKind.WARNING, text)
 
     async def close(self) -> None:
-        """Ends what is still running."""
+        """Ends the interventions that still run."""
         for connection in self._connections:
             with contextlib.suppress(TuibenchError):
                 killer = await connect(self._spec.target, use_database=False, timeout_seconds=END_SECONDS)
@@ -171,7 +172,7 @@ class Interventions:
             await self._run(what, carry_out)
 
     async def _run(self, what: str, carry_out: _CarryOut) -> None:
-        """Execute it; an error is an event, and does not end the run."""
+        """Execute an intervention; an error is an event, and does not end the run."""
         name = sanitize.text(shortened(what))
         begun = self._log.elapsed_seconds()
         course = _Course(name, begun, total_tick(self._recent))
@@ -191,7 +192,7 @@ class Interventions:
         await asyncio.to_thread(self._record, f"{what}\n-- {text}\n{output}\n")
 
     async def _statement(self, sql: str) -> tuple[str, str]:
-        """What came of a statement, and its rows."""
+        """The result of a statement in words, and its rows."""
         connection = await connect_with_defaults(self._spec.target, manner=Manner.IS_TIMED)
         self._connections.add(connection)
         self._own.add(connection)
@@ -207,7 +208,7 @@ class Interventions:
         return pluralize(count, "row"), "\n".join(["\t".join(rows[0]), *lines])
 
     async def _command(self, what: str) -> tuple[str, str]:
-        """What came of a command, and its output. It gets no input."""
+        """The result of a command in words, and its output. The command gets no input."""
         process = await asyncio.create_subprocess_shell(
             what.removeprefix(EXEC),
             stdin=asyncio.subprocess.DEVNULL,
@@ -230,7 +231,7 @@ class Interventions:
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """End a command with all that it has started."""
+    """End a command with all processes that it has started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -1,28 +1,26 @@
-"""The laboratory: sets what an experiment wants, measures, puts it back.
+"""The laboratory: sets the values that an experiment wants, measures, and restores the original values.
 
 A laboratory carries out one experiment of a session at a time. An experiment (A/B test, screening of
 settings, probe) is a state machine without I/O. It asks for a state of server and load (`wanted`), is told
-when that holds (`applied`), gets every tick, and asks for the next state:
+when that state is reached (`applied`), gets every tick, and asks for the next state:
 
     experiment ── wanted ──> laboratory ── changes ──> settings, load
         ^                        │
         └── applied, tick, on_change, refused
 
 Changes of settings are commands like an operator's: journalled, guarded, emitted as events, restored at the
-end of the session or by the guardian. They are made in a task, so that a tick waits for none. A change by
-anybody else is passed to the experiment; afterwards nothing is known of what holds, and what is wanted is set
-again.
+end of the session or by the guardian. A task makes them, so that no tick waits for a change. If anybody else
+changes something, the experiment is told, and the laboratory sets the wanted state again, because it no
+longer knows which values hold.
 
-The experiment of a plan (`--ab`, `tune`, `probe`) begins with the load, or with a guard as soon as that holds
-and knows the level, and ends the run. One that an operator starts begins with the next tick, so that no tick
-belongs to two states, and all that it has set is put back at its end. The end of a session restores the
-settings; of a planned experiment only what `before` names is put back before that.
+The experiment of a plan (`--ab`, `tune`, `probe`) begins with the load and ends the run. With a guard, it
+begins as soon as the guard knows the level and holds. An operator's experiment begins with the next tick, so
+that no tick belongs to two states, and all that it has set is put back at its end. A planned experiment puts
+back only what `before` names; the end of the session restores the settings.
 
-`disturbance` has the reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
-
-The guard rail (`metrics.thresholds`) judges each sample while a value is tried. What breaks it in two samples
-in a row is put back, and the experiment is told; a new value is tried once the guard holds again. A level
-that has changed for other reasons becomes the level after `MOST_REST_SAMPLES`.
+The guard rail (`metrics.thresholds`) judges each sample while a value is tried. A value that breaks it in two
+samples in a row is put back, and the experiment is told; a new value is tried once the guard holds again. A
+level that has changed for other reasons becomes the reference after `MOST_REST_SAMPLES`.
 """
 
 import asyncio
@@ -80,7 +78,10 @@ OF_EVENTS = {
 
 
 def disturbance(sample: Sample, interval_seconds: float) -> str:
-    """The reason why this sample is not comparable; empty if it is."""
+    """The reason why a sample is not comparable; empty if it is.
+
+    Reasons are an outage, lost connections, and an overloaded host.
+    """
     if sample.traffic is not None:
         return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
     if sample.load is None:
@@ -98,13 +99,12 @@ Submit = Callable[[Command], Awaitable[str]]
 
 
 class LoadLevel(NamedTuple):
-    """Threads and rate, set without the events of the commands: `text` is the event of a probe's step, empty
-    for none.
-    """
+    """Threads and rate, set without the events of the commands."""
 
     threads: int
     rate: float
     text: str = ""
+    """The event of a probe's step; empty for none."""
 
 
 Change = ApplyPreset | ChangeSetting | RestoreSettings | SetThreads | LoadLevel
@@ -114,11 +114,12 @@ Wanted = Mapping[str, Change]
 
 
 class ExperimentSession(NamedTuple):
-    """The parts of a session, which has no `load` if it watches the server's own traffic."""
+    """The parts of a session that an experiment uses."""
 
     spec: SessionSpec
     server: ServerInfo
     load: LoadController | None
+    """None if the session watches the server's own traffic."""
     settings: Settings
     lifecycle: Lifecycle
     log: EventLog
@@ -128,37 +129,34 @@ class ExperimentSession(NamedTuple):
 
 
 class Experiment(ABC):
-    """What to set and for how long, by what was measured so far. Times are seconds of the run.
-
-    `wanted` is the state to set now, None while one is measured. `first` are changes that are tried before it
-    begins; the last of them is the state in which it begins. `before` are the changes that put back each
-    subject; a setting that is not in it is restored. `told` are sentences for the event log, of the kind
-    `told_kind`. An `error` has ended it. `reply` answers the command that starts it, and is an event if it
-    `is_announced`.
-    """
+    """Decides what to set, and for how long, from what was measured so far. Times are seconds of the run."""
 
     called: ClassVar[str]
     name: ClassVar[str]
-    """What it is called at its end, and as the subject of a sentence."""
+    """Its name at its end, and as the subject of a sentence."""
 
     starts: ClassVar[type | None] = None
+    """The operator's command that starts it; None for an experiment of plans only."""
     kind: ClassVar[str] = ""
-    """The operator's command that starts it, None for an experiment of plans only; its name in the command
-    that stops it, empty if none does.
-    """
+    """Its name in the command that stops it; empty if no command does."""
 
     told_kind: ClassVar[EventKind] = EventKind.EFFECT
+    """The kind of the events with the sentences of `told`."""
     is_announced: ClassVar[bool] = True
+    """True if `reply` is an event, too."""
     is_guarded: ClassVar[bool] = True
-    """The guard judges its values: it knows the level, and holds, before any of them is set."""
+    """True if the guard judges its values. Before any of them is set, the guard must know the level and hold.
+    """
 
     gives_way: ClassVar[bool] = False
-    """It ends before an operator's command is executed, and has no marker on the time axis: it decides a
-    change that has one.
+    """True if it ends before an operator's command is executed, and has no marker on the time axis, because
+    it decides a change that has one.
     """
 
     first: Sequence[Change] = ()
+    """Changes that are tried before the experiment begins. The last one sets the state in which it begins."""
     reply = ""
+    """The answer to the command that starts it."""
 
     @classmethod
     async def of_plan(cls, session: ExperimentSession) -> "Experiment | None":
@@ -167,8 +165,10 @@ class Experiment(ABC):
 
     @classmethod
     async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "Experiment":
-        """The experiment that an operator starts with this command, the session's `number`th. Raises
-        TuibenchError if it is not possible.
+        """The experiment that an operator starts with this command. `number` counts the experiments of the
+        session.
+
+        Raises TuibenchError if the experiment is not possible.
         """
         raise NotImplementedError
 
@@ -177,11 +177,15 @@ class Experiment(ABC):
     ) -> None:
         self.is_by_hand = is_by_hand
         self.before = before
+        """The changes that put back each subject. A setting that is not in it is restored."""
         self.wanted: Wanted | None = None
+        """The state to set now; None while one is measured."""
         self.told: list[str] = []
+        """Sentences for the event log."""
         self.ended_at: float | None = None
         self.why_ended = ""
         self.error: TuibenchError | None = None
+        """The error that has ended the experiment."""
 
     @property
     def is_over(self) -> bool:
@@ -194,22 +198,24 @@ class Experiment(ABC):
 
     @property
     def is_on_trial(self) -> bool:
-        """True while it wants values other than those that hold without it, which the guard may end."""
+        """True while it wants values other than the original ones, which the guard may end."""
         return False
 
     def broke_guard(self, seen: str, now: float, *, is_blamed: bool) -> None:
-        """The values on trial are put back, as they break the guard; not `is_blamed` if that was broken
-        before. The next ones may be wanted when it holds again (`rested`).
+        """The values on trial are put back, because they break the guard. `is_blamed` is False if the guard
+        was broken before.
+
+        The experiment may want the next values when the guard holds again (`rested`).
         """
         self.end(now, seen)
 
     def rested(self, now: float) -> None:
-        """The guard holds again, with the values that hold without the experiment."""
+        """The guard holds again, with the original values."""
         return
 
     @property
     def message(self) -> SessionMessage | None:
-        """What viewers get with each step; None if the status has it."""
+        """The message to viewers after each step; None if the status has all of it."""
         return None
 
     def check_first(self, replies: Sequence[str]) -> None:
@@ -218,19 +224,23 @@ class Experiment(ABC):
 
     @abstractmethod
     def begin(self, now: float) -> None:
-        """The load runs."""
+        """The load has started."""
 
     @abstractmethod
     def applied(self, now: float) -> None:
-        """What was wanted is set, as far as that was possible."""
+        """The wanted values are set, apart from those that were refused."""
 
     @abstractmethod
     def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
-        """One more tick; a `disturbance` is a reason why it does not count. True if there is news."""
+        """Process a tick; a `disturbance` is a reason why it does not count. Returns True if there is
+        news.
+        """
 
     @abstractmethod
     def disturb(self, why: str, *, is_late: bool = False) -> None:
-        """Somebody else has changed something, which may be noticed late, or the server did not answer."""
+        """Somebody else has changed something, or the server did not answer. `is_late` if the change may have
+        been noticed late.
+        """
 
     def on_change(self, event: Event) -> None:
         """Somebody else has changed something."""
@@ -238,11 +248,13 @@ class Experiment(ABC):
         self.disturb(why, is_late=event.kind is EventKind.FOREIGN)
 
     def on_manual_load(self, quantity: Quantity, now: float) -> None:
-        """An operator has set the threads or the rate; `on_change` has that event, too."""
+        """An operator has set the threads or the rate. `on_change` is called with that event, too."""
         return
 
     async def evaluate(self) -> bool:
-        """Compute what takes long: awaited before each change and after the end. True if there is news."""
+        """Compute what takes long. Awaited before each change and after the end. Returns True if there is
+        news.
+        """
         return False
 
     def refused(self, subject: str, error: TuibenchError, now: float) -> None:
@@ -254,7 +266,7 @@ class Experiment(ABC):
         self.end(now, str(error))
 
     def end(self, now: float, why: str = "") -> None:
-        """End with what is known; `why` if it is ended early."""
+        """End with what is known; `why` is the reason for an early end."""
         if self.ended_at is None:
             self.ended_at, self.why_ended = now, why
             self.wanted = None
@@ -269,11 +281,7 @@ AnyExperiment = TypeVar("AnyExperiment", bound=Experiment)
 
 
 class Laboratory:
-    """Carries out the experiments of a session; `begun` are all of them.
-
-    `present` is the one whose values are not put back yet. `on_change` is called when an
-    operator's experiment begins to set values and when they are put back, `on_news` after each step.
-    """
+    """Carries out the experiments of a session."""
 
     def __init__(
         self,
@@ -281,8 +289,13 @@ class Laboratory:
         on_change: Callable[[Experiment], None] = lambda _: None,
         on_news: Callable[[Experiment], None] = lambda _: None,
     ) -> None:
+        """`on_change` is called when an operator's experiment begins to set values and when they are put
+        back, `on_news` after each step.
+        """
         self.begun: list[Experiment] = []
+        """All experiments so far."""
         self.present: Experiment | None = None
+        """The experiment whose values are not put back yet."""
         self._session = session
         self._on_change = on_change
         self._on_news = on_news
@@ -310,9 +323,10 @@ class Laboratory:
         raise UsageError(f"no {kind.called} is running")
 
     async def plan(self, experiment: Experiment) -> None:
-        """Tries the experiment of the run's plan before the load starts; it begins with the load.
+        """Tries the first changes of the plan's experiment before the load starts; it begins with the load.
 
-        Raises UsageError if the run has another one, or the server's refusal when everything is restored.
+        Raises UsageError if the run has another experiment, or the server's refusal once everything is
+        restored.
         """
         if self.present is not None:
             raise UsageError(f"this run is {self.present.name} itself; it cannot be {experiment.name}, too")
@@ -328,7 +342,7 @@ class Laboratory:
         self.present = experiment
 
     async def _set_quietly(self, change: Change) -> str:
-        """A change before the load starts is no event."""
+        """Make a change without an event, because the load has not started."""
         session = self._session
         match change:
             case SetThreads(threads=threads) | LoadLevel(threads=threads):
@@ -348,7 +362,7 @@ class Laboratory:
     async def start(self, experiment: Experiment) -> str:
         """Starts an operator's experiment, which begins with the next tick; returns its reply.
 
-        Raises the server's refusal when everything is put back, and UsageError as long as the guard does not
+        Raises the server's refusal once everything is put back, and UsageError as long as the guard does not
         know the level, or does not hold.
         """
         if experiment.is_guarded:
@@ -403,7 +417,7 @@ class Laboratory:
         await self._has_left.wait()
 
     def on_manual_load(self, quantity: Quantity) -> str:
-        """An operator has set the threads or the rate: returns an addition to the reply."""
+        """Process a change of the threads or the rate by an operator; returns an addition to the reply."""
         experiment = self.present
         is_own = self._changing is EventKind.THREADS and quantity is Quantity.THREADS
         if experiment is None or is_own or not (self._is_due or self._is_running):
@@ -415,7 +429,7 @@ class Laboratory:
         return f"; the {experiment.called} is stopped"
 
     def close(self) -> None:
-        """The session ends: nothing is set any more, and the journal restores the settings."""
+        """End all changes, because the session ends: the journal restores the settings."""
         self._is_due = self._is_running = False
         self._is_closed = True
         self._has_left.set()
@@ -424,7 +438,7 @@ class Laboratory:
             self._report(self.present)
 
     async def finish(self) -> None:
-        """The load has ended: evaluates what there is of the present experiment."""
+        """The load has ended: evaluate the ticks that the present experiment has."""
         if self.present is not None and await self.present.evaluate():
             self._report(self.present)
 
@@ -448,8 +462,8 @@ class Laboratory:
         return experiment.is_guarded and bool(self._guard.limits) and not experiment.is_by_hand
 
     def _may_begin(self, experiment: Experiment, now: float) -> bool:
-        """True if the guard knows the level and holds. A guard that has been broken by each of many samples
-        fails the planned experiment.
+        """True if the guard knows the level and holds. A guard that many samples in a row have broken fails
+        the planned experiment.
         """
         if self._guard.missing_samples:
             return False
@@ -461,12 +475,12 @@ class Laboratory:
         return self._held_samples > 0
 
     def gap(self) -> None:
-        """A sample without an answer of the server."""
+        """Process a sample without an answer of the server."""
         if self._guard.limits:
             self._judge_broken(NO_ANSWER, self._now)
 
     def _judge(self, slot: Tick, disturbance: str) -> None:
-        """A sample of the original values says what the level is; one of a value on trial is judged."""
+        """Learn the level from a sample of the original values; judge a sample of a value on trial."""
         experiment, guard = self.present, self._guard
         if not guard.limits or disturbance in (HOST_STARVED, WORKER_SILENT):
             return
@@ -501,7 +515,7 @@ class Laboratory:
         self.follow(experiment, has_news=True)
 
     def _rest(self, now: float) -> None:
-        """One more sample of the original values, after a value was put back."""
+        """Process a sample of the original values, after a value was put back."""
         self._rest_samples += 1
         if self._rest_samples == MOST_REST_SAMPLES:
             self._guard.forget()
@@ -532,7 +546,7 @@ class Laboratory:
                 self._conclude(experiment)
 
     def follow(self, experiment: Experiment, *, has_news: bool = False) -> None:
-        """Reports what is new, and starts the next change; a tick waits for none."""
+        """Reports news, and starts the next change in a task, so that a tick does not wait for it."""
         if experiment.is_over:
             self._conclude(experiment)
             return
@@ -573,7 +587,7 @@ class Laboratory:
             self._session.start_task(self._move(experiment), experiment.called)
 
     async def _move(self, experiment: Experiment) -> None:
-        """Makes changes until what is wanted holds; ends the experiment, if it is over meanwhile."""
+        """Makes changes until the wanted state is reached; ends the experiment if it is over meanwhile."""
         try:
             while (wanted := experiment.wanted) is not None:
                 experiment.wanted = None
@@ -592,7 +606,7 @@ class Laboratory:
             self._leave(experiment)
 
     async def _apply(self, experiment: Experiment, wanted: Wanted) -> None:
-        """Puts back what is not wanted any more, then sets what is."""
+        """Puts back what is no longer wanted, then sets what is wanted."""
         subject, is_put_back = "", True
         self._note_trial(experiment)
         try:
@@ -626,7 +640,7 @@ class Laboratory:
             self._trial_since = self._now
 
     async def _submit(self, change: Change) -> str:
-        """Makes a change, in its turn among the operators'; returns the reply as text."""
+        """Makes a change, in order with the operators' commands; returns the reply as text."""
         log = self._session.log
         match change:
             case LoadLevel():
@@ -674,8 +688,8 @@ class Laboratory:
         self._start_moving(experiment)
 
     async def _put_back_all(self, experiment: Experiment) -> None:
-        """Puts back what the experiment has set, of a planned one what `before` names; nothing if the session
-        ends, which restores all settings.
+        """Puts back what the experiment has set; of a planned one, what `before` names. Does nothing if the
+        session ends, which restores all settings.
         """
         lifecycle = self._session.lifecycle
         try:
@@ -689,7 +703,9 @@ class Laboratory:
         self._original_since, self._trial_since = self._now, math.inf
 
     def _leave(self, experiment: Experiment) -> None:
-        """Its values are put back. The end of the planned experiment is the end of the run."""
+        """Conclude an experiment whose values are put back. The end of the planned experiment is the end of
+        the run.
+        """
         lifecycle = self._session.lifecycle
         if experiment.is_by_hand:
             self._holds = {}

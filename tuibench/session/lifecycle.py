@@ -4,9 +4,9 @@
                                    │
                                    └──> stopping ──> ended
 
-Whatever sets `over` ends the session: a command, a signal, a limit, an error. The state follows. Every step
-of the end runs, even if another one fails. An error of tuibench itself is one line for the user, and a
-traceback in the crash log.
+A command, a signal, a limit or an error ends the session by setting `over`; the state follows. Every step of
+the end runs, even if another one fails. An error of tuibench itself is one line for the user, and a traceback
+in the crash log.
 """
 
 import asyncio
@@ -68,21 +68,22 @@ def internal_error_text(error: Exception) -> str:
 
 
 ENDING = frozenset({RunState.STOPPING, RunState.ENDED})
-"""States in which nothing is changed any more."""
+"""States in which nothing may be changed any more."""
 
 
 class Lifecycle:
-    """`on_change` is called after each change of the state. `error` is the first that ended the session,
-    `not_restored` are the settings that its end could not restore. The time of the plan ends the run if it
-    `is_timed`, otherwise its experiment does.
-    """
+    """State, outcome and error of a session."""
 
     def __init__(self, log: EventLog, on_change: Callable[[], None]) -> None:
+        """`on_change` is called after each change of the state."""
         self.state = RunState.STARTING
         self.outcome: RunOutcome = "done"
         self.error: TuibenchError | None = None
+        """The first error that ended the session."""
         self.not_restored: tuple[UnrestoredSetting, ...] = ()
+        """The settings that the end of the session could not restore."""
         self.is_timed = True
+        """True if the time of the plan ends the run; otherwise its experiment does."""
         self.over = asyncio.Event()
         self._log = log
         self._on_change = on_change
@@ -93,8 +94,8 @@ class Lifecycle:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of a command that runs this session: after an error its own, otherwise that of a
-        setting which was not restored, also if the session was interrupted.
+        """The exit code of a command that runs this session: that of its error, or else that of a setting
+        which was not restored, even if the session was interrupted.
         """
         if self.error is not None:
             return ExitCode(self.error.exit_code)
@@ -103,7 +104,7 @@ class Lifecycle:
         return ExitCode.INTERRUPTED if self.outcome == "interrupted" else ExitCode.DONE
 
     def end_ns(self, start_ns: int, seconds: float | None) -> int | None:
-        """When the time of the plan is up; None without one, or if the run's experiment ends it."""
+        """When the time of the plan is up; None without a time, or if the run's experiment ends the run."""
         return start_ns + int(seconds * NS_PER_SECOND) if seconds and self.is_timed else None
 
     def set_state(self, state: RunState) -> None:
@@ -146,7 +147,7 @@ POLL_SECONDS = 0.5
 
 
 class PrivateServerWatch:
-    """Polls for the end of the private server with this directory; empty for a server that is not private."""
+    """Polls for the end of the private server whose directory is given; empty for another server."""
 
     def __init__(self, directory: str, clock: Clock) -> None:
         self.is_needed = bool(directory)
@@ -158,7 +159,7 @@ class PrivateServerWatch:
         return await asyncio.to_thread(find_end, self._layout) if self.is_needed else None
 
     async def until_end(self) -> None:
-        """Wait for the server's end, which is raised as ServerUnavailableError."""
+        """Wait for the server's end. Raises ServerUnavailableError then."""
         while (ended := await self.end()) is None:
             await self._clock.sleep(POLL_SECONDS)
         raise ended
@@ -169,7 +170,7 @@ StartTask = Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]]
 
 
 class BackgroundTasks(AbstractAsyncContextManager["BackgroundTasks"]):
-    """`on_failure` is called with the error of each task that fails."""
+    """The tasks of a session. `on_failure` is called with the error of each task that fails."""
 
     def __init__(self, on_failure: Callable[[Exception], None]) -> None:
         self._on_failure = on_failure

@@ -1,7 +1,8 @@
-"""The load of a session: its workers here or on load hosts, its level, and the totals of their reports.
+"""The load of a session: its workers on this host or on load hosts, its level, and its totals.
 
-Refused before the load starts: a host that does not answer, or has another protocol version; a server address
-that means another machine on that host; too few descriptors. Another version of tuibench is a warning.
+A load is refused before it starts if a host does not answer or has another protocol version, if a server
+address means another machine on that host, or if it has too few file descriptors. Another version of tuibench
+is a warning.
 """
 
 import asyncio
@@ -31,60 +32,59 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.02
 AGAIN_SECONDS = 2.0
-"""How long transactions in flight may take before another program begins."""
+"""How long transactions in flight may take before another program replaces the current one."""
 
 
 class LoadTick(NamedTuple):
-    """The load in one sample. `refused` describes connections that the server refused, otherwise it is empty.
-
-    `has_reported` is False if no worker answered in time: the sample is then a gap, and the next one covers
-    it.
-    """
+    """The load in one sample."""
 
     tick: Tick
     slowest: tuple[SlowTransaction, ...]
     hosts: tuple[LoadHost, ...]
     refused: str
+    """Describes connections that the server refused; otherwise empty."""
     has_reported: bool = True
+    """False if no worker answered in time: the sample is a gap, and the next one covers its time."""
 
 
 class LoadController:
-    """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
-
-    `lock` is held by what changes the load: a command, a plan, an experiment, one after the other;
-    `tick_lock` while the workers' reports are read. `commit_listeners` get the reports of a load that keeps a
-    ledger.
-
-    `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is the number of
-    connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
-    is the largest simulated delay so far, `seconds` the measured time of the load, from `zero_ns` on.
-    `unresponsive` are the workers that did not answer at the end: their last work is in no figure. `failure`
-    is that of a worker after the last tick. `weights` are those of the transactions, by name.
-    """
+    """Controls the fleet."""
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
         self.threads = plan.threads
+        """The requested number, as are `rate`, `weights` and `client_delay_ms`."""
         self.fewest_threads = 0 if plan.starts_idle else 1
         self.rate = plan.rate
         self.accepted_connections: int | None = None
+        """The connections that the server accepted when it refused some; None if it refused none."""
         self.unresponsive: tuple[str, ...] = ()
+        """The workers that did not answer at the end: their last work is in no figure."""
         self.failure: TuibenchError | None = None
+        """The failure of a worker after the last tick."""
         self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
+        """The largest simulated delay so far is kept for the summary."""
         self.accounting = LoadTotals()
         self.alarms = Alarms()
         self.fleet = fleet
         self.lock = asyncio.Lock()
+        """Held during a change of the load by a command, a plan or an experiment."""
         self.tick_lock = asyncio.Lock()
+        """Held while the workers' reports are read."""
         self.commit_listeners: list[Callable[[WorkerReport], None]] = []
+        """They get the reports of a load that keeps a ledger."""
         self._plan = plan
         self._has_connection_load = plan.has_connection_load
         self._program = program
         self.weights = weights_of(program)
+        """Those of the transactions, by name."""
         self._clock = clock
         self.zero_ns: int | None = None
+        """The start of the measurement."""
         self.seconds = 0.0
+        """The measured time of the load."""
         self._known: dict[int, WorkerReport] = {}
         self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
+        """They get the full reports of checkpoints."""
         self._checkpoint_seconds = 0.0
 
     @property
@@ -112,7 +112,7 @@ class LoadController:
         self.fleet.set_rate(rate_per_second)
 
     async def set_level(self, threads: int, rate: float) -> None:
-        """Set both; the backlog of another rate is dropped, and refused connections are tried again."""
+        """Set threads and rate. A change of the rate drops the backlog; refused connections are retried."""
         if rate != self.rate:
             self.set_rate(0.0)
             self.set_rate(rate)
@@ -144,7 +144,7 @@ class LoadController:
             self.accounting.add_reports(last)
 
     async def read_reports(self) -> None:
-        """A round of reports between two ticks; it counts for the next one."""
+        """Read the workers' reports between two ticks; they count for the next tick."""
         async with self.tick_lock:
             self.accounting.add_reports(await self._report())
 
@@ -156,7 +156,7 @@ class LoadController:
     async def open(self, is_over: Callable[[], bool]) -> str:
         """Open the connections while the load is held; returns a description of refused ones.
 
-        Raises RunError, with the reason, if none opens, or not all of them in time.
+        Raises RunError, with the reason, if none opens, or some do not open in time.
         """
         self.fleet.pause()
         await self.fleet.set_threads(self.threads)
@@ -175,7 +175,7 @@ class LoadController:
         return ""
 
     def _has_idle(self, reports: Sequence[WorkerReport]) -> bool:
-        """Whether the idle connections are open, or the server refuses some of them."""
+        """True if the idle connections are open, or the server refuses some of them."""
         opened = sum(report.idle_connections for report in reports)
         return opened >= self._plan.idle_connections or any(report.idle_refusal for report in reports)
 
@@ -185,8 +185,8 @@ class LoadController:
         return self.alarms.refusal_remedy(self._latest)
 
     async def drain(self, seconds: float) -> None:
-        """Hold the load until no transaction is in flight, and discard those that are due: nothing of a
-        warm-up remains.
+        """Hold the load until no transaction is in flight, and discard those that are due, so that nothing of
+        a warm-up remains.
         """
         self.fleet.pause()
         deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
@@ -215,7 +215,7 @@ class LoadController:
         self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
 
     async def tick(self) -> LoadTick:
-        """A round of reports. Raises the error of a worker that fails."""
+        """Read the workers' reports. Raises the error of a worker that fails."""
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         tick = self.accounting.tick(reports, threads, rate)
@@ -231,7 +231,7 @@ class LoadController:
         return LoadTick(tick, self.accounting.slowest, self.fleet.hosts, refused, has_reported=bool(reports))
 
     def _connection_levels(self, tick: Tick) -> dict[str, float]:
-        """Connections outside the load, and the users that share those of the load."""
+        """The number of connections outside the load, and of users that share those of the load."""
         if not self._has_connection_load:
             return {}
         plan = self._plan
@@ -243,11 +243,11 @@ class LoadController:
         }
 
     def remainder(self) -> Tick | None:
-        """The figures after the last sample, None if there are none."""
+        """The figures after the last sample; None if there are none."""
         return self.accounting.remainder()
 
     async def checkpoint(self) -> FullReport:
-        """The figures since the last checkpoint, or the start; starts the next one."""
+        """The figures since the last checkpoint, or the start. They begin again."""
         self.accounting.add_reports(await self._report(checkpoint=True))
         self.seconds = self._elapsed()
         report = self.since_checkpoint()
@@ -258,7 +258,7 @@ class LoadController:
         return report
 
     def since_checkpoint(self) -> FullReport:
-        """The figures since the last checkpoint as known now; those of the whole run if there was none."""
+        """The figures since the last checkpoint so far; those of the whole run if there was none."""
         seconds = self.seconds - self._checkpoint_seconds
         return full_report(self.accounting, seconds, self.seconds, self._plan.percentiles)
 
@@ -299,11 +299,11 @@ class LoadController:
 
     @property
     def _latest(self) -> list[WorkerReport]:
-        """The latest report of every worker, the silent ones included."""
+        """The latest report of every worker, also of those that do not answer."""
         return [report for _, report in sorted(self._known.items())]
 
     async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
-        """Continues with the open connections; returns a description of refused ones, or nothing."""
+        """Continue with the open connections; returns a description of refused ones, empty for none."""
         count = self.alarms.refusals(reports)
         refused = self.alarms.refused(reports)
         if not refused:
@@ -329,8 +329,8 @@ MS_PER_SECOND = 1000.0
 async def make_fleet(
     spec: SessionSpec, program: Program, engine: Chosen, server: ServerInfo, clock: Clock
 ) -> tuple[Fleet, Chosen, tuple[str, ...]]:
-    """The workers of this host, or the hosts of the plan, connected; with the engine that all hosts have, and
-    warnings about them.
+    """The workers of this host, or the connected hosts of the plan, with the engine that all hosts have, and
+    warnings about the hosts.
 
     Raises a TuibenchError that names the host that cannot take part.
     """
@@ -355,7 +355,7 @@ async def make_fleet(
 
 
 def _engine_of_all(cluster: "Cluster", wanted: EngineChoice, engine: Chosen) -> Chosen:
-    """The native engine where all hosts have it. Raises UsageError if it is required and one has not."""
+    """The native engine if all hosts have it. Raises UsageError if it is required and a host lacks it."""
     lacking = cluster.without_native_engine() if engine.is_native else ""
     if not lacking:
         return engine

@@ -1,10 +1,10 @@
-"""A run with a load: its workers on a watched server, its measuring, its plan, experiments, and its end.
+"""A run with a load: its workers on a watched server, its measurement, plan, experiments, and end.
 
     async with LoadRun(spec) as run:     preflight check, workers, watcher
-        summary = await run.run()        connections ──> warm-up ──> measuring ──> end
+        summary = await run.run()        connections ──> warm-up ──> measurement ──> end
 
-Taking a sample never overlaps with another one, a reset, or the end of the load. After a reset, client and
-server count from the same transaction: the load is held and drained, both sides are read, then it continues.
+A sample never overlaps with another one, a reset, or the end of the load. After a reset, client and server
+count from the same transaction: the load is held and drained, both sides are read, then it continues.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ from tuibench.workload.dataset import build_data_set
 
 
 class MeasuringLoop:
-    """One run's ticks. `limit` detects a client-limited run."""
+    """The ticks of one run."""
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class MeasuringLoop:
         lag_guard: LagGuard | None,
     ) -> None:
         self.limit = ClientLimit()
+        """Detects a run whose client is the bottleneck."""
         self._watcher = watcher
         self._lifecycle = watcher.lifecycle
         self._plan = watcher.spec.plan
@@ -93,12 +94,12 @@ class MeasuringLoop:
 
     @property
     def completion_gaps(self) -> CompletionGaps | None:
-        """The times without a completed transaction; None if the server's traffic is what is shown."""
+        """The times without a completed transaction; None if the run shows the server's traffic."""
         return None if self._shows_traffic else self._load.accounting.completion_gaps
 
     async def warm_up(self) -> None:
-        """Run for a time without measuring, then drain: the measurement starts with nothing in flight or
-        due.
+        """Run for a time without measuring, then drain: no transaction is in flight or due when the
+        measurement starts.
         """
         seconds = self._plan.warmup_seconds
         if not seconds or self._lifecycle.over.is_set():
@@ -166,7 +167,7 @@ class MeasuringLoop:
             self._watcher.publish_status()
 
     async def _wait_for_work(self) -> None:
-        """A limit of transactions ends the run as soon as they are done."""
+        """Ends the run as soon as its limit of transactions is reached."""
         await self._load.fleet.finished()
         self._lifecycle.over.set()
 
@@ -207,8 +208,8 @@ class MeasuringLoop:
         await self._report(sample, measured, observed)
 
     def _evaluate(self, sample: Sample, *, is_measured: bool) -> None:
-        """Passes a measured tick on to the interval lines, the effects and the experiment, which are about
-        what is shown: the load, or all of the server's traffic.
+        """Passes a measured tick on to the interval lines, the effects and the experiment. They evaluate what
+        the run shows: the load, or all of the server's traffic.
         """
         if not is_measured or sample.throughput is None:
             self._effect_tracker.gap()
@@ -218,7 +219,7 @@ class MeasuringLoop:
         self._effect_tracker.tick(sample, self.completion_gaps)
 
     async def _report(self, sample: Sample, measured: LoadTick, observed: TickObservation) -> None:
-        """Emits what the operator needs to know of this tick."""
+        """Emits the events of a tick for the operator."""
         await self._watcher.report(observed)
         if self._lag_guard is not None and self._lifecycle.state is not RunState.WARMING:
             self._lag_guard.tick(observed.replicas)
@@ -241,7 +242,7 @@ MOVES_LOAD = (SetPlan, ResumePlan)
 
 
 class LoadRun(SessionRun):
-    """A load, and all that it needs."""
+    """A session with a load."""
 
     def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
         checked_threads(spec.plan.most_threads, least=0 if spec.plan.starts_idle else 1)
@@ -312,8 +313,8 @@ class LoadRun(SessionRun):
 
     @property
     def tick(self) -> Tick:
-        """The load's totals, which include what came after the last sample, with those of server and host; or
-        those of the traffic, if the load never had a thread.
+        """The load's totals, including what came after the last sample, with those of server and host. If the
+        load never had a thread, the totals of the server's traffic.
         """
         if (watched := self.measuring.watched_alone) is not None:
             return watched.added_to(self.watcher.total)
@@ -329,8 +330,8 @@ class LoadRun(SessionRun):
         )
 
     def text(self, summary: Summary) -> str:
-        """The summary for the terminal; like sysbench's it begins at the last checkpoint. It is that of the
-        server's traffic for a load that never had a thread.
+        """The summary for the terminal; as sysbench's, it begins at the last checkpoint. For a load that
+        never had a thread, it is that of the server's traffic.
         """
         if summary.watched is not None:
             return watch_text(summary)
@@ -371,7 +372,7 @@ class LoadRun(SessionRun):
         await fleet.start()
 
     async def _run_of_script(self, name: str) -> None:
-        """Runs a function that a script has for the time before or behind its load."""
+        """Runs the function that a script has for the time before or after its load."""
         own = self.program.script
         if own is not None and name in script.declared(own).hooks:
             from tuibench.load.script_commands import run_command
@@ -441,7 +442,7 @@ class LoadRun(SessionRun):
             lifecycle.fail(self._no_event_ended(of_load.path))
 
     def _no_event_ended(self, path: str) -> RunError:
-        """Why no event of a script was completed, or nothing is known of its last ones."""
+        """The error that no event of a script was completed, or that its last results are unknown."""
         totals = self.load.accounting.totals
         failed, again = pluralize(totals.failed, "event"), pluralize(totals.retries, "time")
         what = "no event ended during the run"

@@ -2,7 +2,7 @@
 
     begin ──> (the workers start meanwhile) ──> finish
 
-The server is read twice, some time apart: what was written in between was written by others.
+The server is read twice, some time apart: writes between the two readings are those of other clients.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ BETWEEN_LOOKS_SECONDS = 1.0
 """Minimum time between the two readings."""
 
 REFUSED = {"read_only": FORBIDDEN_BY_OPTION}
-"""Findings that predict the server's refusal, by its error."""
+"""Findings that predict a refusal by the server, with the error of the refusal."""
 
 
 async def run_preflight(
@@ -55,12 +55,13 @@ async def run_preflight(
     program: Program,
     meanwhile: Callable[[ServerInfo, RunPlan], Awaitable[None]],
 ) -> tuple[ServerInfo, tuple[str, ...], tuple[str, ...]]:
-    """Identifies the server and checks the run; `meanwhile` fills the time between the two readings.
+    """Identifies the server and checks the run; returns the server, the warnings of the run, and the signs of
+    a production server.
 
-    It gets the plan as the server can execute it: without prepared statements if that takes none.
+    `meanwhile` runs between the two readings. It gets the plan as the server can execute it: without prepared
+    statements if the server accepts none.
 
-    Returns the server, the warnings of the run, and the signs of a production server. Raises an error if
-    tables, privileges or limits make the run impossible.
+    Raises an error if tables, privileges or limits make the run impossible.
     """
     connection = await connect_to_tables(target, program)
     try:
@@ -84,7 +85,7 @@ async def run_preflight(
 
 
 async def identify_server(target: Target, clock: Clock) -> tuple[ServerInfo, tuple[str, ...]]:
-    """Identifies a server that gets no load, and signs of a production server."""
+    """Identifies a server without load; returns the signs of a production server, too."""
     connection = await connect_with_defaults(target, use_database=False)
     try:
         info = await server_info(connection)
@@ -142,7 +143,7 @@ async def required_open_files(target: Target, plan: RunPlan, program: Program) -
 
 
 async def _engine_finding(target: Target, plan: RunPlan, program: Program) -> Finding:
-    """The engine of the load; why it is not the native one, and how to get that."""
+    """The engine of the load; if it is not the native one, why, and how to get that."""
     engine = await choose(plan.engine, program, target)
     if not engine.reason:
         return ok("engine", engine.name)
@@ -168,7 +169,7 @@ def _production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str,
 
 
 def _refusal(finding: Finding) -> TuibenchError:
-    """The error that stops a run; the server's own, where it would refuse the load."""
+    """The error that stops a run: the server's own error if the server would refuse the load."""
     if finding.id in REFUSED:
         return DeniedError(REFUSED[finding.id], finding.found, finding.remedy)
     return RunError(finding.found, finding.remedy)
@@ -179,7 +180,7 @@ async def _watched(connection: Connection, facts: Facts) -> Facts:
 
 
 async def _connect(target: Target) -> tuple[Connection, TuibenchError | None]:
-    """A connection, without the database if that cannot be used, with the error then."""
+    """A connection, with an error if it is one without the database because that cannot be used."""
     try:
         return await connect_with_defaults(target), None
     except ServerUnavailableError as error:

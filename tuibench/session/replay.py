@@ -29,18 +29,18 @@ from tuibench.record.recorder import decoded
 POSITION_EVERY_SECONDS = 0.25
 """In real time: the interval of position messages."""
 MOST_AT_ONCE = 6
-"""More messages due at one time are sent as one hello: one paint instead of many."""
+"""If more messages are due at one time, one hello replaces them, so that the screen is painted once."""
 FASTEST_SINGLE = 8.0
 
 ReplayMessage = Sample | Event | Status | CommitCosts | Hello | ReplayState
 
 
 TimedMessage = tuple[float, Sample | Event | Status | CommitCosts]
-"""A message of the run, and the seconds from its start."""
+"""Seconds from the start of the run, and the message."""
 
 
 class ReplayClient:
-    """Has the interface of a session's client. `hello` is that of the start of the run."""
+    """Has the interface of a session's client."""
 
     def __init__(self, run: Run, speed: float = 1.0, clock: Clock | None = None) -> None:
         self._run = run
@@ -63,7 +63,9 @@ class ReplayClient:
     # What the screen asks of any client.
 
     async def messages(self) -> AsyncIterator[ReplayMessage]:
-        """Messages when they are due; after a jump, a hello with the history at that position."""
+        """Messages when they are due. After a jump, the first is a hello with the history at that
+        position.
+        """
         self._anchor(self._anchor_seconds)
         yield self._state()
         while not self._closed:
@@ -139,7 +141,7 @@ class ReplayClient:
         self._anchor_seconds, self._anchor_ns = seconds, self._clock.now_ns()
 
     async def _wait(self) -> None:
-        """Until the next message is due, the operator does something, or a position message is due."""
+        """Wait until the next message is due, the operator acts, or a position message is due."""
         if self._paused:
             await self._changed.wait()
         else:
@@ -169,7 +171,7 @@ class ReplayClient:
         )
 
     def _hello(self) -> Hello:
-        """What a viewer would have got that came at this position."""
+        """The hello of a viewer that joins at the current position."""
         run, replayed = self._run, self._messages[: self._next]
         statuses = [each for _, each in replayed if isinstance(each, Status)]
         costs = [each for _, each in replayed if isinstance(each, CommitCosts)]
@@ -195,7 +197,7 @@ class ReplayClient:
 
 
 def timed_messages(run: Run) -> list[TimedMessage]:
-    """All messages in order; those of the same time as status, event, sample, costs."""
+    """All messages in order. Messages of the same time are ordered: status, event, sample, costs."""
     messages: list[tuple[float, int, Sample | Event | Status | CommitCosts]] = []
     messages += ((at, 0, status) for at, status in run.states)
     messages += ((event.elapsed_seconds, 1, event) for event in run.events)
@@ -210,7 +212,7 @@ def timed_messages(run: Run) -> list[TimedMessage]:
 
 
 def _first(run: Run) -> float:
-    """Where a replay begins: a tick before the first sample."""
+    """The start of a replay: one interval before the first sample."""
     if not run.samples:
         return 0.0
     return run.samples[0].elapsed_seconds - run.plan.plan.interval_seconds

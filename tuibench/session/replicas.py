@@ -1,15 +1,14 @@
 """The replicas of a session's server: those that were named, or all attached ones.
 
-SHOW REPLICAS has the address that a replica reports (`report_host`, usually empty); the processlist has
-the host that its connection comes from. MySQL and MariaDB have the same columns under old and new names. Of
-several channels the worst counts.
+SHOW REPLICAS has the address that a replica reports (`report_host`, usually empty); the processlist has the
+host of its connection. MySQL and MariaDB have the same columns under old and new names. A replica with
+several channels has the state of the worst one.
 
-A reading starts at the beginning of a sample and is collected at its end; a late reading is collected by a
+A reading starts at the beginning of a sample and is collected at its end. A late reading is collected by a
 later sample, and its figures are missing until then.
 
 With `--max-lag`, the load is paused when a replica's lag exceeds the limit, or a replica stops replicating,
-and resumed when all are below half of the limit. A replica that cannot be read has no influence: its figures
-are a gap.
+and resumed when all lags are below half of the limit. A replica that cannot be read has no influence.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ class LogPosition(NamedTuple):
 
 
 Attached = Mapping[str, Endpoint | None]
-"""The connected replicas: their addresses by name, which is the server id without an address."""
+"""The address of each connected replica by its name: its server id if the address is unknown."""
 
 
 async def first_answered(connection: Connection, texts: Sequence[str]) -> list[dict[str, Any]] | None:
@@ -90,7 +89,7 @@ def found_replicas(rows: Sequence[Mapping[str, Any]], clients: Sequence[str]) ->
 
 
 async def log_end(connection: Connection) -> LogPosition | None:
-    """The end of the source's binary log; None if there is none, or it is unavailable."""
+    """The end of the source's binary log; None if there is no log, or it is unavailable."""
     rows = await first_answered(connection, POSITION_SQL)
     if not rows:
         return None
@@ -138,14 +137,14 @@ APPLIER_STATE = ("Replica_SQL_Running_State", "Slave_SQL_Running_State")
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`lag_seconds` is None while the replica does not know it; `state` is the applier's state as the server
-    reports it, or the error that stopped it.
-    """
+    """The state of a replica's applier."""
 
     lag_seconds: float | None
+    """None while the replica does not know it."""
     replayed: LogPosition | None
     is_running: bool
     state: str
+    """The applier's state as the server reports it, or the error that stopped it."""
 
 
 class ReplicaReader:
@@ -199,7 +198,7 @@ async def _read_status(connection: Connection) -> ReplicaStatus:
 
 
 def parse_status(rows: Sequence[Mapping[str, Any]]) -> ReplicaStatus:
-    """The state of the worst channel. Raises RunError for a server that replicates nothing."""
+    """The state of the worst channel. Raises RunError for a server that does not replicate."""
     if not rows:
         raise RunError("this server is not a replica")
     return max(
@@ -238,10 +237,7 @@ LATE = "no answer in time"
 
 
 class Replicas:
-    """Reads them over separate connections: one to the source, one to each replica.
-
-    `news` are the texts of the events of the last reading.
-    """
+    """Reads the replicas over separate connections: one to the source, one to each replica."""
 
     def __init__(
         self, choice: ReplicaChoice, target: Target, clock: Clock, own: OwnConnections | None = None
@@ -259,9 +255,10 @@ class Replicas:
         self._doing: dict[str, bool] = {}
         self._last: tuple[ReplicaSample, ...] = ()
         self.news: tuple[str, ...] = ()
+        """The texts of the events of the last reading."""
 
     async def connect(self) -> None:
-        """The first reading. Raises RunError where a replica that was named cannot be read."""
+        """The first reading. Raises RunError if a replica that was named cannot be read."""
         self.begin()
         observed = await self.finish(FIRST_TIMEOUT_SECONDS)
         self._doing = {}
@@ -279,7 +276,7 @@ class Replicas:
             self._task = asyncio.create_task(self._read(), name="replicas")
 
     async def finish(self, timeout_seconds: float = FINISH_SECONDS) -> tuple[ReplicaSample, ...]:
-        """The replicas according to the reading."""
+        """The replicas as of the last reading; waits for a reading in progress."""
         self.news = ()
         if self._task is None:
             return ()
@@ -337,7 +334,7 @@ class Replicas:
         )
 
     def _news(self, samples: Sequence[ReplicaSample]) -> list[str]:
-        """What changed: a replica that came, was lost, stopped or works again."""
+        """The changes in words: a replica was found, lost, has stopped or works again."""
         before, self._doing = self._doing, {each.name: each.is_running for each in samples}
         return [
             f"replica {each.name} works"
@@ -358,11 +355,12 @@ Emit = Callable[[EventKind, str], object]
 
 
 class LagLimit:
-    """The decisions, without I/O. `is_held` is True from a pause to the next resume."""
+    """Decides when to pause and to resume, without I/O."""
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         self.is_held = False
+        """True from a pause to the next resume."""
 
     def check(self, replicas: Sequence[ReplicaSample]) -> tuple[Pause | Resume, str] | None:
         """Process one sample: the command and its reason; None if nothing is to be done."""
@@ -392,7 +390,7 @@ class LagLimit:
 
 
 class LagGuard:
-    """Executes the decisions with an operator's commands."""
+    """Executes the decisions of `LagLimit` as an operator's commands."""
 
     def __init__(self, limit_seconds: float, submit: Submit, emit: Emit, start_task: StartTask) -> None:
         self._limit = LagLimit(limit_seconds)

@@ -1,4 +1,4 @@
-"""A session on a server: what every session has, and the one that only watches.
+"""A session on a server: the watcher that every session has, and the run that only watches.
 
     async with Watcher(spec) as watcher:      connects, reads the settings, takes its connections
         await watcher.run()                   samples until the session is over
@@ -7,11 +7,12 @@
         summary = await run.run()             sampling ──> end
 
 A watcher samples a server, records it, changes its settings and restores them. Leaving its context restores
-the settings, closes the record and the connections. A run stands on top of it; the one with load is in
-`load_run`, which samples by its own ticks and adds what it knows of its load to the status.
+the settings, closes the record and the connections. A run uses a watcher; the run with a load (`load_run`)
+samples at its own ticks and adds the state of its load to the status.
 
-Whatever fails, every step of the end is executed: the load ends, the settings are restored, summary and
-record are written. An error in tuibench itself makes the outcome "failed", as an error of the load does.
+Every step of the end is executed, even if another one fails: the load ends, the settings are restored,
+summary and record are written. An error in tuibench itself makes the outcome "failed", as an error of the
+load does.
 """
 
 import os
@@ -85,20 +86,16 @@ from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 
 REMAINDER_SHARE = 0.05
-"""At its end, a session samples what came after its last tick, if that is longer than this part of a tick."""
+"""At its end, a session samples the time after its last tick if that is longer than this share of a tick."""
 
 SERVER_ENDED = "The private server has ended, and its settings with it: there was nothing to restore"
 
 Identify = Callable[[], Awaitable[tuple[ServerInfo, tuple[str, ...]]]]
-"""Says what the server is, and which signs of a production server it shows."""
+"""Returns the server, and the signs of a production server that it shows."""
 
 
 class Watcher(AbstractAsyncContextManager["Watcher"]):
-    """One session on one server. `fleet` holds the workers of a load on top of it, None without one.
-
-    `extend_status` adds what the load knows to each status. `on_tick` gets each sample that the watcher takes
-    by its own ticks.
-    """
+    """One session on one server."""
 
     def __init__(
         self, spec: SessionSpec, clock: Clock | None = None, identify: Identify | None = None
@@ -108,8 +105,11 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.viewer_pids: set[int] = set()
         self._own = OwnConnections()
         self.fleet: Fleet | None = None
+        """The workers of a load on the server; None without one."""
         self.extend_status: Callable[[Status], Status] = lambda status: status
+        """Adds the state of the load to each status."""
         self.on_tick: Callable[[Sample, TickObservation], None] = lambda sample, observed: None
+        """Gets each sample that the watcher takes at its own ticks."""
         self.bus = EventBus(
             RunRecorder(Path(spec.run_directory), partial(self.emit, EventKind.WARNING)), self.clock
         )
@@ -158,7 +158,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         await self._stack.aclose()
 
     def _assemble(self) -> None:
-        """Makes what samples the server; nothing is sent yet."""
+        """Create the parts that sample the server, without sending anything."""
         self.sampler = Sampler.of(
             self.spec.target,
             self.server,
@@ -246,7 +246,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
                 self.publish_status()
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
-        """Samples server and host, and reports what was noticed."""
+        """Samples server and host, and reports what has changed."""
         observed = await self.sampler.observe(tick, transactions_total)
         self.lag.add(observed.replicas)
         if observed.server is not None:
@@ -271,7 +271,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         return replace(now, **history_fields(self.log, self.bus.history, samples, with_events=with_events))
 
     def status(self) -> Status:
-        """What holds now."""
+        """The current state of the session."""
         return self.extend_status(
             Status(
                 state=self.lifecycle.state,
@@ -290,7 +290,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.log.emit(kind, text)
 
     async def restore(self) -> None:
-        """Restores the settings, once: a server that is away has been waited for.
+        """Restores the settings, once. Waits for a server that does not answer.
 
         The settings of a private server end with it. `not_restored` says afterwards what was not restored.
         """
@@ -366,7 +366,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         await self.report(observed)
 
     def _accounted(self) -> Callable[[], Awaitable[set[int]]] | None:
-        """The connections whose time is accounted for, or with traffic those that are not; None for none."""
+        """The connections whose time is accounted for; with traffic, the connections whose time is left out.
+        None without an account.
+        """
         if self.spec.plan.no_waits:
             return None
         if self.fleet is None or self.spec.plan.shows_traffic:
@@ -482,7 +484,9 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         )
 
     def _resolution(self, change: str, number: int, history: Sequence[Tick]) -> Resolution | None:
-        """What decides the effect of a change of settings; None if it is not between two values."""
+        """The test that decides the effect of a change of settings; None if the change has no value before
+        and after.
+        """
         session, plan = self._experiment_session, self.spec.plan
         order = ab_order(change, session.settings.presets)
         if not order or self.watcher.lifecycle.state is not RunState.RUNNING:
@@ -517,7 +521,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
 
     @property
     def probe(self) -> Probe | None:
-        """The probe, or the last one."""
+        """The probe that runs, or the last one."""
         return self.laboratory.last(Probe)
 
     @property
@@ -527,7 +531,9 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         return screening.result if screening is not None else None
 
     async def _plan_experiment(self) -> None:
-        """Before the load starts: refuse an experiment that is not possible."""
+        """Prepare the experiment of the plan before the load starts. Raises the refusal of an
+        impossible one.
+        """
         for kind in EXPERIMENTS:
             if (experiment := await kind.of_plan(self._experiment_session)) is not None:
                 await self.laboratory.plan(experiment)
@@ -555,7 +561,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         return await laboratory.start(experiment)
 
     def _check_startable(self, kind: type[Experiment]) -> None:
-        """Raises UsageError while another experiment is under way, or the load does not run."""
+        """Raises UsageError while another experiment runs, or while the load does not run."""
         state, present = self.watcher.lifecycle.state, self.laboratory.present
         if present is not None and not present.is_by_hand:
             raise UsageError(f"this run is {present.name} itself; no other experiment can be started")
@@ -671,7 +677,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
 
 
 class WatchRun(SessionRun):
-    """One session without load."""
+    """A session without load."""
 
     def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
         plan = spec.plan
@@ -709,7 +715,7 @@ class WatchRun(SessionRun):
 
     @property
     def tick(self) -> Tick:
-        """The totals of the traffic, which include what came after the last sample, with those of server and
+        """The totals of the traffic, including what came after the last sample, with those of server and
         host.
         """
         return self.totals.added_to(self.watcher.total)
@@ -738,7 +744,7 @@ class WatchRun(SessionRun):
     # The end
 
     async def _read_last(self) -> None:
-        """Counts what the last tick has not seen: a short rest, or a tick without an answer."""
+        """Counts the traffic after the last tick that had an answer."""
         sampler = self.watcher.sampler
         self._readings = await sampler.end(0)
         add_last_readings(self.totals, sampler.last_observations)

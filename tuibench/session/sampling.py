@@ -52,17 +52,18 @@ OwnIds = Callable[[], Awaitable[Set[int]]]
 
 
 class Hosts:
-    """`local` is None only in tests. `remote` reads the server's host, None if this was not requested.
-
-    `news` is the text of an event of the last reading: the remote host was lost, or is back.
-    """
+    """Reads the server's host, and this one."""
 
     def __init__(self, local: HostSampler | None, remote: RemoteHost | None, *, is_local: bool) -> None:
+        """`local` is None only in tests; `remote` is None unless the server's host is read over the
+        network.
+        """
         self._local = local
         self._remote = remote
         self._is_local = is_local
         self._is_lost = False
         self.news = ""
+        """The text of an event of the last reading: the remote host was lost, or is back."""
 
     @classmethod
     def of(
@@ -73,7 +74,7 @@ class Hosts:
         clock: Clock,
         interval_seconds: float,
     ) -> "Hosts":
-        """Nothing is sent yet. Raises UsageError for a source that is none."""
+        """The hosts of a session; nothing is sent yet. Raises UsageError for an invalid `host_metrics`."""
         remote = RemoteHost.of(host_metrics, server, clock, interval_seconds) if host_metrics else None
         is_local = server.is_local and remote is None
         process = find_server_process(server) if is_local else None
@@ -85,7 +86,7 @@ class Hosts:
         return self._local.server_pid if self._is_local and self._local is not None else None
 
     async def connect(self) -> None:
-        """The first reading of the other host. Raises RunError where it cannot be read."""
+        """The first reading of the other host. Raises RunError if it cannot be read."""
         if self._remote is None:
             return
         self._remote.begin()
@@ -103,8 +104,8 @@ class Hosts:
             self._remote.begin()
 
     async def finish(self) -> Tick:
-        """The hosts since the last call, under their prefixes: the server's, and this one if that is another
-        one; with the reason why the former is missing.
+        """The hosts since the last call, under their prefixes: the server's host, and this one if that is
+        another one. If the server's host is missing, the tick says why.
         """
         local = (self._local.sample() if self._local is not None else None) or Tick()
         if self._is_local:
@@ -131,7 +132,7 @@ class Hosts:
         )
 
     def follow(self, server: ServerInfo) -> None:
-        """The server was restarted: it has another process."""
+        """Follow the new process of a server that was restarted."""
         if self._remote is not None:
             self._remote.follow(server)
         elif self._is_local and self._local is not None:
@@ -145,27 +146,28 @@ class Hosts:
 VARIABLES_EVERY_TICKS = 10
 LAST_LOOK_ATTEMPTS = 10
 LONGEST_READING = 1.5
-"""The longest reading of a host, in ticks, whose CPU time is that of the tick's operations."""
+"""If a reading of a host lasts longer than this many ticks, its CPU time is not attributed to the operations
+of the tick.
+"""
 SILENCE_SECONDS = 0.5
 """Seconds without a reading before a warning: a reading may last longer than a very short interval."""
 
 
 class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """One observation. `settings_changed` is True if variables changed, but not by this session, or
-    `restarted`.
-
-    `hosts` has the hosts under their prefixes. `traffic` is the work of the server's clients, in a session
-    without load; `time` is what the account of time is made of.
-    """
+    """One observation of server and hosts."""
 
     server: Tick | None
     hosts: Tick = Tick()
+    """The hosts under their prefixes."""
     replicas: tuple[ReplicaSample, ...] = ()
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
+    """True if variables changed, but not by this session, or if the server was restarted."""
     restarted: bool = False
     traffic: Tick | None = None
+    """The work of the server's clients, in a session without load."""
     time: Tick | None = None
+    """The account of the time."""
 
     def tick(self, end: float, load: Tick | None, *, shows_traffic: bool) -> Tick:
         """The whole tick, with all sources under their prefixes; it ends `end` seconds into the load.
@@ -213,11 +215,7 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sampler:
-    """Samples server and host, and keeps the first and the last reading for the reconciliation.
-
-    `own_values` are the values of the settings that this session has changed; `own_changes` their number, and
-    whether a change is in progress. `replicas` is None if none are wanted.
-    """
+    """Samples server and host, and keeps the first and the last reading for the reconciliation."""
 
     def __init__(
         self,
@@ -229,7 +227,9 @@ class Sampler:
         account: TimeSampler | None = None,
     ) -> None:
         self.own_values: Callable[[], Mapping[str, str]] = dict
+        """The values of the settings that this session has changed."""
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
+        """The number of changes by this session, and whether a change is in progress."""
         self._account = account
         self._account_task: asyncio.Task[None] | None = None
         self._author_of = author_of
@@ -264,10 +264,11 @@ class Sampler:
         accounted: OwnIds | None = None,
         own: OwnConnections,
     ) -> "Sampler":
-        """Eyes on a server, its host and this one. Nothing is sent yet.
+        """A sampler of a server, its host and this one. Nothing is sent yet.
 
         `author_of` names the author of a setting's value, as the beginning of a sentence. `accounted` are the
-        connections whose time is accounted for; `with_traffic` all of the server's clients but these.
+        connections whose time is accounted for; `with_traffic`, it is that of all of the server's clients but
+        these.
         """
         timer = QueryTimer() if with_traffic else None
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, timer=timer, own=own)
@@ -290,8 +291,8 @@ class Sampler:
             await self._account.log_in()
 
     async def begin(self) -> None:
-        """The reading that everything later is compared with, before the start of the load; the account of
-        time begins after it.
+        """Take the first reading, with which all later ones are compared, before the load starts. The account
+        of the time begins after it.
         """
         self._variables = await self._sampler.variables()
         self._hosts.begin()
@@ -339,12 +340,11 @@ class Sampler:
         )
 
     async def end(self, questions: int) -> tuple[Reading, Reading]:
-        """The first and the last reading; the load must have ended, after this many `questions`.
+        """The first and the last reading. The load must have ended, after it has sent `questions` statements.
 
-        There is no first one to compare with if the counters were reset in between.
-
-        The server processes the disconnects of many connections slightly later: the last reading
-        is one that has all the load's questions, and after which nothing but our own reading was counted.
+        The first reading is None if the counters were reset in between. The server processes the disconnects
+        of many connections slightly later: the last reading is one that has all the load's questions, and
+        after which only tuibench's own reading was counted.
         """
         await self._end_account()
         before, last = None, None
@@ -365,19 +365,19 @@ class Sampler:
         return self._hosts.server_pid
 
     def watch_time(self) -> None:
-        """Read who waits for some seconds. Raises UsageError without an account of the time."""
+        """Report who waits, for a few seconds. Raises UsageError without an account of the time."""
         if self._account is None:
             raise UsageError("there is no account of the time: several servers, or --no-waits")
         self._account.watch_detail()
 
     @property
     def time_report(self) -> TimeReport | None:
-        """Who waits; None if nobody asks, or nothing is known yet."""
+        """Who waits; None without a request, or before anything is known."""
         is_read = self._account is not None and self._account.detail.is_read
         return self._account.detail.report() if self._account is not None and is_read else None
 
     def know_transactions(self, transactions: Mapping[str, Sequence[str]]) -> None:
-        """The load's transactions, by statement, for the account of the time."""
+        """Set the load's transactions, each with its statements, for the account of the time."""
         if self._account is not None:
             self._account.detail.transactions = transactions
 
@@ -391,7 +391,7 @@ class Sampler:
         await self._sampler.close()
 
     async def _end_account(self) -> None:
-        """The last query is waited for, so that its statement has been counted."""
+        """End the account of the time after its last query, so that its statement has been counted."""
         if self._account is None or self._account_task is None:
             return
         async with self._account.lock:
@@ -407,7 +407,7 @@ class Sampler:
         return observation
 
     def _with_pending(self, observation: ServerObservation) -> ServerObservation:
-        """The look, and what a reading in between has noticed."""
+        """The observation, with what a reading in between has noticed."""
         pending, self._pending = self._pending, None
         if pending is None:
             return observation
@@ -435,7 +435,7 @@ class Sampler:
         return events
 
     def _other_server(self, identity: str) -> list[tuple[EventKind, str]]:
-        """Tells of each server once, and once that they take turns."""
+        """The event for an answer of another server: one for each server, and one more if they take turns."""
         if identity not in self._servers:
             self._servers.add(identity)
             return [(EventKind.RESTART, f"another server answers at this address: {identity}")]
@@ -446,7 +446,7 @@ class Sampler:
         return [(EventKind.WARNING, f"{text}: connect to one of them")]
 
     async def _foreign_changes(self) -> list[tuple[EventKind, str]]:
-        """Changes by others. What is read while we change a setting is compared the next time."""
+        """Changes by others. A reading during a change by tuibench is compared the next time."""
         changes = self.own_changes()
         before, after = self._variables, await self._sampler.variables()
         if after is None or changes[1] or self.own_changes() != changes:
@@ -476,7 +476,9 @@ def status_gaps(tick: Tick) -> list[str]:
 
 
 def _others(reading: ServerObservation) -> int:
-    """Statements that were not our own sampling and steering; 0 if the server does not count statements."""
+    """Statements apart from tuibench's own sampling and control; 0 if the server does not count
+    statements.
+    """
     own = reading.own_statements
     return reading.counters.get(Counter.QUESTIONS, own) - own
 
@@ -487,7 +489,7 @@ def _reading(observation: ServerObservation) -> Reading:
 
 LEASE_SECONDS = 5.0
 LEASE_TICKS = 3.0
-"""Duration of one renewal in samples; the longer of both limits applies."""
+"""Duration of a lease, in samples; the longer of both limits applies."""
 
 ExpectKill = Callable[[int], Awaitable[None]]
 
@@ -499,9 +501,8 @@ REFUSALS = {
 
 
 class ActivityMonitor:
-    """Reads at every sample, unless the previous reading is still in progress.
-
-    `expect_kill` prepares the load for the end of a query. Nothing is sent before a viewer asks.
+    """Reads the server's sessions at every sample, unless the previous reading is still in progress. Nothing
+    is sent before a viewer asks.
     """
 
     def __init__(
@@ -600,7 +601,7 @@ class _TimedSums:
 
 
 class StatementMonitor:
-    """`own` are the load's statements so far, by name; empty without a load."""
+    """Reports the statements with the most execution time in a period."""
 
     def __init__(
         self,
@@ -630,8 +631,8 @@ class StatementMonitor:
             self._begin("")
 
     def on_event(self, event: Event) -> None:
-        """A change with a marker on the charts starts another period if statements were requested; its effect
-        has the same marker, and starts none.
+        """Start another period at a change with a marker on the charts, if statements were requested. The
+        event of its effect has the same marker, and starts none.
         """
         is_change = event.kind in CHANGE_KINDS and not event.experiment
         if is_change and event.marker is not None and self._first is not None:

@@ -41,7 +41,7 @@ from tuibench.tuning.setting import SettingScope
 
 
 class ProductionGuard:
-    """`signs` are the reasons against a change; empty once changes are allowed."""
+    """Refuses changes of a server that looks like production until they are confirmed."""
 
     def __init__(
         self,
@@ -79,11 +79,8 @@ Emit = Callable[[EventKind, str], object]
 
 
 class Settings:
-    """Starts a guardian before the first change, and before the next one if it has died.
-
-    `guard` refuses changes of a server that looks like production. After the last restore, `kept` are the
-    settings that do not have the value from before, for whatever reason, and `not_restored` those of them
-    that still have to be restored.
+    """The settings of the server. A guardian is started before the first change, and again before a change if
+    it has died.
     """
 
     def __init__(
@@ -96,6 +93,7 @@ class Settings:
         emit: Emit,
     ) -> None:
         self.guard = guard
+        """Refuses changes of a server that looks like production."""
         self._manager = manager
         self._emit = emit
         self._guardian = guardian
@@ -106,7 +104,9 @@ class Settings:
         self._said = ""
         self._changes = 0
         self.kept: tuple[str, ...] = ()
+        """After the last restore, the settings that do not have their original value, for whatever reason."""
         self.not_restored: tuple[UnrestoredSetting, ...] = ()
+        """Those of `kept` that still have to be restored."""
 
     @classmethod
     async def open(
@@ -176,13 +176,13 @@ class Settings:
         return self._authors.author_of(setting, value)
 
     def control_load(self, run: RunOnConnections) -> None:
-        """Send changes of the load's own settings to its connections from now on, with `run`."""
+        """From now on, send changes of the load's own settings to its connections with `run`."""
         self._workload.run = run
 
     async def start_guardian(self) -> None:
-        """Starts the guardian before it is needed, so that the first change does not wait for it.
+        """Starts the guardian in advance, so that the first change does not wait for it.
 
-        A guardian that does not start is a warning here, and a refusal of every change.
+        If it does not start, that is a warning here, and later a refusal of every change.
         """
         try:
             await self._guardian.ensure_alive()
@@ -230,10 +230,9 @@ class Settings:
         return preset_change(preset, ((each.label, before.get(each.name, ""), each.value) for each in states))
 
     async def restore_named(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Restore the changes of this session, or those of the named settings; returns the result for each as
-        text.
+        """Restore the named settings, or all changes of this session; returns the result for each as text.
 
-        Raises UsageError for an unknown name, NotRestoredError if one is still to be restored.
+        Raises UsageError for an unknown name, NotRestoredError if a setting still has to be restored.
         """
         wanted = {catalogue.find_setting(name).name for name in names}
         restored = await self._manager.restore(wanted)
@@ -256,10 +255,11 @@ class Settings:
         return await self._manager.control.values(names)
 
     async def catch_up(self, *, restarted: bool) -> list[str]:
-        """Read the settings again after other clients changed some; settles changes that a restart has reset.
+        """Read the settings again after other clients changed some, and settle changes that a restart has
+        reset.
 
-        Returns the result for each setting that this session had changed, as text. While the server does not
-        answer, this is left to the next call.
+        Returns the result for each setting that this session had changed, as text. If the server does not
+        answer, the next call does this.
         """
         self._restarted |= restarted
         try:
@@ -275,9 +275,9 @@ class Settings:
         return texts
 
     async def keep(self) -> str:
-        """Keeps what the restore needs, while there are changes: the journal's file and the server's lock.
+        """While there are changes, keep what a restore needs: the journal's file and the server's lock.
 
-        Returns what happened as text; empty if nothing did, or if it was said before.
+        Returns what was repaired as text; empty if nothing was, or if it was reported before.
         """
         try:
             text = await self._manager.keep()
@@ -314,7 +314,7 @@ class Settings:
         await self._manager.drop_changes(why)
 
     async def close(self) -> None:
-        """Log out and release the guardian, which restores what is left and ends."""
+        """Log out and release the guardian, which restores the remaining changes and ends."""
         try:
             await self._manager.close()
         finally:

@@ -2,8 +2,8 @@
 
     stages ──> level changes ──> timeline: which are due ──> runner: makes them
 
-Level changes are the plan as a list: at which second of the plan which level begins. The timeline takes
-elapsed seconds and answers with changes, without a clock and without I/O:
+Level changes are the plan as a list: the second of the plan at which each level begins. The timeline takes
+elapsed seconds and returns changes, without a clock and without I/O:
 
     waiting ──begin──> running ──> over
                         │   ^
@@ -11,8 +11,8 @@ elapsed seconds and answers with changes, without a clock and without I/O:
                         v   │
                      standing still
 
-While the operator holds it or the load is paused, the plan's own time stops, too: then it continues where it
-stopped, and no stage is cut short. A plan measures nothing and puts nothing back: it is no experiment.
+While the operator holds the plan or the load is paused, the plan's own time stops, too. So it continues where
+it stopped, and no stage is shortened.
 """
 
 import asyncio
@@ -42,20 +42,18 @@ from tuibench.units import significant
 
 SHORTEST_LEVEL_SECONDS = 0.25
 MOST_LEVELS = 3600
-"""Minimum interval and maximum number of an even ramp's levels; beyond these, the steps are larger."""
+"""Minimum interval and maximum number of an even ramp's levels. A longer ramp has larger steps."""
 
 
 class LevelChange(NamedTuple):
-    """This level applies from second `at` of the plan.
-
-    `text` describes a new stage for the list of events; it is empty within an even ramp.
-    """
+    """A level that applies from second `at` of the plan."""
 
     at: float
     quantity: Quantity
     level: float
     stage: int
     text: str = ""
+    """Describes a new stage for the list of events; empty within an even ramp."""
     is_ramp: bool = False
 
 
@@ -92,7 +90,9 @@ def _stage_changes(stage: Stage, number: int, start: float, label: str) -> Itera
 
 
 def _ramp_text(ramp: RampStage, level: float, each_seconds: float, label: str, *, is_first: bool) -> str:
-    """An even ramp is reported once, at its start; a doubling one at every level."""
+    """The event of a level of a ramp. An even ramp is reported once, at its start; a doubling one at every
+    level.
+    """
     if ramp.doubling:
         return f"{label}: {level_text(ramp.quantity, level)} for {significant(each_seconds, 3)}s"
     first, last = level_text(ramp.quantity, ramp.first), level_text(ramp.quantity, ramp.last)
@@ -126,7 +126,7 @@ def _is_whole(ramp: RampStage) -> bool:
 
 
 ROUNDING_SECONDS = 1e-6
-"""Times are floating-point numbers; a change is due if its time is at most this far ahead."""
+"""Tolerance for floating-point times: a change is due if its time is at most this far ahead."""
 
 
 class PlanTimeline:
@@ -183,7 +183,7 @@ class PlanTimeline:
         return self.elapsed(now) >= self._ends[-1] - ROUNDING_SECONDS
 
     def due(self, now: float) -> list[LevelChange]:
-        """The changes to be made now; for each quantity the newest."""
+        """The changes to be made now: the newest of each quantity."""
         if self._is_still or self._begun_at is None or now < self._begun_at:
             return []
         elapsed, found = self.elapsed(now) + ROUNDING_SECONDS, []
@@ -231,7 +231,9 @@ class PlanTimeline:
         return PlanPhase.RUNNING if self._begun_at is not None else PlanPhase.WAITING
 
     def _following(self, number: int) -> tuple[str, float]:
-        """The next level worth telling, and at which second of the plan it comes. A ramp leads to its end."""
+        """The next level to report, and the second of the plan at which it begins. For a ramp, its last
+        level.
+        """
         stage = self.stages[number]
         if isinstance(stage, RampStage) and not stage.doubling:
             return level_text(stage.quantity, stage.last), self._ends[number]
@@ -254,7 +256,7 @@ class PlanTimeline:
 
 
 def _newest(found: Iterable[LevelChange]) -> list[LevelChange]:
-    """The last move of each quantity, with the last text that there was on the way to it."""
+    """The newest change of each quantity, with the last text of the changes that it replaces."""
     newest: dict[Quantity, LevelChange] = {}
     for move in found:
         before = newest.get(move.quantity)
@@ -264,15 +266,15 @@ def _newest(found: Iterable[LevelChange]) -> list[LevelChange]:
 
 
 AFTER_TICK_SECONDS = 0.01
-"""A plan starts this much later than the measurement: its changes then come just after a sample instead of at
-the same time, and a sample belongs to one level.
+"""A plan starts this much later than the measurement. So its changes come just after a sample instead of at
+the same time, and each sample belongs to one level.
 """
 
 BY_HAND = "held manually"
 
 
 class PlanRunner:
-    """The plan of a run: makes the changes that are due."""
+    """Makes the changes of the plan that are due."""
 
     def __init__(
         self, stages: Schedule, load: LoadController, lifecycle: Lifecycle, log: EventLog, clock: Clock
@@ -342,7 +344,7 @@ class PlanRunner:
             self._changed.set()
 
     async def run(self) -> None:
-        """Start the plan with the measurement, and follow it, and any later plan, until cancelled."""
+        """Start the plan with the measurement, and follow it and any later plan, until cancelled."""
         if self._timeline is not None and not self._timeline.is_begun:
             self._timeline.begin(AFTER_TICK_SECONDS)
         while True:
@@ -368,7 +370,7 @@ class PlanRunner:
         return self._timeline.due(self._now) if self._timeline is not None else []
 
     async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
-        """Makes the changes that are due when their turn comes; none once the run is ending.
+        """Makes the changes that are due when it has the lock; none once the run is ending.
 
         Connections that the server refused are not retried at every change.
         """
@@ -405,5 +407,5 @@ class PlanRunner:
 
     @property
     def _measured_now(self) -> float:
-        """Now, or when the measuring begins: a plan does not advance during the warm-up."""
+        """Now, or the start of the measurement: a plan does not advance during the warm-up."""
         return max(self._now, AFTER_TICK_SECONDS)

@@ -1,10 +1,8 @@
-"""Totals of a session: those of workers' reports, of the traffic, of replication lag; alarms; the summary.
+"""Totals of a session: workers' reports, the server's traffic, replication lag; alarms; the summary.
 
-Most workers report in every round. One that was silent covers more than the stretch when it answers, one that
-is new covers less: neither says how long the stretch was, as long as there are others.
-
-The summary of a run is made of its accounting and the server's counters, that of a watch of the server's
-traffic.
+Most workers report at every tick. The report of a worker that was silent covers more than the tick, that of a
+new worker covers less. So the length of an interval is taken from the workers that reported at both of its
+ends, if there are any.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,17 +53,18 @@ NO_TIME = 1e-9
 
 
 class WorkerShare(msgspec.Struct):
-    """One worker's part: what its counters grew by, the seconds that took, and what its busiest thread burnt.
-
-    `steady_seconds` are those of the reports that followed on one in the round before. `all_cpu_seconds` is
-    what all of its threads burnt.
-    """
+    """One worker's part of an interval."""
 
     grown: Counters
+    """The increase of its counters."""
     seconds: float = 0.0
+    """The time that its reports cover."""
     steady_seconds: float = 0.0
+    """The time covered by reports that followed a report at the previous tick."""
     cpu_seconds: float = 0.0
+    """CPU time of its busiest thread."""
     all_cpu_seconds: float = 0.0
+    """CPU time of all of its threads."""
 
     def include(self, other: "WorkerShare") -> None:
         self.grown = self.grown + other.grown
@@ -76,7 +75,7 @@ class WorkerShare(msgspec.Struct):
 
 
 class ReportAggregate(NamedHistograms):
-    """Reports in, in any number and order; figures out."""
+    """The sum of workers' reports, in any number and order."""
 
     def __init__(self) -> None:
         self.counters = Counters()
@@ -87,7 +86,7 @@ class ReportAggregate(NamedHistograms):
         self._shares: dict[int, WorkerShare] = {}
 
     def add(self, report: WorkerReport, grown: Counters, *, is_steady: bool = True) -> None:
-        """Takes a report in; `grown` is what its counters grew by since this worker's last one."""
+        """Adds a report; `grown` is the increase of its counters since this worker's previous one."""
         self.counters = self.counters + grown
         self._add_figures(report)
         share = self._shares.setdefault(report.worker, WorkerShare(Counters()))
@@ -98,7 +97,7 @@ class ReportAggregate(NamedHistograms):
         share.cpu_seconds += report.cpu_seconds if report.core_seconds is None else report.core_seconds
 
     def include(self, other: "ReportAggregate") -> None:
-        """Adds what another stretch has gathered."""
+        """Adds the sum of another interval."""
         self.counters = self.counters + other.counters
         self._add_figures(other)
         for worker, share in other._shares.items():
@@ -116,7 +115,7 @@ class ReportAggregate(NamedHistograms):
 
     @property
     def seconds(self) -> float:
-        """How long the stretch was; never zero."""
+        """The length of the interval; never zero."""
         shares = self._shares.values()
         steady = max((share.steady_seconds for share in shares), default=0.0)
         return steady or max((share.seconds for share in shares), default=0.0) or NO_TIME
@@ -132,8 +131,8 @@ class ReportAggregate(NamedHistograms):
         return max((share.cpu_seconds / share.seconds for share in shares if share.seconds), default=0.0)
 
     def tick(self) -> Tick:
-        """The stretch as a tick, without its end. What a silent worker did is spread over its silence: the
-        part before this stretch is in arrears.
+        """The interval as a tick, without its end. The work of a silent worker is spread over its silence:
+        the part before this interval is in arrears.
         """
         seconds = self.seconds
         sums: dict[str, float] = {}
@@ -154,11 +153,11 @@ class ReportAggregate(NamedHistograms):
 
 
 ROUNDING = 1.05
-"""Reports that cover so much more than the tick were not late: they were asked for one by one."""
+"""Reports that cover up to this many times the tick were not late: the workers are asked one by one."""
 
 
 def counter_sums(grown: Counters) -> dict[str, float]:
-    """The counts of a tick, by their names; zeros only of what every load has."""
+    """The counts of a tick by name. Zeros are left out, except for the counts that every load has."""
     plain = {name: getattr(grown, name) for name in COUNTED}
     named: dict[str, Mapping[int, int] | Mapping[str, int]] = {
         ERROR: grown.errors,
@@ -183,18 +182,18 @@ COUNTED = (
 
 
 class LoadTotals:
-    """Reports in, figures out. Counters are cumulative per worker; each report takes the difference.
+    """Sums of the workers' reports. Counters are cumulative per worker; each report adds the difference.
 
-    Histograms are wide, so each report is folded once, into the open part. The open part is folded once into
-    the section between two checkpoints, and is the tick, or a piece of it if a checkpoint splits the tick. A
-    section is folded into the run when it ends.
-
-    `slowest` are the slowest transactions of the last tick; `idle_connections` were open at it.
+    Histograms are wide, so each report is added once, to the open part. The open part is added once to the
+    section between two checkpoints, and is the tick, or a part of it if a checkpoint splits the tick. A
+    section is added to the run when it ends.
     """
 
     def __init__(self) -> None:
         self.slowest: tuple[SlowTransaction, ...] = ()
+        """The slowest transactions of the last tick."""
         self.idle_connections = 0
+        """Open ones at the last tick."""
         self._before = ReportAggregate()
         self._done_before = 0
         self._closed_sections: ReportAggregate | None = None
@@ -206,7 +205,7 @@ class LoadTotals:
         self._gaps = GapsOfWorkers()
 
     def begin(self, reports: Sequence[WorkerReport]) -> None:
-        """The load starts now: what was reported until here (logins, say) is not part of the run."""
+        """Start counting: what was reported before, such as logins, is not part of the run."""
         self._last = {report.worker: report for report in reports}
         self._latest_round = frozenset(self._last)
         for report in reports:
@@ -219,13 +218,13 @@ class LoadTotals:
 
     @property
     def since_checkpoint(self) -> ReportAggregate:
-        """What was gathered since the last checkpoint, or since the figures began to count."""
+        """The sum since the last checkpoint, or since the figures began to count."""
         self._close_open_part()
         return self._section
 
     @property
     def run(self) -> ReportAggregate:
-        """What was gathered since the figures began to count."""
+        """The sum since the figures began to count."""
         section = self.since_checkpoint
         if self._closed_sections is None:
             return section
@@ -246,7 +245,7 @@ class LoadTotals:
 
     @property
     def all_parts(self) -> tuple[ReportAggregate, ...]:
-        """Everything since measuring began: before and after the last reset of the figures."""
+        """The sums since the measurement began: before and after the last reset of the figures."""
         return self._before, self.run
 
     @property
@@ -263,7 +262,7 @@ class LoadTotals:
         )
 
     def add_reports(self, reports: Sequence[WorkerReport]) -> None:
-        """Takes a round of reports in."""
+        """Adds the reports of all workers at one time."""
         for report in reports:
             before = self._last.get(report.worker)
             grown = report.counters - (before.counters if before else Counters())
@@ -276,7 +275,7 @@ class LoadTotals:
     def reset_stats(self, reports: Sequence[WorkerReport]) -> None:
         """Resets the run's figures; the current tick continues, and so does the sample's total.
 
-        Transactions in flight end in the new figures, so they start in them.
+        Transactions in flight end in the new figures, so they count as started in them.
         """
         self.add_reports(reports)
         self._done_before += self.totals.completed
@@ -288,15 +287,15 @@ class LoadTotals:
 
     @property
     def transactions_total(self) -> int:
-        """All that were done since measuring began, whatever the figures count from."""
+        """Transactions since the measurement began, including those before a reset."""
         return self._done_before + self.totals.completed
 
     def checkpoint(self) -> None:
-        """What comes from now on is the next checkpoint's."""
+        """Ends the current section, and begins that of the next checkpoint."""
         self._closed_sections, self._section = self.run, ReportAggregate()
 
     def tick(self, reports: Sequence[WorkerReport], threads: int, rate: float) -> Tick:
-        """Takes a round in; what was taken since the last tick."""
+        """Adds the reports; returns the sum since the last tick."""
         self.add_reports(reports)
         self._close_open_part()
         gathered, self._tick = self._tick, ReportAggregate()
@@ -314,7 +313,7 @@ class LoadTotals:
         }
 
     def _close_open_part(self) -> None:
-        """Folds the open part into the section; it becomes the tick, or a piece of it."""
+        """Adds the open part to the section; it becomes the tick, or a part of it."""
         part, self._open = self._open, ReportAggregate()
         if part.is_empty:
             return
@@ -325,13 +324,13 @@ class LoadTotals:
             self._tick.include(part)
 
     def remainder(self) -> Tick | None:
-        """What was taken since the last tick; None without a report."""
+        """The sum since the last tick; None without a report."""
         self._close_open_part()
         return None if self._tick.is_empty else replace(self._tick.tick(), levels=self._levels)
 
 
 ERROR_SHARE = 0.05
-"""Errors per transaction that make a burst; a few deadlocks are everyday life."""
+"""Errors per transaction that are reported as a burst; a few deadlocks are normal."""
 
 QUIET_TICKS = 10
 """Ticks between two reports of the same problem."""
@@ -362,7 +361,7 @@ class Alarms:
         self._pending: list[str] = []
 
     def check(self, tick: Tick) -> list[tuple[EventKind, str]]:
-        """What happened in this tick that an operator should know."""
+        """The events of this tick that an operator should know."""
         self._tick += 1
         alarms = [(EventKind.WARNING, text) for text in self._pending]
         self._pending = []
@@ -376,7 +375,7 @@ class Alarms:
         return alarms
 
     def report_unresponsive(self, overdue: Sequence[str], silent: Sequence[str]) -> None:
-        """Workers whose report is missing or that do not run; `look` reports each once."""
+        """Note workers whose report is missing or that do not run; `check` reports each once."""
         for name in overdue:
             if name in silent:
                 self._report_once(name, SILENT)
@@ -390,21 +389,21 @@ class Alarms:
             self._pending.append(text.format(name=name))
 
     def lost(self, losses: Sequence[Loss]) -> None:
-        """All workers that ended so far; `look` reports each once."""
+        """Note all workers that ended so far; `check` reports each once."""
         self._pending += [loss.event for loss in losses[self._told_losses :]]
         self._told_losses = len(losses)
 
     def notice(self, texts: Sequence[str]) -> None:
-        """What `look` is to say as it is."""
+        """Note texts that `check` reports unchanged."""
         self._pending += texts
 
     def refusals(self, reports: Sequence[WorkerReport]) -> int:
-        """Connections that the server has refused since they were last asked for."""
+        """Connections that the server has refused since the last call."""
         refused = _refused(reports)
         return sum(refused.get(code, 0) - self._refused_before.get(code, 0) for code in REFUSALS)
 
     def refusal_remedy(self, reports: Sequence[WorkerReport]) -> str:
-        """What would let in those that were refused, whenever that was."""
+        """The remedy for the connections that were refused, whenever that was."""
         refused = _refused(reports)
         return "; ".join(
             refusal_remedy for code, refusal_remedy in TOO_MANY_CONNECTIONS_HINTS.items() if code in refused
@@ -436,7 +435,7 @@ def _refused(reports: Sequence[WorkerReport]) -> dict[int, int]:
 
 
 class LagTotals:
-    """Ticks in, the worst of all out."""
+    """The longest replication lag of all ticks."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -455,7 +454,7 @@ class LagTotals:
         self._stopped_ticks += any(not each.is_running for each in replicas)
 
     def total(self) -> ReplicationTotals | None:
-        """The session's; None where it read no replica."""
+        """The total of the session; None if it read no replica."""
         if not self._names:
             return None
         return ReplicationTotals(
@@ -467,7 +466,7 @@ class LagTotals:
 
 
 Reading = ServerObservation | None
-"""The server's counters at one moment; its own statements are all that the session had sent by then."""
+"""The server's counters at one moment. `own` counts the session's statements up to then."""
 
 
 def counter_deltas(before: Reading, after: Reading) -> dict[str, int] | None:
@@ -485,7 +484,9 @@ def counter_deltas(before: Reading, after: Reading) -> dict[str, int] | None:
 def reconcile(
     totals: Counters, before: Reading, after: Reading, *, is_complete: bool = True
 ) -> Reconciliation:
-    """Client against server: what is left over was sent by others, if the client's figures are complete."""
+    """Compares the client's statements with the server's. The difference was sent by others, if the client's
+    figures are complete.
+    """
     grown = counter_deltas(before, after)
     own = after.own_statements - before.own_statements if before and after else 0
     questions = grown.get(Counter.QUESTIONS) if grown is not None else None
@@ -516,10 +517,11 @@ def build_summary(
     headline: Headline | None = None,
     **known: Any,
 ) -> Summary:
-    """The whole run in figures; `known` are the fields of the summary that do not follow from the accounting.
+    """The figures of the whole run; `known` are the fields of the summary that do not follow from the
+    accounting.
 
-    `seconds` is the time of the load, `tick` the sum of the whole run; `kinds` are the profile's
-    transactions, in its order. Unless it `is_complete`, some of what the workers did was never reported.
+    `seconds` is the time of the load, `tick` the sum of the whole run, `kinds` are the profile's
+    transactions, in its order. If not `is_complete`, some work of the workers was never reported.
     """
     plan, run, measured_seconds, seconds = spec.plan, accounting.run, seconds, seconds or 1e-9
     return Summary(
@@ -574,7 +576,9 @@ def _connection_totals(plan: RunPlan, accounting: LoadTotals, seconds: float) ->
 def full_report(
     accounting: LoadTotals, seconds: float, total_seconds: float, percentiles: tuple[float, ...]
 ) -> FullReport:
-    """The `seconds` since the last checkpoint in figures, as sysbench has them at the next or the end."""
+    """The figures of the `seconds` since the last checkpoint, as sysbench reports them at a checkpoint and at
+    the end.
+    """
     since = accounting.since_checkpoint
     found = load_fields(Tick(sums=counter_sums(since.counters), hists=since.hists), seconds, percentiles)
     return FullReport(
@@ -600,7 +604,7 @@ def add_last_readings(totals: WatchTotals, observations: Iterable[ServerObservat
 def build_watch_summary(
     spec: SessionSpec, server: ServerInfo, totals: WatchTotals, ending: Mapping[str, Any]
 ) -> Summary:
-    """The whole session in figures; `ending` are arguments of `build_summary`."""
+    """The figures of a session without load; `ending` are arguments of `build_summary`."""
     return replace(
         build_summary(spec, server, LoadTotals(), **ending),
         **load_fields(totals.tick, totals.tick.seconds, spec.plan.percentiles),
