@@ -1,27 +1,21 @@
 """The asyncio engine, portable and the reference: each connection is a task of one event loop.
 
-`TransactionRunner` runs and times the transactions of one connection: the hot path. A transaction loop is a
-generator that `mysql.statements` runs: it yields packets and gets the number of affected rows of each
-statement, or the response whose rows determine the next statement, without a task switch. It yields a
-function only for rare operations: a back-off, a wait for work. Errors are raised where the statement was
-yielded.
-
-    run_transactions    runs transactions; each is counted from its start to its end, successful or not
-    _retry              retries a failed attempt
-    _prepare_retry      the rollback and the back-off before a retry
-    _run_interactive    an attempt that depends on captured rows
-
-`VirtualUser` is one connection, from login to disconnect.
+`VirtualUser` is one connection, from login to disconnect:
 
     connecting ──> working ──> leaving
         ^             │
         └── lost <────┘
 
-connecting  logs in and prepares; ends if the server accepts no more connections, retries if it is unavailable
-working     runs transactions one after the other, or (open loop) each when it is due; waits while paused;
-            logs in again after --reconnect transactions
-lost        the connection is lost: its transaction has failed, it is opened again after a back-off
-leaving     on request, or without work: the transaction in flight ends, then the connection is closed
+    connecting  logs in and prepares; retries while the server is unavailable, ends if it has no free connection
+    working     runs transactions one after the other, or (open loop) each when it is due; waits while paused;
+                logs in again after --reconnect transactions
+    lost        its transaction has failed; it is opened again after a back-off
+    leaving     on request, or without work: the transaction in flight ends, then the connection is closed
+
+`TransactionRunner` runs and times the transactions of one connection: the hot path. A transaction loop is a
+generator that `mysql.statements` runs without a task switch. It yields packets, and gets the number of
+affected rows of each statement, or the response whose rows determine the next statement. Errors are raised
+where the statement was yielded. It yields a function only for rare operations: a back-off, a wait for work.
 """
 
 import asyncio
@@ -68,7 +62,7 @@ COMMIT = "commit"
 
 ER_QUERY_INTERRUPTED = 1317
 INTENDED_ROLLBACK = "rollback"
-"""The name of the statement that ends a transaction rolled back by intent."""
+"""The name of the statement that ends a transaction which is rolled back intentionally."""
 
 Outcome = TypeVar("Outcome")
 TransactionStep = Generator[Request, Any, Outcome]
@@ -76,9 +70,7 @@ TransactionStep = Generator[Request, Any, Outcome]
 
 
 class UnfinishedTransaction(AbstractContextManager[None]):
-    """Accounts for a transaction that is interrupted: by the end of its connection, of the run, or of the
-    load.
-    """
+    """Counts a transaction that the end of its connection, of the run, or of the load interrupts."""
 
     def __init__(self, context: WorkerContext[WorkQueue]) -> None:
         self._recorder = context.recorder
@@ -98,13 +90,15 @@ class UnfinishedTransaction(AbstractContextManager[None]):
 
 
 class TransactionRunner:
-    """Transactions of one connection. `events` counts the successful ones, `busy_us` the time they took."""
+    """Runs the transactions of one connection."""
 
     def __init__(
         self, context: WorkerContext[WorkQueue], values: TransactionGenerator, chance: Callable[[], float]
     ) -> None:
         self.events = 0
+        """Successful transactions."""
         self.busy_us = 0
+        """The time that the successful transactions took."""
         self._events_before = 0
         self._busy_us_before = 0
         self._context = context
@@ -132,11 +126,11 @@ class TransactionRunner:
 
     @property
     def is_login_due(self) -> bool:
-        """Whether the connection is to log in again before the next transaction."""
+        """True if the connection is to log in again before the next transaction."""
         return 0 < self._reconnect <= self._since_login
 
     def logged_in(self) -> None:
-        """Counts transactions until the next planned login from here."""
+        """Restarts the count of transactions until the next planned login."""
         self._since_login = 0
 
     def _turns(self) -> Iterable[None]:
@@ -152,7 +146,7 @@ class TransactionRunner:
             self._since_login += 1
 
     def _user_came_back(self, which: int, intended_ns: int, started_ns: int, ended_ns: int) -> None:
-        """Returns the user of a pool: it thinks and keys before its next request."""
+        """Returns the user to the pool: it thinks and keys before its next request."""
         self._recorder.wait_us.append((started_ns - intended_ns) // 1000)
         pauses = self._values.pauses
         seconds = pauses.before(which) + pauses.after(which) if pauses.are_any else 0.0
@@ -177,8 +171,9 @@ class TransactionRunner:
     def run_transactions(self, conn: PreparedConnection) -> TransactionLoop:
         """Runs one transaction after the other, until a check is due or there is nothing to start.
 
-        All in one frame, since nearly all time is spent here. A latency ends with the last byte of a response
-        and includes retries. Response time counts from the intended start, service time from the actual one.
+        The loop is one function, because nearly all time is spent here. Latencies include retries, and end
+        with the last byte of a response. Response time counts from the intended start, service time from the
+        actual one.
         """
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
         delay, queue, changes, start = context.delay, context.queue, context.changes, context.queue.start
@@ -278,21 +273,21 @@ class TransactionRunner:
         return True
 
     def _is_fate_unknown(self, which: int, lost: ConnectionLostError) -> bool:
-        """Whether what ends the transaction was sent, and not answered."""
+        """True if the statement that ends the transaction was sent, and not answered."""
         if not self._writes[which] or lost.code == CR_SERVER_GONE_ERROR:
             return False
         statement = self._context.statements[self._timed[-1][0]]
         return statement.name == COMMIT if self._explicit[which] else statement.cls is StatementClass.WRITE
 
     def _was_expected_kill(self, code: int) -> bool:
-        """Whether this is the announced interruption, which is retried once."""
+        """True for the announced interruption, which is retried once."""
         spared = self._kill_expected and code == ER_QUERY_INTERRUPTED
         self._kill_expected = self._kill_expected and not spared
         return spared
 
     def _run_interactive(self, conn: PreparedConnection, which: int) -> TransactionStep[bool]:
         """Runs statements that may depend on rows captured earlier. False if the transaction is rolled back
-        by intent.
+        intentionally.
         """
         context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
         delay = context.delay
@@ -322,7 +317,9 @@ class TransactionRunner:
         return last != INTENDED_ROLLBACK
 
     def _computed(self, which: int, make: Callable[[], Outcome]) -> Outcome:
-        """What a function makes of values. Raises RunError where they do not fit, or exceed a limit."""
+        """The result of a function of the profile. Raises RunError if its values are of the wrong type, or
+        exceed a limit.
+        """
         try:
             return make()
         except EVALUATION_ERRORS as error:
@@ -424,7 +421,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
                 yield from self.transactions.run_transactions(conn)
 
     def _is_thinking(self) -> bool:
-        """Whether the next transaction is not due yet; the connection is woken in time."""
+        """True if the next transaction is not due yet; the connection is woken in time."""
         think_time = self.transactions.think_time
         if not self._generator.pauses.are_any or think_time.is_over(self._context.clock.now_ns()):
             return False

@@ -32,23 +32,26 @@ from tuibench.workload.values import C_GROUPS, GROUP_DIGITS, PAD_GROUPS
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
-    """A consistency condition.
-
-    `differing` is a SELECT, without ORDER BY and LIMIT, of the violating rows: first the key, then the values
-    that should be equal; all columns have names. `about` is the noun for one row ("district"), `plural` its
-    plural. A condition with `only_after_load` does not hold after a run; `touched` is then a SELECT that
-    returns a row after any run. A `command`, such as CHECK TABLE, is sent instead of `differing`: its rows
-    end in OK or in an error, and it uses no snapshot.
-    """
+    """A consistency condition: a SELECT of the rows that violate it."""
 
     name: str
     description: str
     differing: str
+    """The SELECT, without ORDER BY and LIMIT: first the key, then the values that should be equal. All
+    columns have names.
+    """
     about: str = "row"
+    """The noun for one row: district."""
     plural: str = ""
+    """The plural of `about`."""
     only_after_load: bool = False
+    """True if the condition does not hold after a run."""
     touched: str = ""
+    """With `only_after_load`, a SELECT that returns a row after any run."""
     command: str = ""
+    """Sent instead of `differing`: CHECK TABLE. Its rows end in OK or in an error, and it uses no
+    snapshot.
+    """
 
     def count(self, number: int) -> str:
         """The number with the noun: 1 district, 3 districts."""
@@ -184,7 +187,9 @@ WHERE NOT c_balance <=> COALESCE(delivered, 0) - COALESCE(paid, 0)""",  # noqa: 
 SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, delivered FROM customer{_DELIVERED_AMOUNT}
 WHERE NOT c_balance + c_ytd_payment <=> COALESCE(delivered, 0)""",  # noqa: S608
 }
-"""Name, noun for a row, description, and the SELECT, of all conditions but the eleventh."""
+"""All conditions but the eleventh. A row has the name, the noun for a violating row, the description, and the
+SELECT.
+"""
 
 
 def tpcc_conditions(data: DataSet) -> tuple[Condition, ...]:
@@ -199,8 +204,8 @@ def tpcc_conditions(data: DataSet) -> tuple[Condition, ...]:
 
 
 def _undelivered_after_load(data: Tpcc) -> Condition:
-    """Undelivered orders after a load: the oldest one, and the new ones, as deliveries and payments change
-    other rows.
+    """Undelivered orders after a load: the oldest one and the new ones, because deliveries and payments
+    change other rows.
     """
     delivered = data.sizes.delivered
     return Condition(
@@ -250,7 +255,9 @@ class ConditionResult(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     outcome: ConditionOutcome
     differing: int = 0
+    """The number of violating rows."""
     example: dict[str, str | None] = {}
+    """A violating row, by column."""
     message: str = ""
 
 
@@ -266,7 +273,7 @@ def conditions_of(program: Program) -> tuple[Condition, ...]:
 
 
 CheckProgress = Callable[[int, int, tuple[str, ...]], object]
-"""Gets the number of completed conditions, that of all, and the names of those in progress."""
+"""Called with the number of completed conditions, the number of all, and the names of those in progress."""
 
 
 async def check_consistency(
@@ -278,8 +285,8 @@ async def check_consistency(
 ) -> tuple[ConditionResult, ...]:
     """Checks each condition of the program's data set.
 
-    `after_load` says whether no run has changed the tables since loading; None to detect it. Raises RunError
-    if tables are missing or belong to another data set. On failure or cancellation, the queries are killed.
+    `after_load` is True if no run has changed the tables since loading, None to detect it. Raises RunError if
+    tables are missing or belong to another data set. On failure or cancellation, the queries are killed.
     """
     conditions = conditions_of(program)
     first = await connect_to_tables(target, program)
@@ -302,7 +309,7 @@ async def check_consistency(
 
 
 class _ConditionChecker:
-    """The conditions; each connection takes the next one."""
+    """The conditions that are left to check; each connection takes the next one."""
 
     def __init__(
         self,
@@ -319,7 +326,7 @@ class _ConditionChecker:
 
     @property
     def verdicts(self) -> tuple[ConditionResult, ...]:
-        """The results in the conditions' order, when all are complete."""
+        """The results in the order of the conditions, once all are complete."""
         return tuple(self._found[condition.name] for condition in self._conditions)
 
     async def ask(self, connection: Connection) -> None:

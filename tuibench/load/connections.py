@@ -1,15 +1,15 @@
 """Connections of a load: login, preparing, counting and timing; idle connections and extra logins.
 
 `LoadConnection` is the base class of a connection in both engines: login, work, disconnect, and a new login
-after a loss. `WorkerContext` is what the connections of a worker share.
+after a loss. `WorkerContext` is shared by the connections of a worker.
 
-`LatencyRecorder`: the hot path appends raw microseconds to plain lists, which become histograms when a report
-is taken. A large lag of the event loop (`EventLoopLagProbe`) means that the worker, not the server, is the
-bottleneck.
+The hot path appends raw microseconds to the plain lists of `LatencyRecorder`; they become histograms when a
+report is taken. A large lag of the event loop (`EventLoopLagProbe`) means that the worker, not the server, is
+the bottleneck.
 
-`ExtraConnections` are those beside the load's. Idle ones show the cost of mere connections to a server; one
-that the server closes is opened again. Logins are an open loop: they are due whether or not the server has
-completed earlier ones, and a login's time counts from its due time. A login that is due while too many are in
+`ExtraConnections` are opened in addition to the load. Idle ones show what open connections cost a server; one
+that the server closes is opened again. Logins are an open loop: each is due whether or not the server has
+completed earlier ones, and its time counts from its due time. A login that is due while too many are in
 progress is missed, and counted.
 """
 
@@ -70,10 +70,10 @@ from tuibench.workload.sql import StatementClass
 from tuibench.workload.values import MAX_ITEMS
 
 Timed = tuple[int, int, int]
-"""A statement of a transaction: its place in the flat list, microseconds, and the code of its error, or 0."""
+"""A statement of a transaction: its flat index, microseconds, and its error code, or 0."""
 
 MOST_TIMED = 256
-"""Statements kept of one transaction."""
+"""Maximum number of statements kept of one transaction."""
 
 READ, WRITE, OTHER = 0, 1, 2
 _KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
@@ -84,8 +84,8 @@ def named_latencies(
 ) -> dict[str, Histogram]:
     """The latencies of an interval by their names in a tick, without empty ones.
 
-    `responses` are those of each kind of transaction, which are named if there are several; `service` is
-    empty in a closed loop: there it is the response.
+    `responses` are those of each kind of transaction, which are named if there are several. `service` is
+    empty in a closed loop, in which it equals the response.
     """
     kinds = list(responses.values())
     whole = kinds[0] if len(kinds) == 1 else merge_histograms(kinds)
@@ -97,35 +97,37 @@ def named_latencies(
 
 
 class LatencyRecorder:
-    """Records for all connections of a worker; all run on one event loop, so nothing is locked.
-
-    Figures that change with every transaction and statement are kept outside `counters`; `totals` includes
-    them. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
-    latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
-    program's transaction i from its intended start, `service_us` those from the actual start, in an open
-    loop. `login_us` collects the times of extra and planned logins, `wait_us` those of users for a
-    connection. `rejected` counts statements that the server answered with an error, `other_questions` those
-    it received in addition to the load: aborted ones, disconnects, and those of logins. Transactions that
-    take longer than `slow_us` are passed to `keep_slow`.
-    """
+    """Records for all connections of a worker. They run on one event loop, so nothing is locked."""
 
     def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
         self.counters = Counters()
+        """Without the figures that change with every transaction and statement; `totals` includes them."""
         self.gaps = GapRecorder()
         self.in_flight = self.completed = self.commits = 0
         self.tally = [0, 0, 0]
+        """Returned statements: reads, writes and others."""
         self.other_questions = 0
+        """Statements that the server received in addition to the load: aborted ones, disconnects, and those
+        of logins.
+        """
         self.rejected = 0
+        """Statements that the server answered with an error."""
         self.response_us: list[list[int]] = [[] for _ in transactions]
+        """Latencies from the intended start, for each transaction of the program."""
         self.service_us: list[int] = []
+        """Latencies from the actual start, in an open loop."""
         self.login_us: list[int] = []
+        """Times of extra and planned logins."""
         self.wait_us: list[int] = []
+        """How long users waited for a connection."""
         self.slow_us = -1
+        """Transactions that take longer are passed to `keep_slow`."""
         self._slowest: list[SlowTransaction] = []
         self._transactions = transactions
         self._statements = statements
         self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
         self.latencies_us = [self._by_name[statement.name] for statement in statements]
+        """Latencies of each flat statement; statements of one name share a list."""
         self.kinds = [_KINDS[statement.cls] for statement in statements]
 
     def answered(self, which: int, response_us: int | None, busy_us: int, timed: Sequence[Timed]) -> None:
@@ -154,7 +156,7 @@ class LatencyRecorder:
             self.slow_us = round(self._slowest[-1].response_ms * 1000)
 
     def failed(self, error: SQLError) -> None:
-        """Counts a failed statement: with an error of the server, or one whose response was lost."""
+        """Counts a statement that failed with an error of the server, or whose response was lost."""
         self.counters.count_error(error.code)
         if not isinstance(error, ConnectionLostError):
             self.rejected += 1
@@ -183,7 +185,7 @@ class LatencyRecorder:
         return taken
 
     def take_waits(self) -> dict[str, Histogram]:
-        """The times of logins, and those that users waited for a connection, since the last call."""
+        """The times of logins, and the waits of users for a connection, since the last call."""
         waits = {LOGIN: self.login_us, WAIT: self.wait_us}
         taken = {name: Histogram.of(values) for name, values in waits.items() if values}
         for values in waits.values():
@@ -247,12 +249,7 @@ QueueT = TypeVar("QueueT", bound=DueWork)
 
 
 class WorkerContext(Generic[QueueT]):
-    """The shared state of a worker's connections.
-
-    `fixed_packets` are the packets of statements that are the same on each connection, by their flat index,
-    `ever_prepared` the indexes of those that the server has prepared for any connection.
-    `changes` counts the changes that every connection must check before its next transaction.
-    """
+    """The shared state of a worker's connections."""
 
     def __init__(
         self,
@@ -287,8 +284,11 @@ class WorkerContext(Generic[QueueT]):
             if not (flat.captures or (flat.prepared and execution.prepared))
             and (packet := constant_packet(flat.sql)) is not None
         }
+        """By flat index, the packets of statements that are the same on each connection."""
         self.ever_prepared: set[int] = set()
+        """The flat indexes of the statements that the server has prepared for any connection."""
         self.changes = 0
+        """Counts the changes that every connection must check before its next transaction."""
         self.session_sql: tuple[str, ...] = ()
         self.paused = False
         self.connected = 0
@@ -304,7 +304,7 @@ class WorkerContext(Generic[QueueT]):
 
     @property
     def outlives_refusals(self) -> bool:
-        """Whether a refused login is retried: the password or a privilege may be restored.
+        """True if a refused login is retried, because the password or a privilege may be restored.
 
         Before the first successful login of the load, a refusal is an error in the options.
         """
@@ -351,8 +351,8 @@ AnyContext = WorkerContext[Any]
 
 PARALLEL_IDLE_LOGINS = 8
 MAX_LOGINS_UNDER_WAY = 256
-"""Maximum number of concurrent extra logins of one worker. A server that does not answer these would not
-answer more of them sooner.
+"""Maximum number of concurrent extra logins of one worker. If a server does not answer these, more of them
+would not help.
 """
 
 LOOK_SECONDS = 1.0
@@ -360,7 +360,7 @@ LOOK_SECONDS = 1.0
 
 
 class ExtraConnections:
-    """The idle connections and the extra logins of one worker. `refusal` is why idle ones are missing."""
+    """The idle connections and the extra logins of one worker."""
 
     def __init__(
         self,
@@ -370,6 +370,7 @@ class ExtraConnections:
         seed: int,
     ) -> None:
         self.refusal = ""
+        """The reason why idle connections are missing."""
         self._context = context
         self._wanted = 0
         self._idle: list[Connection] = []
@@ -444,7 +445,7 @@ class ExtraConnections:
         self.refusal = ""
 
     async def _open_idle(self) -> bool:
-        """Opens one more; False if the server refuses it or is unavailable."""
+        """Opens one more idle connection; False if the server refuses it or is unavailable."""
         try:
             self._idle.append(await self._log_in())
         except TuibenchError as error:
@@ -479,7 +480,7 @@ class ExtraConnections:
             await self._say_goodbye(connection)
 
     async def _log_in(self) -> Connection:
-        """Logs in; its statements count as tuibench's own questions."""
+        """Opens a connection; its statements count as tuibench's own questions."""
         context = self._context
         connection = await context.connect(context.target.for_connection(next(self._numbers)))
         context.recorder.other_questions += connection.statements
@@ -497,7 +498,7 @@ TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 
 
 def is_transient(error: SQLError) -> bool:
-    """Whether this is an error of a login while a server restarts, or a node joins its cluster."""
+    """True for an error of a login while a server restarts, or a node joins its cluster."""
     return error.code in TRANSIENT_CODES or isinstance(error, NotReadyError)
 
 
@@ -509,24 +510,26 @@ class TooManyConnections(Exception):  # noqa: N818
 
 
 def backoff_seconds(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
-    """Seconds to wait before attempt n (from 0): doubling, capped, and spread by a chance in [0, 1)."""
+    """Seconds to wait before attempt n (from 0): doubling, capped, and multiplied by a random factor.
+
+    `chance`, in [0, 1), determines the factor.
+    """
     doublings = min(attempt, 32)
     return float(min(longest_seconds, first_seconds * 2**doublings) * (0.5 + chance / 2))
 
 
 class PreparedConnection:
-    """A connection that is ready for work, with every flat statement that it may execute.
-
-    `rows` reads the responses of capturing statements, `prepared` has the server's handles of prepared ones.
-    `login_us` is the duration of the login.
-    """
+    """A connection that is ready for work, with every flat statement that it may execute."""
 
     def __init__(self, connection: Connection, login_us: int = 0) -> None:
         self.connection = connection
         self.login_us = login_us
+        """The duration of the login."""
         self.packets: dict[int, PacketBuilder] = {}
         self.rows: dict[int, Callable[[bytes], Rows]] = {}
+        """Readers of the responses of capturing statements."""
         self.prepared: dict[int, PreparedHandle] = {}
+        """The server's handles of prepared statements."""
         self.session_sql: tuple[str, ...] = ()
 
     async def set_up(self, context: AnyContext) -> None:
@@ -561,9 +564,11 @@ async def open_prepared_connection(
     """Returns a ready connection with the `needed` statements (None: all); None if it has to leave before.
 
     With several servers, connection `number` uses them in turn. While the server is unavailable, it retries
-    with a growing back-off. Raises TooManyConnections when the server accepts no more connections, unless
-    this one `waits_for_slot`. Raises TuibenchError for errors that a retry would not change, unless the load
-    has begun and continues after errors.
+    with a growing back-off.
+
+    Raises TooManyConnections if the server accepts no more connections, unless this one `waits_for_slot`.
+    Raises TuibenchError for errors that a retry would not change, unless the load has begun and continues
+    after errors.
     """
     attempt = 0
     while not is_leaving():
@@ -638,10 +643,10 @@ async def _prepare_statements(context: AnyContext, conn: PreparedConnection, ind
 def _prepared_or_text(
     context: AnyContext, index: int, made: PreparedStatement | SQLError | None
 ) -> PreparedStatement | None:
-    """The prepared statement, None if it is to be sent as text: the server does not prepare it.
+    """The prepared statement; None if it is sent as text because the server does not prepare it.
 
-    Raises the server's error if it has prepared this statement before, for another connection: then the
-    error is not about preparing.
+    Raises the server's error if it has prepared this statement before, for another connection: then the error
+    is not about preparing.
     """
     if isinstance(made, PreparedStatement):
         context.ever_prepared.add(index)
@@ -655,11 +660,7 @@ def _prepared_or_text(
 
 
 class LoadConnection(ABC, Generic[QueueT]):
-    """One connection of the load. `is_admitted` once the server has accepted its first login.
-
-    One that `waits_for_slot` waits for a slot on a server that accepts no more connections. `chance` spreads
-    the pauses between logins.
-    """
+    """One connection of the load."""
 
     __slots__ = ("_broken", "_chance", "_conn", "_context", "_is_leaving", "_renews", "_waits_for_slot",
                  "is_admitted", "number")  # fmt: skip
@@ -672,8 +673,12 @@ class LoadConnection(ABC, Generic[QueueT]):
         waits_for_slot: bool,
         chance: Callable[[], float],
     ) -> None:
+        """`waits_for_slot` if the connection waits while the server accepts no more connections. `chance`
+        spreads the pauses between logins.
+        """
         self.number = number
         self.is_admitted = False
+        """True once the server has accepted the first login."""
         self._context = context
         self._waits_for_slot = waits_for_slot
         self._chance = chance
@@ -713,14 +718,16 @@ class LoadConnection(ABC, Generic[QueueT]):
     @property
     @abstractmethod
     def _needed(self) -> Collection[int] | None:
-        """The statements that it executes, by their flat index; None for all."""
+        """The flat indexes of the statements that the connection executes; None for all."""
 
     @abstractmethod
     def _is_out_of_work(self) -> bool:
-        """Whether it has no further transaction to run."""
+        """True if the connection has no further transaction to run."""
 
     def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
-        """Counts a login; `lost` is the number of connections it had before. With `_renews` it is planned."""
+        """Counts a login; `lost` is the number of earlier connections that were lost. With `_renews`, the
+        login is planned.
+        """
         recorder = self._context.recorder
         self._context.connection_opened(is_planned=self._renews)
         if self._renews:
@@ -749,7 +756,7 @@ class LoadConnection(ABC, Generic[QueueT]):
         return self._is_leaving or self._context.is_over or self._is_out_of_work()
 
     async def _connect(self, lost: int) -> PreparedConnection | None:
-        """A connection that is ready; None if it has to leave, or the server accepts no more."""
+        """A connection that is ready; None if it has to leave, or the server accepts no more connections."""
         try:
             self._conn = await open_prepared_connection(
                 self._context,

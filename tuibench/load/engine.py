@@ -1,9 +1,8 @@
 """Base class of the load engines: connections, quota, reports.
 
-An engine runs a program on the connections of a worker process, and reports. There are two: `asyncio_engine`
-is portable and the reference, `native_engine` runs transactions on threads in Rust. Each adds its queue of
-due work, its kind of connection, and its latencies. `tests/integration/load/conformance` runs the same tests
-on both.
+An engine runs a program on the connections of a worker process, and reports. `asyncio_engine` is portable and
+the reference, `native_engine` runs transactions on threads in Rust. Each adds its queue of due work, its kind
+of connection, and its latencies. `tests/integration/load/conformance` runs the same tests on both.
 """
 
 import asyncio
@@ -37,7 +36,8 @@ from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.program import ProgramLayout
 
 Emit = Callable[[Reassign | Finished], None]
-"""Receives the messages that an engine sends unrequested: work without connections, and the end of its quota.
+"""Receives the messages that an engine sends unrequested: work that it has no connections for, and the end of
+its quota.
 """
 
 
@@ -52,8 +52,7 @@ QueueT = TypeVar("QueueT", bound=DueWork)
 class BaseEngine(ABC, Generic[UserT, QueueT]):
     """The load of one worker, whose connections are tasks of the event loop.
 
-    No method blocks; `stop` is awaited. Connections have numbers, which determine their streams of values.
-    `finished` is set once every transaction that the engine was allowed to start has ended.
+    No method blocks; `stop` is awaited. The number of a connection determines its stream of values.
     """
 
     def __init__(
@@ -68,6 +67,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
         timer: Callable[[Callable[[], None]], Timer],
     ) -> None:
         self.finished = asyncio.Event()
+        """Set once every transaction that the engine was allowed to start has ended."""
         self._begin = begin
         self._queue = queue
         self._layout = layout
@@ -99,10 +99,10 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
         self._reported_ns, self._cpu_at = clock.now_ns(), time.process_time()
 
     def set_connections(self, numbers: Collection[int]) -> None:
-        """Keeps these connections open from now on; they open and close in the background.
+        """Opens and closes connections, in the background, until these are open.
 
-        A connection that is dropped ends after its transaction. One that returns continues its stream of
-        values: unique values stay unique.
+        A connection that is dropped ends after its transaction. If its number returns, its stream of values
+        continues, so that unique values stay unique.
         """
         before, self._wanted = self._wanted, frozenset(numbers)
         self._reap()
@@ -220,7 +220,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
 
     @abstractmethod
     def _new_user(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> UserT:
-        """Returns a new connection; `before` is the task of an earlier one with the same number that has not
+        """Returns a new connection. `before` is the task of an earlier one with the same number that has not
         ended.
         """
 
@@ -232,7 +232,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
 
     @abstractmethod
     def _measured(self, now_ns: int) -> WorkerReport:
-        """What the engine itself measures of a report."""
+        """The part of a report that the engine itself measures."""
 
     @abstractmethod
     def _wake_all(self) -> None:
@@ -247,7 +247,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
         task.cancel()
 
     def _hold(self) -> None:
-        """Nothing becomes due until `_release`."""
+        """Stops scheduling until `_release`."""
         self._queue.hold()
 
     def _release(self) -> None:
@@ -284,9 +284,9 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
     def _open(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> None:
         """Opens a connection.
 
-        A number that was requested before and has no connection was refused: it waits for a free slot, which
-        connections that are no longer requested leave. The same applies to connections of a worker that has
-        ended, whose slots the server may not have freed yet.
+        A number that was requested before and has no connection was refused. It waits for a slot, which
+        connections that are no longer requested free. So does a connection of a worker that has ended,
+        because the server may not have freed its slot yet.
         """
         user = self._new_user(number, before, waits_for_slot=waits_for_slot)
         task = asyncio.create_task(user.run(), name=f"connection {number}")

@@ -1,8 +1,8 @@
 """The fleet: the worker processes of a load, with the share of connections, rate and quota of each.
 
-`WorkerLink` is the session's end of a connection to something that runs load: a worker process
-(`WorkerProcess`), or a host of several (`cluster.host.HostLink`). `Fleet` steers any of them;
-`cluster.fleet.HostFleet` is the fleet of hosts, each of which has a fleet of its own.
+`WorkerLink` is the session's end of a connection to a worker process (`WorkerProcess`), or to a host of
+several (`cluster.host.HostLink`). `Fleet` controls any of them; `cluster.fleet.HostFleet` is the fleet of
+hosts, each of which has a fleet of its own.
 
 A connection's number determines its random stream, so any worker can run it. A connection stays with its
 worker; a new one goes to the worker with the fewest connections. Numbers of a worker that is lost without a
@@ -62,10 +62,10 @@ from tuibench.workload.values import Serial
 
 CONNECTIONS_SECONDS = 1.0
 REPORT_SECONDS = 3.0
-"""Timeout for a worker's report.
+"""Timeout for a worker's report. There is no further wait for a worker that is already overdue.
 
-The round continues without it: its counters are cumulative, so its next report
-contains the difference. There is no further wait for a worker that is already overdue."""
+The tick continues without the report: counters are cumulative, so the next report contains the difference.
+"""
 
 MOST_LATE_SECONDS = 30.0
 """Additional seconds to wait for the last report of a worker that still runs."""
@@ -88,7 +88,7 @@ CRASHES = frozenset(
         signal.SIGSYS,
     }
 )
-"""Signals of a program's own errors."""
+"""Signals that an error of the program itself causes."""
 
 
 class WorkerGoneError(RunError):
@@ -99,33 +99,37 @@ Incoming = TypeVar("Incoming")
 
 
 class WorkerLink(ABC, Generic[Incoming]):
-    """One connection. `name` is for messages: "worker process 4711"; `pid` is None outside of this host.
+    """The connection to a worker process or a host.
 
-    `finished` is set when it has used its quota, `is_overdue` while its report is overdue, `is_silent` while
-    it is overdue and does not run, `has_reported` after its last report. `forward` gets its work.
-
-    A host with thousands of runnable threads lets a worker run only every few seconds: it is late then. A
-    worker that is stopped or hangs does not run: it is silent.
+    A host with thousands of runnable threads lets a worker run only every few seconds: it is late. A worker
+    that is stopped or hangs does not run: it is silent.
     """
 
     name: str
+    """For messages: worker process 4711."""
     pid: int | None = None
+    """None for a worker on another host."""
 
     def __init__(self, channel: MessageChannel[Incoming], forward: Forward = lambda _: None) -> None:
         self.channel = channel
         self.finished = asyncio.Event()
+        """Set when the worker has used its quota."""
         self.reset(forward)
         self._reports: asyncio.Queue[WorkerReport | None] = asyncio.Queue()
         self._connections: asyncio.Queue[tuple[int, ...]] = asyncio.Queue()
         self._reading = asyncio.create_task(self._read(), name=self.name)
 
     def reset(self, forward: Forward) -> None:
-        """Resets the state before a load: no pending reports."""
+        """Resets the state before a load, without pending reports. `forward` gets the work that the worker
+        has no connections for.
+        """
         self.finished.clear()
         self._grants = 0
         self._forward = forward
         self.is_overdue = self.is_silent = False
+        """Its report is overdue; it is silent if it does not run, either."""
         self.has_reported = False
+        """True after its last report."""
         self._is_asked = False
         self._checkpoint = False
 
@@ -147,7 +151,7 @@ class WorkerLink(ABC, Generic[Incoming]):
             self._is_asked, self._checkpoint = True, False
 
     async def report_in_time(self) -> WorkerReport | None:
-        """The requested report, None after the timeout. Raises WorkerGoneError if it has ended."""
+        """The requested report; None after the timeout. Raises WorkerGoneError if the worker has ended."""
         if self.is_overdue and self._reports.empty():
             self.is_silent = not self.has_run()
             return None
@@ -164,22 +168,22 @@ class WorkerLink(ABC, Generic[Incoming]):
 
     @abstractmethod
     def has_run(self) -> bool:
-        """Whether it has run since the last call; False if unknown."""
+        """True if the worker has run since the last call; False if unknown."""
 
     @abstractmethod
     async def end(self) -> None:
-        """Ends it, and closes the connection."""
+        """Ends the worker, and closes the connection."""
 
     @abstractmethod
     def gone(self) -> WorkerGoneError:
-        """The error of one that has ended unexpectedly."""
+        """The error of a worker that has ended unexpectedly."""
 
     async def crash(self) -> str:
-        """How it has ended by an error of its own; empty if it has not, or that is unknown."""
+        """The error by which the program itself has ended; empty if it has not, or if that is unknown."""
         return ""
 
     async def last_reports(self, seconds: float) -> list[WorkerReport]:
-        """The pending report and the last one, if they arrive in time; one that runs gets more time."""
+        """The pending report and the last one, if they arrive in time. A worker that runs gets more time."""
         reports: list[WorkerReport] = []
         owed = 1 + self._is_asked
         waits = 1 + math.ceil(MOST_LATE_SECONDS / max(seconds, REPORT_SECONDS))
@@ -197,7 +201,7 @@ class WorkerLink(ABC, Generic[Incoming]):
         return reports
 
     async def report(self) -> WorkerReport:
-        """The next report. Raises WorkerGoneError if it has ended."""
+        """The next report. Raises WorkerGoneError if the worker has ended."""
         report = await self._reports.get()
         if report is None:
             self._reports.put_nowait(None)
@@ -206,7 +210,7 @@ class WorkerLink(ABC, Generic[Incoming]):
         return report
 
     async def connection_ids(self) -> tuple[int, ...]:
-        """The server's ids of its connections; none after the timeout."""
+        """The server's ids of the worker's connections; empty after the timeout."""
         while not self._connections.empty():
             self._connections.get_nowait()
         self.send(RequestConnectionIds())
@@ -224,7 +228,7 @@ class WorkerLink(ABC, Generic[Incoming]):
             self.no_more_reports()
 
     async def learn_end(self) -> None:
-        """Waits a moment for what tells why it ended."""
+        """Waits shortly for the reason why the worker ended."""
 
     def no_more_reports(self) -> None:
         """Makes waiters for a report raise `gone`."""
@@ -244,7 +248,7 @@ class WorkerLink(ABC, Generic[Incoming]):
         self._forward(work)
 
     def take_finish(self, grants: int) -> None:
-        """Records that the quotas up to this one are used up."""
+        """Records that the worker has used its first `grants` quotas."""
         if grants == self._grants:
             self.finished.set()
 
@@ -402,7 +406,7 @@ SEED_STEP = 1_000_003
 """Added to the seed at every replacement: a restarted stream would repeat its values."""
 
 NUMBERS_OF_A_LOAD = 1 << 16
-"""Distance of the workers' numbers in a load from those in the one before it."""
+"""Difference between the workers' numbers in a load and in the previous one."""
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -415,7 +419,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_host(self) -> bool:
-        """Whether an entire host was lost: it is not replaced immediately."""
+        """True if an entire host was lost: it is not replaced immediately."""
         return False
 
     @property
@@ -434,7 +438,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def loss_of(name: str, report: WorkerReport, error: WorkerGoneError) -> Loss:
-    """The losses of a worker whose last report was this one, and which ended with this error."""
+    """The losses of a worker; `report` is its last one, `error` the error with which it ended."""
     counters = report.counters
     abandoned = counters.in_flight + counters.backlog
     return Loss(name=name, reason=error.message, connections=report.connections, abandoned=abandoned)
@@ -462,12 +466,12 @@ def closed(report: WorkerReport) -> WorkerReport:
 
 
 def can_begin_again(program: Program) -> bool:
-    """False for a program with serial numbers: a new process would start them again."""
+    """False for a program with serial numbers: a new process would restart them."""
     return not _holds(program, Serial)
 
 
 def _holds(value: Any, kind: type) -> bool:
-    """Whether a value is of a type, or contains a value of it."""
+    """True if a value is of a type, or contains a value of it."""
     if isinstance(value, kind):
         return True
     if isinstance(value, msgspec.Struct):
@@ -499,12 +503,12 @@ class ConnectionAssignment:
         return max(range(len(self._numbers)), key=lambda worker: len(self._numbers[worker]))
 
     def spread(self, connections: int, workers: int) -> list[tuple[int, ...]]:
-        """The connection numbers of each worker. The number of workers never decreases."""
+        """The numbers of each worker for this many connections. The number of workers never decreases."""
         usable = (number for number in count() if number not in self._retired)
         return self.assign(tuple(islice(usable, connections)), workers)
 
     def assign(self, wanted: Collection[int], workers: int) -> list[tuple[int, ...]]:
-        """Distributes these numbers; those of each worker."""
+        """Distributes the wanted numbers; returns those of each worker."""
         self._numbers += [set() for _ in range(workers - len(self._numbers))]
         for numbers in self._numbers:
             numbers.intersection_update(wanted)
@@ -521,7 +525,7 @@ class ConnectionAssignment:
         return len(numbers)
 
     def make_room(self, workers: int, added: int) -> None:
-        """Retires numbers of the busiest workers, so that as many new ones go to added workers."""
+        """Retires numbers of the busiest workers, so that the added workers get as many new ones."""
         share = self.total // (workers + added)
         for _ in range(share * added):
             numbers = self._numbers[self.busiest]
@@ -545,11 +549,7 @@ LAST_REPORT_SECONDS = 5.0
 
 
 class Fleet:
-    """All workers of a run; their number grows with the threads up to `most`.
-
-    Connections use `charset`; with `is_native` the native engine runs them. Workers come from `pool` and are
-    released to it at the end.
-    """
+    """All workers of a run."""
 
     def __init__(
         self,
@@ -562,6 +562,9 @@ class Fleet:
         is_native: bool = False,
         pool: WorkerPool | None = None,
     ) -> None:
+        """`most` is the maximum number of workers; it grows with the threads. Workers come from `pool`, and
+        return to it at the end.
+        """
         self._plan = plan
         self._target = target
         self._program = program
@@ -584,6 +587,7 @@ class Fleet:
         self._keeps_ledger = False
         self._begun_again = 0
         self.losses: list[Loss] = []
+        """The workers that have ended."""
 
     def __len__(self) -> int:
         return len(self._workers)
@@ -604,12 +608,12 @@ class Fleet:
 
     @property
     def hosts(self) -> tuple[LoadHost, ...]:
-        """A line for each host; empty for a load from this host alone."""
+        """The state of each host; empty for a load from this host alone."""
         return ()
 
     @property
     def ended_ns(self) -> int | None:
-        """The end of the load, None for the present time: hosts report it late."""
+        """The end of the load, because hosts report it late; None for the present time."""
         return None
 
     def take_notices(self) -> list[str]:
@@ -700,7 +704,7 @@ class Fleet:
     async def replace(self, gone: AnyLink, error: WorkerGoneError) -> WorkerReport | None:
         """Replaces a process that ended; returns its final report, None if it had never reported.
 
-        A process that ended before its first report is not replaced, nor one that a script has ended: the new
+        A process is not replaced if it ended before its first report, or if a script has ended it: the new
         one would end, too.
         """
         if self._program.script is not None and (crash := await gone.crash()):
@@ -725,7 +729,7 @@ class Fleet:
         return closed(known)
 
     def _heir_of(self, gone: AnyLink, place: int, known: WorkerReport) -> messages.StartLoad:
-        """The new worker's first message: another seed, and the rest of the old worker's limit."""
+        """The first message to the new worker: another seed, and the rest of the old worker's limit."""
         limits: list[int | None] = [None] * len(self._workers)
         if self._limits_hold:
             limits = self.limits(len(self._workers))
@@ -745,8 +749,8 @@ class Fleet:
     ) -> list[WorkerReport]:
         """Ends the load of every worker, and begins another program on the same connections.
 
-        Returns the last reports of the load that has ended. Its workers have other numbers from here on, as
-        their counters begin again. Raises RunError if a worker does not answer.
+        Returns the last reports of the ended load. The workers have other numbers afterwards, because their
+        counters begin again. Raises RunError if a worker does not answer.
         """
         last = await self.finish(grace_seconds)
         if silent := self.unresponsive:
@@ -773,21 +777,23 @@ class Fleet:
 
     @property
     def overdue(self) -> tuple[str, ...]:
-        """The names of those with an overdue report."""
+        """The names of workers with an overdue report."""
         return tuple(worker.name for worker in self._workers if worker.is_overdue)
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """The names of those with an overdue report that do not run."""
+        """The names of workers with an overdue report that do not run."""
         return tuple(worker.name for worker in self._workers if worker.is_silent)
 
     @property
     def unresponsive(self) -> tuple[str, ...]:
-        """The names of those that did not report the end of their load."""
+        """The names of workers that did not report the end of their load."""
         return tuple(worker.name for worker in self._workers if not worker.has_reported)
 
     async def expect_kill(self, connection_id: int) -> None:
-        """Makes the transaction of a killed query be retried; waits until all workers know."""
+        """Announces the kill of a query to all workers, so that its transaction is retried; waits until they
+        know.
+        """
         self._broadcast(messages.ExpectKill(connection_id))
         await self.connection_ids()
 
@@ -822,9 +828,9 @@ class Fleet:
                 raise result
 
     async def _grow(self, threads: int) -> None:
-        """Starts the processes that this many threads need, up to the most there may be.
+        """Starts the processes that this many threads need, up to the maximum.
 
-        Raises the first error; then none was added.
+        If one fails, none is added. Raises the first error.
         """
         wanted = self.wanted_workers(threads)
         unlimited: list[int | None] = [None] * wanted
@@ -853,7 +859,7 @@ class Fleet:
             raise
 
     def _has_ended(self) -> bool:
-        """Whether the fleet was ended; checked again after each wait for a process."""
+        """True if the fleet was ended. Checked again after each wait for a process."""
         return self._is_over
 
     async def take(self) -> AnyLink:
@@ -869,11 +875,13 @@ class Fleet:
             await worker.end()
 
     def worker_number(self, index: int) -> int:
-        """The number of the worker that is the index-th to start: it selects its stream of arrivals."""
+        """The number of the worker that starts at this place; it determines the worker's stream of
+        arrivals.
+        """
         return index
 
     def introduce(self, worker: AnyLink, begin: messages.StartLoad) -> None:
-        """Sends a new worker the present state."""
+        """Sends a new worker the current state."""
         worker.grant_quota(begin)
         state = Adjust(
             delay_ns=self._delay_ns or None,
@@ -969,7 +977,7 @@ def worker_count(plan: RunPlan, *, is_beside_server: bool, is_native: bool) -> i
 
 
 def files_per_connection(*, is_native: bool) -> int:
-    """The native engine works on a copy of the descriptor that the driver keeps."""
+    """Descriptors of one connection. The native engine works on a copy of the driver's descriptor."""
     return 2 if is_native else 1
 
 

@@ -6,20 +6,20 @@ and the agent of another host.
 Reports have cumulative counters, so that a lost report loses no counts (readers subtract), and the latency
 histograms of the interval. Merging is associative.
 
-Gaps: stalls are found from the times in which an engine completed nothing (`GapRecorder`;
-`native/src/measure/gaps.rs` for the native engine), independent of samples. A load stalls when none of its
-workers completes anything, so the gaps of workers and hosts are intersected. A gap has two parts: until
-`wanted_ns` the worker had nothing to complete, from then on a transaction was in flight or due. A worker
-without work says nothing against a stall of the others, and no work at all is no stall. A report repeats the
-last gaps, and the gap that is still open, so that a lost report costs nothing.
+Gaps are the times in which an engine completed nothing (`GapRecorder`; `native/src/measure/gaps.rs` for the
+native engine). Stalls are found from them, independent of samples. A load stalls when none of its workers
+completes anything, so the gaps of workers and hosts are intersected. A gap has two parts: until `wanted_ns`
+the worker had nothing to complete, from then on a transaction was in flight or due. So a worker without work
+does not hide a stall of the others, and a load without work does not stall. A report repeats the last gaps
+and the gap that is still open, so a lost report loses nothing.
 
-Lease: the load continues only while messages from the session arrive.
+The load continues only while messages from the session arrive, its lease:
 
     session ──Beat──> agent ──Beat──> worker      every half second
                       3 s without one: the load ends, transactions in flight have 2 s more
 
-The processes that run the load hold the lease themselves: the load of an agent that is stopped, or cut off
-from its session, ends as that of one that was killed does.
+The processes that run the load hold the lease themselves. So the load ends whether an agent is killed,
+stopped, or cut off from its session.
 """
 
 import asyncio
@@ -50,11 +50,12 @@ FOREVER_NS = 1 << 62
 
 
 class Gap(msgspec.Struct, frozen=True, array_like=True):
-    """Nothing was completed between two times of the monotonic clock; there was work from `wanted_ns` on."""
+    """A time without a completion, by the monotonic clock."""
 
     start_ns: int
     end_ns: int
     wanted_ns: int
+    """From this time on, a transaction was in flight or due."""
 
     def shifted(self, by_ns: int) -> "Gap":
         return Gap(self.start_ns + by_ns, self.end_ns + by_ns, self.wanted_ns + by_ns)
@@ -82,18 +83,18 @@ class CompletionGaps(msgspec.Struct, frozen=True, array_like=True):
         return CompletionGaps(min(self.until_ns, other.until_ns), tuple(common))
 
     def shifted(self, by_ns: int) -> "CompletionGaps":
-        """The same on another clock."""
+        """The same gaps on another clock."""
         return CompletionGaps(self.until_ns + by_ns, tuple(gap.shifted(by_ns) for gap in self.gaps))
 
     def closed(self) -> "CompletionGaps":
-        """Those of a worker that has ended: it never completes anything again."""
+        """The gaps of a worker that has ended: it never completes anything again."""
         start_ns = next((gap.start_ns for gap in self.gaps if gap.end_ns >= self.until_ns), self.until_ns)
         past = tuple(gap for gap in self.gaps if gap.end_ns < self.until_ns)
         return CompletionGaps(gaps=(*past, Gap(start_ns, FOREVER_NS, FOREVER_NS)))
 
     def standstills(self, since_ns: int, *, is_over: bool = False) -> list[tuple[int, int]]:
-        """Start and end of the gaps in which there was work, from a time on. One that may still be open is
-        left out, unless the load `is_over`.
+        """Start and end of the gaps with work, from `since_ns` on. A gap that may still be open is left out,
+        unless the load `is_over`.
         """
         ended = [gap for gap in self.gaps if is_over or gap.end_ns < self.until_ns]
         found = [(max(gap.wanted_ns, since_ns), gap.end_ns) for gap in ended]
@@ -107,7 +108,7 @@ class GapsOfWorkers:
         self._known: dict[int, CompletionGaps] = {}
 
     def add(self, worker: int, reported: CompletionGaps) -> None:
-        """Takes the gaps of a report."""
+        """Adds the gaps of a report."""
         known = self._known.get(worker, CompletionGaps(gaps=()))
         # A later report of the same worker: its gaps replace those that it repeats or that have grown.
         first_ns = reported.gaps[0].start_ns if reported.gaps else FOREVER_NS
@@ -121,7 +122,9 @@ class GapsOfWorkers:
 
 
 class GapRecorder:
-    """The gaps of the asyncio engine. A failed transaction does not end a gap: its work is still wanted."""
+    """The gaps of the asyncio engine. A failed transaction does not end a gap: its work is still to
+    be done.
+    """
 
     def __init__(self) -> None:
         self._last_ns = self._woken_ns = 0
@@ -129,7 +132,7 @@ class GapRecorder:
         self._gaps: deque[Gap] = deque(maxlen=MOST_GAPS)
 
     def woken(self, now_ns: int) -> None:
-        """The only transaction in flight started, or came due, at this time. The first since the last
+        """The only transaction in flight started, or came due, at this time. The first call since the last
         completion counts.
         """
         if self._woken_ns <= self._last_ns:
@@ -144,11 +147,11 @@ class GapRecorder:
         self._woken_ns = max(self._woken_ns, self._last_ns + 1)
 
     def all_left(self) -> None:
-        """No connection is left: nothing is wanted."""
+        """No connection is left: there is no work."""
         self._woken_ns = 0
 
     def hold(self, now_ns: int, outstanding: int) -> None:
-        """A pause begins, with `outstanding` transactions in flight or due: nothing is wanted any more."""
+        """A pause begins, with `outstanding` transactions in flight or due: there is no work any more."""
         self._gaps.extend(self._open(now_ns, outstanding))
         self._is_held = True
 
@@ -156,7 +159,7 @@ class GapRecorder:
         self._last_ns, self._is_held = now_ns, False
 
     def report(self, now_ns: int, outstanding: int) -> CompletionGaps:
-        """The last gaps, with the one that is still open."""
+        """The last gaps, with the gap that is still open."""
         return CompletionGaps(now_ns, (*self._gaps, *self._open(now_ns, outstanding))[-MOST_GAPS:])
 
     def _open(self, now_ns: int, outstanding: int) -> list[Gap]:
@@ -175,13 +178,8 @@ Name = TypeVar("Name", int, str)
 class Counters(msgspec.Struct):
     """Counters since the start of the worker.
 
-    Invariant: scheduled = completed + failed + abandoned + in_flight + backlog; a closed loop schedules a
-    transaction when it starts. Retries are separate. `questions` counts like the server's Questions:
-    including failed statements, rollbacks and disconnects. `retried` and `rolled_back` (rollbacks by intent,
-    which also count as completed) are counts per kind of transaction. `logins` are successful ones of
-    --connect-rate and --reconnect, `missed_logins` those that were due but not started, because too many were
-    in progress. `unknown_commits` were sent, and their connection was lost before the answer: COMMITs of
-    transactions that write, and statements that write outside of one.
+    Invariant: scheduled = completed + failed + abandoned + in_flight + backlog. A closed loop schedules a
+    transaction when it starts. Retries are separate.
     """
 
     scheduled: int = 0
@@ -190,20 +188,28 @@ class Counters(msgspec.Struct):
     failed: int = 0
     abandoned: int = 0
     unknown_commits: int = 0
+    """Statements whose connection was lost before the answer: COMMITs of transactions that write, and
+    statements that write outside of a transaction.
+    """
     in_flight: int = 0
     reads: int = 0
     writes: int = 0
     others: int = 0
     commits: int = 0
     questions: int = 0
+    """Counts as the server's Questions: including failed statements, rollbacks and disconnects."""
     retries: int = 0
     reconnects: int = 0
     logins: int = 0
+    """Successful logins of --connect-rate and --reconnect."""
     missed_logins: int = 0
+    """Logins that were due but not started, because too many were in progress."""
     errors: dict[int, int] = {}
     refused: dict[int, int] = {}
     retried: dict[str, int] = {}
+    """By kind of transaction."""
     rolled_back: dict[str, int] = {}
+    """Intentional rollbacks, which also count as completed, by kind of transaction."""
 
     @property
     def queries(self) -> int:
@@ -254,8 +260,9 @@ def _combine_counts(ours: dict[Name, int], theirs: dict[Name, int], sign: int) -
 
 
 class FairnessStats(msgspec.Struct, frozen=True):
-    """Transactions and busy seconds of connections: sums and sums of squares, for means and standard
-    deviations of merged values. Connections that never logged in do not count.
+    """Transactions and busy seconds of connections, as sums and sums of squares that can be merged.
+
+    Connections that never logged in do not count.
     """
 
     n: int = 0
@@ -266,7 +273,7 @@ class FairnessStats(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, figures: Iterable[tuple[float, float]]) -> "FairnessStats":
-        """Of each connection's transactions and busy seconds."""
+        """The sums of the connections' transactions and busy seconds."""
         known = tuple(figures)
         return cls(
             n=len(known),
@@ -293,31 +300,27 @@ class FairnessStats(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """A worker has finished all transactions of its quota.
-
-    `grants` is the number of quotas it had received: if another one is in transit, the message is outdated.
-    """
+    """A worker has finished all transactions of its quota."""
 
     grants: int
+    """The number of quotas that it had received: if another one is in transit, the message is outdated."""
 
 
 class Reassign(msgspec.Struct, frozen=True, tag="hand over"):
-    """Work that a worker without connections passes to another worker, through the session.
-
-    `due_ns` are the intended starts of its backlog; `quota` is the number of transactions that it might still
-    have scheduled.
-    """
+    """Work that a worker without connections passes to another worker, through the session."""
 
     due_ns: tuple[int, ...] = ()
+    """The intended starts of its backlog."""
     quota: int = 0
+    """The number of transactions that it might still have scheduled."""
 
     def __bool__(self) -> bool:
         return bool(self.due_ns or self.quota)
 
 
 class CommitNotes(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker's connections noted of their commits: connection, kind, number, and the monotonic clock's
-    time (ns).
+    """The commits of a worker's connections: connection, kind, number, and the monotonic clock's time
+    (ns).
     """
 
     sent: tuple[tuple[int, int, int, int], ...]
@@ -326,38 +329,44 @@ class CommitNotes(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", kw_only=True):
-    """One worker's report for a tick.
-
-    `hists` are the latencies of the interval by their names in a tick: response times count from the intended
-    start, those of each kind of transaction are kept if there are several; service times, from the actual
-    start, exist in an open loop only; login times are those of extra and planned logins, wait times those of
-    users for a connection. `slowest` are the slowest transactions of the interval. `last_refusal` is the
-    latest error of a login that is retried. `fairness` is about each connection, `fairness_since` about the
-    time since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
-    process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
-    the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
-    `idle_refusal` is why there are not more of them; `gaps` are the times without a completion. `commits` are
-    those noted since the last report, for a load that keeps a ledger, which one from other hosts cannot.
-    `failure` is the error that ended the worker.
-    """
+    """One worker's report for a tick."""
 
     worker: int = 0
     seconds: float = 0.0
+    """The length of the histograms' interval."""
     cpu_seconds: float = 0.0
+    """The process's CPU time in the interval."""
     lag_p99_ms: float
+    """The scheduling delay of its event loop or threads."""
     connections: int = 0
     counters: Counters
     fairness: FairnessStats = FairnessStats()
+    """Since the start of the measurement."""
     fairness_since: FairnessStats = FairnessStats()
+    """Since the last checkpoint."""
     hists: dict[str, Histogram] = {}
+    """The latencies of the interval, by their names in a tick.
+
+    Response times count from the intended start; those of each kind of transaction are kept if there are
+    several. Service times, from the actual start, exist in an open loop only. Login times are those of extra
+    and planned logins, wait times those of users for a connection.
+    """
     core_seconds: float | None = None
+    """The CPU time of its busiest thread; None if it has only one."""
     last_refusal: str = ""
+    """The latest error of a login that is retried."""
     idle_connections: int = 0
+    """Open in addition to the load."""
     idle_refusal: str = ""
+    """Why there are not more idle connections."""
     slowest: tuple[SlowTransaction, ...] = ()
+    """The slowest transactions of the interval."""
     gaps: CompletionGaps = CompletionGaps()
+    """The times without a completion."""
     commits: CommitNotes | None = None
+    """Those since the last report, for a load that keeps a ledger; a load from other hosts keeps none."""
     failure: ErrorMessage = ErrorMessage()
+    """The error that ended the worker."""
 
 
 class Lease:
@@ -385,20 +394,20 @@ class Lease:
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Error handling and protocol of a load.
-
-    Transactions are retried after `ignored_errors`, up to `max_retries` times; None means every error.
-    `on_error` applies to other errors. `prepared` is False to send every statement as text. `session_sql` is
-    executed after each login. A connection logs in again after `reconnect` transactions; 0 for never.
-    """
+    """Error handling and protocol of a load."""
 
     ignored_errors: frozenset[int] | None
+    """Errors after which a transaction is retried; None for every error."""
     max_retries: int
     on_error: OnError
+    """Applies to other errors."""
     backlog: Backlog
     prepared: bool
+    """False to send every statement as text."""
     session_sql: tuple[str, ...]
+    """Executed after each login."""
     reconnect: int = 0
+    """A connection logs in again after this many transactions; 0 for never."""
 
     def ignores(self, code: int) -> bool:
         return self.ignored_errors is None or code in self.ignored_errors
@@ -423,63 +432,66 @@ MAX_FRAME_BYTES = 1 << 28
 
 
 class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
-    """First message of a load to a worker.
-
-    `limit` is the number of transactions that this worker may start, None for no limit. `workers` offsets
-    evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
-    engine. `has_begun` is True if the server has accepted a connection of the load before; a worker that
-    `is_replacement` opens connections of a lost worker again. With `lease_seconds` the load ends unless a
-    Beat arrives within that time. `first_logins` are the session's, for the worker's own. A load that
-    `keeps_ledger` notes its commits (`crash.ledger`), on the asyncio engine.
-    """
+    """First message of a load to a worker."""
 
     worker: int
     workers: int
+    """The number of workers, by which evenly spaced arrivals are offset."""
     target: Target
     program: Program
     seed: int
     execution: ExecutionOptions
     arrival: Arrival
     limit: int | None
+    """The number of transactions that this worker may start; None for no limit."""
     charset: str = CHARSET
+    """The connections' character set."""
     is_native: bool = False
+    """True to use the native engine."""
     has_begun: bool = False
+    """True if the server has accepted a connection of the load before."""
     is_replacement: bool = False
+    """True for a worker that opens the connections of a lost worker again."""
     lease_seconds: float = 0.0
+    """The load ends unless a Beat arrives within this time; 0 for no lease."""
     first_logins: tuple[FirstLogin, ...] = ()
+    """The session's first logins, for the worker's own."""
     keeps_ledger: bool = False
+    """True to note the commits (`crash.ledger`), on the asyncio engine."""
 
 
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
-    """The session is alive, and the load may continue; `sent_ns` is the session's clock."""
+    """The session is alive, and the load may continue."""
 
     sent_ns: int
+    """The session's clock."""
 
 
 class Adjust(msgspec.Struct, frozen=True, omit_defaults=True, tag="adjust", kw_only=True):
-    """New values of a load that runs; None leaves a value as it is.
-
-    `connections` are the numbers of those that the worker keeps open. `rate` is its part of the rate, in
-    transactions per second (0 for a closed loop), `users` its number of users that share its connections (0
-    without a pool), `idle` and `logins_per_second` its part of the idle connections and of the extra logins.
-    `weights` are those of the program's transactions, in their order; `delay_ns` is the simulated network
-    delay of every response. `session_sql` is executed by every connection between two transactions, and by
-    new ones after login. While `paused` no transaction starts.
-    """
+    """New values of a running load; None leaves a value unchanged."""
 
     connections: tuple[int, ...] | None = None
+    """The numbers of the connections that the worker keeps open."""
     rate: float | None = None
+    """The worker's part of the rate, in transactions per second; 0 for a closed loop."""
     users: int | None = None
+    """The number of users that share the worker's connections; 0 without a pool."""
     idle: int | None = None
+    """The worker's part of the idle connections."""
     logins_per_second: float | None = None
+    """The worker's part of the extra logins."""
     weights: tuple[float, ...] | None = None
+    """Those of the program's transactions, in their order."""
     delay_ns: int | None = None
+    """The simulated network delay of every response."""
     session_sql: tuple[str, ...] | None = None
+    """Executed by every connection between two transactions, and by new ones after login."""
     paused: bool | None = None
+    """True to start no transaction."""
 
 
 class Adjustable(Protocol):
-    """What takes the values of an Adjust, but for its connections: an engine, or the workers of a host."""
+    """Applies the values of an `Adjust`, apart from its connections: an engine, or the workers of a host."""
 
     def set_rate(self, rate_per_second: float) -> None: ...
 
@@ -499,7 +511,7 @@ class Adjustable(Protocol):
 
 
 def adjust(load: Adjustable, change: Adjust) -> None:
-    """Applies a change, except for its connections."""
+    """Applies a change, apart from its connections."""
     if change.rate is not None:
         load.set_rate(change.rate)
     if change.users is not None:
@@ -517,12 +529,10 @@ def adjust(load: Adjustable, change: Adjust) -> None:
 
 
 class ResetLoadStats(msgspec.Struct, frozen=True, tag="start over"):
-    """End of the warm-up: drop the backlog and reset each connection's statistics.
-
-    From now on this worker may start `limit` transactions.
-    """
+    """End of the warm-up: drop the backlog and reset each connection's statistics."""
 
     limit: int | None
+    """The number of transactions that this worker may start from now on."""
 
 
 class RequestReport(msgspec.Struct, frozen=True, tag="ask"):

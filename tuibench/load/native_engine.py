@@ -1,24 +1,16 @@
-"""The native engine: choice, connections, programs in its form.
+"""The native engine: transactions run on threads in Rust, outside the interpreter's lock.
 
-Compiles a program for the native engine, and checks that the engine supports it.
-
-The engine is the module `tuibench_native`, which the build compiles where there is a Rust compiler.
-
-One connection of a load on the native engine: the part that runs in Python.
+Python logs in, prepares statements, applies session settings and closes. In between, a native thread has the
+socket of a connection, and returns it with a reason:
 
     connecting ──> attached ──> leaving
         ^             │
-        └─────────────┘  lost, or a planned new login; or new session settings, on the same connection
+        └─────────────┘  lost, a planned new login, or new session settings on the same connection
 
-Python logs in, prepares and closes. In between, a native thread has the
-socket, and returns it with a reason.
-
-The native engine: transactions run on threads in Rust, outside the interpreter's lock.
-
-Python logs in, prepares statements, applies session settings and closes. `native/src/lib.rs` describes the
-threads.
-
-Chooses the engine of a load, once it is known whether its connections use TLS: asyncio runs these.
+The engine is the module `tuibench_native`, which the build compiles if there is a Rust compiler;
+`native/src/lib.rs` describes the threads. A program is compiled to the engine's own form, unless it uses
+something that the engine does not support. Connections with TLS may need the asyncio engine, so `choose` logs
+in before it chooses the engine of a load.
 """
 
 import asyncio
@@ -77,13 +69,13 @@ from tuibench.workload.sql import split_at_placeholders
 
 
 def stream_key(text: str) -> bytes:
-    """The number that `random.Random(text)` is seeded with, big-endian."""
+    """The seed that `random.Random(text)` uses, as a big-endian number."""
     data = text.encode()
     return data + hashlib.sha512(data).digest()
 
 
 def described(program: Program, layout: ProgramLayout, *, is_prepared: bool = True) -> dict[str, Any]:
-    """The program in built-in types, with everything that is computed once for all connections."""
+    """The program in built-in types, with all values that are computed once for all connections."""
     described_script = None
     if program.script is not None:
         from tuibench.workload import script
@@ -110,12 +102,14 @@ def described(program: Program, layout: ProgramLayout, *, is_prepared: bool = Tr
 
 
 def compiled(program: Program, layout: ProgramLayout, *, is_prepared: bool = True) -> Any:
-    """The engine's own form of a program. Raises ValueError or OverflowError for what it does not support."""
+    """The engine's own form of a program. Raises ValueError or OverflowError if the engine does not support
+    it.
+    """
     return native_module().Program(described(program, layout, is_prepared=is_prepared))
 
 
 def unsupported_reason(program: Program) -> str:
-    """Why the native engine cannot run a program, empty if it can."""
+    """Why the native engine cannot run a program; empty if it can."""
     if native_module() is None:
         return f"the native engine is not installed: {engine_remedy()}"
     try:
@@ -128,21 +122,24 @@ def unsupported_reason(program: Program) -> str:
 
 
 TEXT = 0
-"""Instead of the server's id of a prepared statement: the statement is sent as text."""
+"""Takes the place of the server's id of a prepared statement if the statement is sent as text."""
 
 NO_DESCRIPTOR = "no descriptor"
 
 RECONNECTING = "reconnecting"
-"""A script asks for a new session; the code is its number, 0 for that of the connection."""
+"""The reason of a connection whose script asks for a new session. The code is the number of the session, 0
+for that of the connection.
+"""
 
 PANIC_HINT = "this is a bug in tuibench: report it; --engine=asyncio runs the load without this engine"
 
 
 class Returned(NamedTuple):
-    """Why a thread returned a connection; `code` and `message` are those of the error that ends the load."""
+    """Why a thread returned a connection."""
 
     reason: str
     code: int = 0
+    """That of the error that ends the load; otherwise 0."""
     message: str = ""
 
     def error(self, where: str) -> TuibenchError | None:
@@ -163,7 +160,7 @@ class Returned(NamedTuple):
 
 
 class FurtherSessions:
-    """The sessions that a script has opened beside that of its connection.
+    """The sessions that a script has opened in addition to that of its connection.
 
     The engine uses them until it returns the connection at its end.
     """
@@ -175,7 +172,7 @@ class FurtherSessions:
         self._open: dict[int, Connection] = {}
 
     async def connect(self, place: int) -> None:
-        """Opens one, in place of that with this number. Raises the error of its login."""
+        """Opens a session, in place of the one with this number. Raises the error of its login."""
         if (before := self._open.pop(place, None)) is not None:
             before.abort()
         self._open[place] = opened = await self._login()
@@ -190,12 +187,15 @@ class FurtherSessions:
 class Statements(NamedTuple):
     """The prepared statements of a connection, in the form of `Engine.attach`.
 
-    Thousands of connections keep nothing else of them. `identities` are the server's ids, `readers` the
-    statements whose rows are read: whether these are binary, and their columns as far as known.
+    It is compact, because there are thousands of connections.
     """
 
     identities: "array[int]"
+    """The server's ids."""
     readers: list[tuple[int, bool, list[bytes]]]
+    """The statements whose rows are read: the flat index, whether the rows are binary, and their columns as
+    far as known.
+    """
 
     @classmethod
     def taken_from(cls, conn: PreparedConnection, count: int) -> "Statements":
@@ -211,10 +211,10 @@ class Statements(NamedTuple):
 
 
 class NativeUser(LoadConnection[Any]):
-    """A connection of the load. It starts after the task `before`, an earlier connection with the same
-    number.
+    """A connection of the load.
 
-    While a thread has its socket, it is in `attached` by its number.
+    It starts after the task `before`, an earlier connection with the same number. While a thread has its
+    socket, it is in `attached` by its number.
     """
 
     __slots__ = (
@@ -348,7 +348,7 @@ class NativeUser(LoadConnection[Any]):
             self._is_spent = returned.reason == "left"
 
     async def _login_further(self) -> Connection:
-        """Opens a session beside the own one, with the load's session settings."""
+        """Opens a session in addition to that of the connection, with the load's session settings."""
         context = self._context
         opened = await context.connect(context.target.for_connection(self.number))
         for sql in context.session_sql:
@@ -399,7 +399,7 @@ class NativeUser(LoadConnection[Any]):
 
 
 MOST_THREADS = 64
-"""Up to this many connections have a thread each; more of them share these threads."""
+"""Each connection has a thread of its own up to this number; more connections share these threads."""
 
 US_PER_MS = 1000
 
@@ -528,7 +528,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         return self._recorder.totals() + Counters(**counted, **queue)
 
     def _wake_all(self) -> None:
-        """The threads wake their connections themselves."""
+        """Does nothing: the threads wake their connections themselves."""
 
     def _new_user(
         self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool
@@ -583,7 +583,7 @@ def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
 
 
 def set_net_timeout(engine: Any, target: Target) -> None:
-    """Set how long the engine waits for the rest of a response; its default is that of a target."""
+    """Sets how long the engine waits for the rest of a response, unless the target has the default."""
     if target.net_timeout != Target().net_timeout:
         engine.set_net_timeout(round(target.net_timeout * NS_PER_SECOND))
 
@@ -597,12 +597,11 @@ def _histogram(fields: tuple[dict[int, int], int, int, int, int]) -> Histogram:
 
 
 class Chosen(NamedTuple):
-    """The engine of a load. `reason` explains why `auto` did not choose the native engine: a few words, then
-    details after a colon.
-    """
+    """The engine of a load."""
 
     is_native: bool
     reason: str = ""
+    """Why `auto` did not choose the native engine: a few words, then details after a colon."""
 
     @property
     def name(self) -> str:
@@ -610,9 +609,9 @@ class Chosen(NamedTuple):
 
 
 async def choose(wanted: EngineChoice, program: Program, target: Target) -> Chosen:
-    """Returns the native engine where it can run the load, after a login at each server.
+    """Returns the native engine if it can run the load, after a login at each server.
 
-    Raises UsageError if it is required and cannot.
+    Raises UsageError if the native engine is required and cannot run it.
     """
     chosen = choose_before_login(wanted, program)
     if program.script is not None:
@@ -621,7 +620,7 @@ async def choose(wanted: EngineChoice, program: Program, target: Target) -> Chos
 
 
 def choose_before_login(wanted: EngineChoice, program: Program) -> Chosen:
-    """The same from what is known without a server."""
+    """The choice as far as it is known without a server. Raises UsageError as `choose`."""
     if program.script is not None:
         # Only the native engine runs scripts.
         if wanted is EngineChoice.ASYNCIO:
@@ -640,7 +639,7 @@ def _checked(wanted: EngineChoice, reason: str, hint: str = "use --engine=auto")
 
 
 async def _reason_of_tls(target: Target) -> str:
-    """Logs in at each server where nobody has: the first login decides whether `preferred` encrypts."""
+    """Logs in at each server without a first login yet: that login decides whether `preferred` encrypts."""
     for number in range(1 + len(target.further)):
         place = target.for_connection(number)
         if first_logins().of(place) is None:
@@ -655,7 +654,7 @@ async def _reason_of_tls(target: Target) -> str:
 
 
 def _reason_of_handover(target: Target, tls: str) -> str:
-    """Why connections with this protocol and cipher cannot be handed over, empty if they can."""
+    """Why connections with this protocol and cipher cannot be handed over; empty if they can."""
     protocol, _, cipher = tls.partition(" ")
     if not native_module().TlsRecords.supports(protocol, cipher):
         return f"connections use {tls}: it runs TLS 1.2 and 1.3 with AES-GCM and ChaCha20-Poly1305"

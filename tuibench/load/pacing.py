@@ -4,19 +4,11 @@
 users that share the connections of a worker, as with a connection pool: each asks for a connection, waits
 until one is free, has its transaction run, thinks, and asks again. The intended start of a transaction is the
 time at which its user asked: the response time contains the wait for a connection, the service time does not.
-There are never more transactions on their way than users. Both have no clock: time is an argument, in
-nanoseconds.
+There are never more transactions in flight or due than users. Both classes have no clock: time is an
+argument, in nanoseconds.
 
-`WorkQueue` stands between these and a worker's connections. Transactions that are due and not started are the
+`WorkQueue` passes their work to a worker's connections. Transactions that are due and not started are the
 backlog. A backlog never aborts a run.
-
-`ThinkTime` decides about the keying and think times of a connection, which do not count as latency.
-
-`NetworkDelay` delivers responses later by a given time. It applies to statements of the load only, not to
-logins, nor to statements after the end of the load.
-
-Timers: event loops round theirs to milliseconds, which would distort the latencies of an open loop. On Linux
-a timer descriptor (timerfd) is used; elsewhere the event loop's timer.
 """
 
 import asyncio
@@ -120,7 +112,11 @@ class Timer(Protocol):
 
 
 def system_timer(callback: Callable[[], None]) -> Timer:
-    """The most precise timer on this system. Requires a running event loop."""
+    """The most precise timer on this system. Requires a running event loop.
+
+    Event loops round their timers to milliseconds, which would distort the latencies of an open loop. On
+    Linux a timer descriptor (timerfd) is used; elsewhere the event loop's timer.
+    """
     return TimerFd(callback) if HAS_TIMERFD else LoopTimer(callback)
 
 
@@ -182,7 +178,11 @@ class TimerFd:
 
 
 class NetworkDelay:
-    """The delay of a worker's connections. A change applies to round trips that start after it."""
+    """Delivers the responses of a worker's connections later. A change applies to round trips that start
+    after it.
+
+    Logins are not delayed, and neither are statements after the end of the load.
+    """
 
     def __init__(self, clock: Clock, timer: Callable[[Callable[[], None]], Timer]) -> None:
         self.ns = 0
@@ -242,7 +242,7 @@ class UserPool:
 
     @property
     def is_used(self) -> bool:
-        """Whether there are users, including those that still have to leave."""
+        """True if there are users, including those that still have to leave."""
         return self.users > 0 or self._leaving > 0
 
     @property
@@ -256,7 +256,7 @@ class UserPool:
         return self._next_ns[0] if self._next_ns and not self._is_held else None
 
     def set_users(self, users: int, now_ns: int) -> None:
-        """Sets the number of users: new ones ask at once, others leave, some after their transaction."""
+        """Sets the number of users: new ones ask immediately; others leave, some after their transaction."""
         more, self.users = users - self.users, users
         returning = min(self._leaving, max(0, more))
         self._leaving -= returning
@@ -270,7 +270,7 @@ class UserPool:
                 self._leaving += 1
 
     def hold(self) -> None:
-        """No user requests a connection until `release`."""
+        """Stops all requests until `release`."""
         self._is_held = True
 
     def release(self, now_ns: int) -> None:
@@ -296,7 +296,7 @@ class UserPool:
 
 
 UNSCHEDULED = -1
-"""In place of an intended start, for a transaction of a closed loop."""
+"""Takes the place of an intended start for a transaction of a closed loop."""
 
 
 class Waiter(Protocol):
@@ -306,11 +306,7 @@ class Waiter(Protocol):
 
 
 class WorkQueue:
-    """The work of one worker, and its backlog. In a closed loop `is_open` is False.
-
-    `scheduled` counts transactions that came due or were started in a closed loop; `limit` is its maximum
-    (None: no limit).
-    """
+    """The work of one worker, and its backlog."""
 
     def __init__(
         self,
@@ -319,8 +315,11 @@ class WorkQueue:
         timer: Callable[[Callable[[], None]], Timer],
         limit: int | None,
     ) -> None:
+        """`limit` is the maximum of `scheduled`; None for no limit."""
         self.is_open = False
+        """False in a closed loop."""
         self.scheduled = 0
+        """Transactions that came due, or were started in a closed loop."""
         self._schedule = schedule
         self._pool = UserPool()
         self._clock = clock
@@ -354,7 +353,7 @@ class WorkQueue:
     def set_users(self, users: int) -> None:
         """Sets the number of users that share the connections, instead of a rate.
 
-        The users that leave are the last in the queue.
+        The last users in the queue leave first.
         """
         now_ns = self._clock.now_ns()
         self._pool.set_users(users, now_ns)
@@ -427,13 +426,13 @@ class WorkQueue:
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is no backlog and the limit is reached."""
+        """True if there is no backlog and the limit is reached."""
         return self._limit is not None and self.scheduled >= self._limit and not self._backlog
 
     def start(self) -> int | None:
         """Starts the oldest due transaction, or the next one of a closed loop.
 
-        Returns its intended start (ns), UNASKED in a closed loop, None if there is nothing to start.
+        Returns its intended start (ns), `UNSCHEDULED` in a closed loop, None if there is nothing to start.
         """
         if self.is_open:
             return self._take()
@@ -501,7 +500,7 @@ class WorkQueue:
             self._wake_one()
 
     def _wake_one(self) -> None:
-        """The user with the longest wait, for fairness between connections."""
+        """Wakes the user with the longest wait, for fairness between connections."""
         if self._waiters:
             user = next(iter(self._waiters))
             del self._waiters[user]
@@ -536,12 +535,12 @@ class WakeupTimer:
 
 class ThinkTime:
     """One connection's wait between two transactions: think time of the last, then keying time of the next.
-
-    `next_transaction` is None until it is selected.
+    It does not count as latency.
     """
 
     def __init__(self, values: TransactionGenerator) -> None:
         self.next_transaction: int | None = None
+        """None until it is selected."""
         self._pauses = values.pauses
         self._values = values
         self._last: int | None = None
@@ -549,7 +548,7 @@ class ThinkTime:
         self._is_scheduled = False
 
     def is_over(self, now_ns: int) -> bool:
-        """Whether the next transaction may start. The first call starts the wait."""
+        """True if the next transaction may start. The first call starts the wait."""
         if self.next_transaction is None:
             self.next_transaction = self._values.draw()
             thinking = 0.0 if self._last is None else self._pauses.after(self._last)

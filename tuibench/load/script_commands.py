@@ -1,6 +1,6 @@
 """Commands of a Lua script, such as prepare and cleanup, on connections of the native engine.
 
-A command that the script declares as parallel runs once on every connection, the others on one. There are no
+A command that the script declares as parallel runs once on every connection, any other on one. There are no
 retries: the first error that the script does not handle ends the command.
 """
 
@@ -44,11 +44,10 @@ async def run_command(
     is_prepared: bool = True,
     write: Callable[[str], object],
 ) -> int:
-    """Runs a command of the program's script; returns the number of its connections. Without `is_prepared`,
-    all its statements are sent as text.
+    """Runs a command of the program's script; returns the number of its connections.
 
-    `write` gets what the script prints. Raises UsageError if the script has no such command, and the first
-    error of a connection.
+    Without `is_prepared`, all its statements are sent as text. `write` gets what the script prints. Raises
+    UsageError if the script has no such command, and the first error of a connection.
     """
     if program.script is None:
         raise UsageError(f"{program.profile} is no script")

@@ -1,11 +1,11 @@
-"""A profile of what a Lua script does, traced event by event on a server.
+"""Writes a profile of a Lua script, from a trace of its events on a server.
 
-The script runs on one connection, between two texts in Lua: the first writes down each number that it draws
-and each statement that it sends, the second runs the events. A value of a statement that is a drawn number
-(or one plus a constant) in every event is drawn in the same way by the profile. Statements with the same text
-that follow each other are a loop; a number behind `sbtest` is that of a table. What is left is a constant,
-a value of an earlier statement, or one between the least and the greatest that were seen; the notes say so.
-A script whose events have too many shapes is refused.
+The script runs on one connection, between two texts in Lua: the first records each number that the script
+draws and each statement that it sends, the second runs the events. If a value of a statement is a drawn
+number (or one plus a constant) in every event, the profile draws it in the same way. Consecutive statements
+with the same text are a loop; a number after `sbtest` is that of a table. Any other value is a constant, a
+value of an earlier statement, or a random one between the smallest and the largest that occurred; the notes
+say so. A script whose events have too many shapes is refused.
 """
 
 import re
@@ -30,13 +30,13 @@ COMMAND = "tuibench_trace"
 MARK = "\1"
 COUNTED = ("select", "insert", "update", "delete", "replace", "begin", "commit")
 MOST_SHAPES = 12
-"""More shapes of events than this are no profile."""
+"""Maximum number of shapes of events in a profile."""
 
 MOST_BLOCK = 6
-"""Statements in the body of a loop, at most."""
+"""Maximum number of statements in the body of a loop."""
 
 LOOK_BACK = 8
-"""Numbers drawn before a statement that its values are compared with."""
+"""The values of a statement are compared with this many numbers drawn before it."""
 
 BEFORE = r"""
 local put, is_tracing, own = print, false, nil
@@ -158,25 +158,27 @@ end }
 
 
 class Draw(NamedTuple):
-    """A number or text that the script has drawn: how, and what."""
+    """A number or text that the script has drawn."""
 
     kind: str
+    """The distribution."""
     low: str
     high: str
     value: str
 
 
 class Sent(NamedTuple):
-    """A statement: its template, values, lengths of its lists, number of table (0: none), and how many draws
-    were before.
-    """
+    """A statement that the script has sent."""
 
     template: Template
     values: tuple[tuple[tuple[Value, ...], ...], ...]
     lengths: tuple[int, ...]
+    """The lengths of its lists."""
     table: int
+    """The number of its table; 0 for none."""
     is_prepared: bool
     draws: int
+    """The number of draws before it."""
 
 
 class Event(NamedTuple):
@@ -186,11 +188,14 @@ class Event(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """Events that succeeded, how many failed, and the server's counts of statements (Com_*) for an event."""
+    """The events that a script ran on a server."""
 
     events: list[Event]
+    """Those that succeeded."""
     failed: int
+    """The number of those that failed."""
     counts: dict[str, float]
+    """The server's counts of statements (Com_*) for one event."""
 
 
 class Seen(NamedTuple):
@@ -207,7 +212,9 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_trace(lines: Iterable[str]) -> Trace:
-    """Raises UsageError for what no profile can do."""
+    """The trace from the lines that the script has printed. Raises UsageError for what a profile
+    cannot do.
+    """
     events: list[Event] = []
     failed = 0
     counts: dict[str, dict[str, int]] = {"before": {}, "after": {}}
@@ -307,7 +314,7 @@ def _times(statements: Sequence[Sent], place: int, size: int) -> int:
 
 
 def _joined(same: Sequence[tuple[Event, list[list[list[Sent]]]]]) -> list[list[list[list[Sent]]]]:
-    """The loops of events of one shape, where statements that run once are one step if their table is one."""
+    """The loops of events of one shape. Statements that run once are one step if they use the same table."""
     joined = [[read[0]] for _, read in same]
     for place in range(1, len(same[0][1])):
         pairs = [(each[-1], read[place]) for each, (_, read) in zip(joined, same, strict=True)]
@@ -339,7 +346,7 @@ class ProfileWriter:
         self._table_size = max((int(each.high) for each in keys if each.high.isdigit()), default=0)
 
     def text(self, name: str, summary: str, comments: Sequence[str]) -> str:
-        """Raises UsageError if the events have too many shapes, or none."""
+        """The text of the profile. Raises UsageError if the events have too many shapes, or none."""
         shapes: dict[object, list[tuple[Event, list[list[list[Sent]]]]]] = {}
         for event in self._trace.events:
             read = loops(event.statements)
@@ -455,7 +462,9 @@ class ProfileWriter:
         lets: list[str],
         earlier: list[tuple[str, list[Value]]],
     ) -> tuple[str, bool]:
-        """A constant for the SQL (then True), or what is bound, whose variable is added to `lets`."""
+        """The text of a value, and whether it is a constant of the SQL. Otherwise it is bound, and its
+        variable is added to `lets`.
+        """
         values = [each.value for each in seen]
         if len(set(values)) == 1:
             text = quoted(values[0]) if isinstance(values[0], str) else str(values[0])
@@ -478,7 +487,9 @@ class ProfileWriter:
         return name, False
 
     def _drawn(self, seen: Sequence[Seen]) -> str:
-        """The generator of values that were drawn shortly before, or in their event; empty if unknown."""
+        """The generator of values that were drawn shortly before their statement, or in their event; empty if
+        unknown.
+        """
         for back in range(1, LOOK_BACK + 1):
             draws = [each.event.draws[each.sent.draws - back] for each in seen if each.sent.draws >= back]
             kinds = {draw[:3] for draw in draws}
@@ -501,7 +512,7 @@ class ProfileWriter:
         return ""
 
     def _generator(self, draw: Draw, plus: int) -> str:
-        """How a profile draws such numbers, plus a constant; empty if it cannot."""
+        """The generator of such draws plus a constant; empty if a profile has none."""
         if draw.kind == "unique":
             return generator_text(Unique()) if not plus else ""
         if draw.kind == "string":
@@ -517,7 +528,7 @@ class ProfileWriter:
         return generator_text(Key(low=low, high="table_size" if is_whole else high))
 
     def _unseen(self, name: str, values: Sequence[Value]) -> tuple[str, str]:
-        """A generator of values like these; of indexes of a list, if its name follows."""
+        """A generator of values like these, and the name of the list if it generates indexes of one."""
         self._note(
             f"how the value {name} is computed was not seen: it is one of the same range, or of those seen"
         )
@@ -535,7 +546,7 @@ class ProfileWriter:
     def _part(
         self, name: str, row: str, width: int, number: int, seen: Sequence[tuple[Event, Sent]]
     ) -> Iterator[str]:
-        """A list of values, or of rows, in the text of a statement."""
+        """The lines of a list of values, or of rows, in the text of a statement."""
         lengths = sorted(sent.lengths[number] for _, sent in seen)
         if lengths[0] != lengths[-1]:
             self._note(f"a list of {lengths[0]} to {lengths[-1]} values has {lengths[len(lengths) // 2]}")
@@ -565,7 +576,7 @@ def _difference(before: Sequence[Value], values: Sequence[Value]) -> int | None:
 
 
 async def traced(target: Target, program: Program, events: int, seed: int) -> Trace:
-    """Runs so many events of a script on a server. Raises UsageError for what no profile can do."""
+    """Runs this many events of a script on a server. Raises UsageError for what a profile cannot do."""
     if program.script is None:
         raise UsageError(f"{program.profile} is no Lua script")
     path = program.script.path.replace("\\", "\\\\").replace('"', '\\"')
@@ -579,7 +590,7 @@ async def traced(target: Target, program: Program, events: int, seed: int) -> Tr
 
 
 async def counts_of_profile(target: Target, program: Program, events: int, seed: int) -> dict[str, float]:
-    """Runs so many transactions of a profile on one connection; the server's counts for one."""
+    """Runs this many transactions of a profile on one connection; returns the server's counts for one."""
     generator, flat = TransactionGenerator(program, seed, 0), flat_statements(program)
     connection = await connect(target)
     try:

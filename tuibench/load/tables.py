@@ -2,17 +2,17 @@
 
 Insert methods, fastest first:
 
-bulk    thousands of parameter sets in one packet (MariaDB); the server parses nothing
-infile  LOAD DATA LOCAL, if the server allows it (local_infile)
-insert  multi-row INSERTs as text: works on every server
+    bulk    thousands of parameter sets in one packet (MariaDB); the server parses nothing
+    infile  LOAD DATA LOCAL, if the server allows it (local_infile)
+    insert  multi-row INSERTs as text: works on every server
 
 `TableLoader` creates tables, fills them in parallel pieces, and creates the indexes. A load that fails or is
 cancelled drops its unfinished tables, so that no partial table is taken for a complete one.
 
-A table belongs to the data set if its name *and* its columns match; columns that the server adds or fills by
-itself (invisible ones, AUTO_INCREMENT) may be there besides. A run also uses a table of another tool whose
-columns take the same values, and says what differs; it is never dropped. The queries are cheap: catalogue and
-table sizes.
+A table belongs to the data set if its name *and* its columns match. It may have further columns that the
+server adds or fills by itself (invisible ones, AUTO_INCREMENT). A run also uses a table of another tool whose
+columns accept the same values, and reports the differences; such a table is never dropped. The check reads
+only the catalogue and table sizes.
 """
 
 import asyncio
@@ -76,9 +76,10 @@ INFILE_BLOCK_BYTES = 64 * 1024
 
 
 async def supported_methods(connection: Connection, wanted: InsertMethod = "auto") -> list[InsertMethod]:
-    """The methods that a server supports, fastest first; only `wanted` if it is given.
+    """The methods that a server supports, fastest first; only `wanted` if it is given. The server may still
+    refuse a method.
 
-    Raises UsageError if the server does not support it. The server may still refuse a method.
+    Raises UsageError if the server does not support `wanted`.
     """
     if wanted == "bulk" and not supports_bulk(connection):
         raise UsageError("this server has no bulk statements", "use --load-with=infile or --load-with=insert")
@@ -90,10 +91,7 @@ async def supported_methods(connection: Connection, wanted: InsertMethod = "auto
 
 
 class RowSender:
-    """Sends the rows of one table over one connection with one method.
-
-    `has_sent` once the server has taken some of them, or asked for them.
-    """
+    """Sends the rows of one table over one connection with one method."""
 
     def __init__(
         self,
@@ -113,6 +111,7 @@ class RowSender:
         self._per_statement = max(1, min(STATEMENT_BYTES, largest_packet // 2) // rows.row_bytes)
         self._statement: BulkStatement | None = None
         self.has_sent = False
+        """True once the server has accepted rows, or asked for them."""
 
     @property
     def row_bytes(self) -> int:
@@ -242,19 +241,20 @@ WIDER = {
     "varchar": ("varchar", "char", "text", "mediumtext", "longtext"),
     "datetime": ("datetime", "timestamp"),
 }
-"""Types of columns that take the values of a data set's, by its own type; others only their own."""
+"""Types of columns that accept the values of a data set's type, by that type. Any other type accepts only its
+own.
+"""
 
 
 class FoundTables(NamedTuple):
-    """Tables with the names of a data set: `ours` have its columns, `foreign` others.
-
-    `remarks` say in which way a table is unlike tuibench's own, though a run can use it. A foreign table
-    without a remark cannot be used.
-    """
+    """Tables with the names of a data set."""
 
     ours: frozenset[str]
+    """Those that have its columns."""
     foreign: frozenset[str]
+    """Those that have other columns. A foreign table without a remark cannot be used."""
     remarks: dict[str, str]
+    """How a table that a run can use differs from tuibench's own."""
 
     @property
     def usable(self) -> frozenset[str]:
@@ -262,17 +262,19 @@ class FoundTables(NamedTuple):
 
 
 class FoundColumn(NamedTuple):
-    """A column of the catalogue; `is_filled` if the server fills it where a statement does not name it."""
+    """A column of the catalogue."""
 
     name: str
     type: str
     is_filled: bool
+    """True if the server fills the column unless a statement names it."""
 
 
 def columns_unlike(wanted: Mapping[str, str], found: Sequence[FoundColumn]) -> list[str] | None:
-    """How columns differ from those of a data set, without what the server fills; empty if they are the same.
+    """How columns differ from those of a data set, apart from those that the server fills; empty if they are
+    the same.
 
-    None if they do not take the same values.
+    None if they do not accept the same values.
     """
     by_name = {column.name.lower(): column for column in found}
     if any(name not in by_name for name in wanted):
@@ -364,7 +366,7 @@ class MissingTablesError(RunError):
 async def check_tables_present(connection: Connection, program: Program) -> str:
     """Raises RunError, with the command that fixes it, if tables are missing or foreign.
 
-    Returns in which way tables of another tool differ from tuibench's own; usually empty.
+    Returns how tables of another tool differ from tuibench's own; usually empty.
     """
     spec, command = build_data_set(program), prepare_line(program, connection.target)
     found = await read_catalogue(connection, spec)
@@ -414,7 +416,7 @@ async def connect_to_tables(target: Target, program: Program) -> Connection:
 
 
 def cleanup_line(program: Program, target: Target) -> str:
-    """The command line that drops them."""
+    """The command line that drops the program's tables."""
     return for_server(build_data_set(program).cleanup_command(program.profile), target)
 
 
@@ -446,9 +448,11 @@ async def check_tables_ready(connection: Connection, program: Program) -> str:
 async def check_statements_allowed(connection: Connection, program: Program) -> str:
     """Prepares every statement once, so that the server rejects a statement before the load starts.
 
-    Returns why all statements must be sent as text: the server, or a proxy before it, prepares none of them,
-    or does not execute them; usually empty. A single one that it does not prepare is sent as text by each
-    connection. Raises DeniedError for a missing privilege, SQLError with the position for a syntax error.
+    Returns the reason if all statements must be sent as text, because the server, or a proxy in front of it,
+    does not prepare or execute prepared statements; usually empty. Each connection sends a single statement
+    as text that the server does not prepare.
+
+    Raises DeniedError for a missing privilege, SQLError with the position for a syntax error.
     """
     refusal: SQLError | None = None
     is_preparing = False
@@ -474,9 +478,8 @@ async def check_statements_allowed(connection: Connection, program: Program) -> 
 
 
 async def _is_refused_as_text(connection: Connection, sql: str, code: int) -> bool:
-    """Whether the server answers the statement's EXPLAIN, in text, with the same error.
-
-    Then the error is about the statement, not about preparing it.
+    """True if the server answers EXPLAIN of the statement, sent as text, with the same error. Then the error
+    is about the statement, not about preparing it.
     """
     try:
         await connection.query("EXPLAIN " + "NULL".join(split_at_placeholders(sql)))
@@ -490,7 +493,7 @@ async def _is_refused_as_text(connection: Connection, sql: str, code: int) -> bo
 async def _execution_refusal(target: Target) -> str:
     """Why prepared statements are not executed, although they are prepared; empty if they are.
 
-    A proxy may close the connection at the first execution, so that this needs one of its own.
+    The check has a connection of its own, because a proxy may close the connection at the first execution.
     """
     connection = await connect_with_defaults(target)
     try:
@@ -510,8 +513,10 @@ async def _execution_refusal(target: Target) -> str:
 async def refused_statements(
     target: Target, statements: Sequence[FlatStatement], *, use_database: bool = True
 ) -> dict[FlatStatement, str]:
-    """The statements that the server refuses to prepare, with its errors; not those that it only takes as
-    text. Nothing is executed. None after the server has no room for more prepared statements.
+    """The statements that the server refuses to prepare, with its errors. Nothing is executed.
+
+    Statements that the server accepts as text are not included, nor any after the server has no room for more
+    prepared statements.
     """
     found: dict[FlatStatement, str] = {}
     for begin in range(0, len(statements), STATEMENTS_PER_CONNECTION):
@@ -534,7 +539,7 @@ async def refused_statements(
 
 
 STATEMENTS_PER_CONNECTION = 1000
-"""Statements that are prepared before the connection, and with it the statements, is closed."""
+"""Statements that are prepared before the connection is closed, which frees them on the server."""
 
 
 async def check_tables_absent(connection: Connection, program: Program) -> None:
@@ -577,11 +582,13 @@ def table_list(tables: Iterable[str]) -> str:
 
 
 class RowChunk(NamedTuple):
-    """A range of rows of one table for one connection: `rows` ids from `first` on."""
+    """A range of rows of one table for one connection."""
 
     table: str
     first: int
+    """The first id."""
     rows: int
+    """The number of ids."""
 
 
 def chunks_of(spec: DataSet, parallel: int) -> list[RowChunk]:
@@ -622,14 +629,14 @@ UNSUPPORTED_CLIENT_CHARSETS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
 
 
 class LoadProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a load, `seconds` after its start, or its result. A table is complete when it has its
-    index.
-    """
+    """Progress of a load, or its result."""
 
     rows: int
     total_rows: int
     tables: int
+    """The number of complete tables: those with their indexes."""
     seconds: float
+    """Since the start of the load."""
     insert_method: InsertMethod = "auto"
 
     @property
@@ -647,11 +654,7 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableLoader:
-    """One load of a data set. `rows` and `seconds` are its progress.
-
-    `accepted` is called after the server has created the first table: writes are allowed. `cleanup` is the
-    command that drops the tables.
-    """
+    """One load of a data set."""
 
     def __init__(
         self,
@@ -670,7 +673,9 @@ class TableLoader:
         self._charset = CHARSET
         self._report = report
         self.accepted: Callable[[], None] = lambda: None
+        """Called after the server has created the first table, which means that writes are allowed."""
         self.cleanup = "DROP TABLE"
+        """The command that drops the tables."""
         self._connections: list[Connection] = []
         self._unfinished: set[str] = set()
         self._pieces_left = dict.fromkeys(spec.table_names(), 0)
@@ -771,7 +776,7 @@ class TableLoader:
                 self._methods.pop(0)
 
     def _sender(self, insert_method: InsertMethod, connection: Connection, piece: RowChunk) -> RowSender:
-        """What sends the rows of one piece. Their values depend only on seed, piece and method."""
+        """The sender of the rows of one piece. Their values depend only on seed, piece and method."""
         stream = Random(f"tuibench:{self._method.seed}:{piece.table}:{piece.first}")
         rows = self._spec.rows(piece.table, stream, ROW_FORMATS[insert_method])
         return RowSender(
@@ -910,16 +915,15 @@ async def prewarm_tables(target: Target, program: Program, progress: Callable[[s
 
 
 class CleanupResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a cleanup.
-
-    `foreign` have the data set's names but other columns, and were kept; `missing` did not exist; `others`
-    are tables beyond the requested number, and were kept, too.
-    """
+    """The result of a cleanup."""
 
     dropped: tuple[str, ...]
     foreign: tuple[str, ...]
+    """Tables with the data set's names but other columns; they were kept."""
     missing: tuple[str, ...]
+    """Tables that did not exist."""
     others: tuple[str, ...]
+    """Tables beyond the requested number; they were kept, too."""
 
 
 async def drop_tables(

@@ -1,6 +1,6 @@
 """Worker process: executes the session's messages from a socketpair, one load after another.
 
-It ends when the session closes the socket, or when the lease of its load runs out (`messages.Lease`).
+It ends when the session closes the socket, or when the lease of its load expires (`messages.Lease`).
 
 Scheduling policy: in a closed loop the next statement is sent when a response is read. On a busy host, a
 worker that is woken for each response preempts the server thread that would write the next one. With Linux's
@@ -62,7 +62,7 @@ Objects created by imports are permanent and frozen."""
 
 
 async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messages.ToWorker | None:
-    """The next message; None after the end of the connection, or of the lease."""
+    """The next message; None once the connection is closed or the lease has expired."""
     try:
         async with asyncio.timeout(lease.seconds_left(SystemClock.now_ns())):
             return await channel.receive()
@@ -133,8 +133,8 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
 
 
 async def serve_worker(descriptor: int) -> None:
-    """Runs a load for each StartLoad until the session closes the socket. What the session has sent to a load
-    that was ending meanwhile has no effect.
+    """Runs a load for each StartLoad until the session closes the socket. Messages to a load that has already
+    ended have no effect.
     """
     ours = socket.socket(fileno=descriptor)
     channel: messages.WorkerChannel = await messages.MessageChannel.over(ours, messages.ToWorker)
