@@ -6,7 +6,7 @@
         ^             │
         └── lost <────┘
 
-    connecting  logs in and prepares; retries while the server is unavailable, ends if it has no free connection
+    connecting  logs in and prepares; retries while the server is unavailable; ends if no slot is free
     working     runs transactions one after the other, or (open loop) each when it is due; waits while paused;
                 logs in again after --reconnect transactions
     lost        its transaction has failed; it is opened again after a back-off

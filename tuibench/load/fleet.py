@@ -299,7 +299,7 @@ class WorkerProcess(WorkerLink[FromWorker]):
             ) from error
 
     def has_run(self) -> bool:
-        """Whether the process has used CPU time since the last call; False if unknown."""
+        """True if the process has used CPU time since the last call; False if unknown."""
         before, self._cpu_ticks = self._cpu_ticks, cpu_ticks(self.pid)
         return self._cpu_ticks is not None and self._cpu_ticks != before
 

@@ -4,9 +4,9 @@ Bulk inserts use the fastest method of each server: MariaDB's bulk statements, a
 blocks of bytes that the caller has encoded in the server's format. LOAD DATA LOCAL sends only these blocks,
 never a file, whatever name the server requests.
 
-Keepalive: a host that loses its power, or a network that is cut, closes no connection: the client waits for
-an answer that never comes. The kernel probes an idle connection and gives up; TCP_USER_TIMEOUT does the same
-for bytes that were sent and not acknowledged. A server that is only slow acknowledges, so it is not affected.
+Keepalive: if a host loses power or a network is cut, no connection is closed, and the client would wait
+forever. The kernel probes an idle connection and gives up; TCP_USER_TIMEOUT does the same for bytes that were
+sent and not acknowledged. A slow server still acknowledges, so it is not affected.
 
 Handover: while the native engine has the socket, the driver reads nothing. The engine returns a socket only
 when no response is outstanding, so that the driver's next statement gets its own response.
@@ -65,16 +65,18 @@ __all__ = ["Connection", "PreparedStatement", "Row", "TextStatement", "connect",
 
 
 IDLE_SHARE, PROBE_SHARE, GIVE_UP_SHARE = 1 / 3, 1 / 6, 0.9
-"""Parts of the timeout: silence before the first probe, time between two, and when the next one ends it."""
+"""Shares of the timeout: the silence before the first probe, the time between two probes, and the age at
+which the next probe ends the connection.
+"""
 
 PROBES = 4
 
 TCP_KEEPALIVE_OF_MACOS = 0x10
-"""What macOS calls TCP_KEEPIDLE; Python 3.11 does not name it."""
+"""macOS's number of TCP_KEEPIDLE, for which Python 3.11 has no name."""
 
 
 def set_keepalive(transport: Any, seconds: float) -> None:
-    """Has the kernel drop a TCP connection whose peer has been unreachable for so long."""
+    """Makes the kernel drop a TCP connection whose peer has been unreachable for this many seconds."""
     sock = transport.get_extra_info("socket")
     if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -95,14 +97,16 @@ def tcp_options(seconds: float) -> dict[int, int]:
 
 
 PacketBuilder = Callable[[tuple[Any, ...]], bytes]
-"""A statement with its values, as it is sent."""
+"""Returns the packets of a statement with its values."""
 
 CHARSET = "utf8mb4"
 ENCODING = charset_by_name(CHARSET).encoding
-"""What all statements are sent in."""
+"""The encoding of all statements."""
 
 RECEIVE_BUFFER_BYTES = 1 << 14
-"""The driver starts with 256 KiB per connection, too much for thousands; it grows the buffer when needed."""
+"""Initial size of a connection's buffer, which grows when needed. The driver's 256 KiB are too much for
+thousands of connections.
+"""
 
 
 CLOSE_SECONDS = 1.0
@@ -115,14 +119,14 @@ T = TypeVar("T")
 
 
 class Questioned(Protocol):
-    """What limits the statements in text of one connection (see `questions`)."""
+    """Limits the time of the text statements of one connection (see `info.Questions`)."""
 
     async def answer(self, connection: "Connection", sql: str, work: Awaitable[T]) -> T: ...
 
 
 class NetDeadline:
-    """For text statements without another limit: a server that is silent for the net timeout is considered
-    gone.
+    """The limit of text statements without another one: a server that is silent for the net timeout is
+    considered unreachable.
     """
 
     async def answer(self, connection: "Connection", sql: str, work: Awaitable[T]) -> T:
@@ -151,7 +155,7 @@ class PreparedStatement:
 
 
 class TextStatement:
-    """The same statement sent as text, with its values as literals: for servers that accept no more prepared
+    """A statement sent as text, with its values as literals, for servers that accept no more prepared
     statements.
     """
 
@@ -163,8 +167,8 @@ class TextStatement:
 
 
 def constant_packet(sql: str) -> PacketBuilder | None:
-    """The packet of a text statement without values, the same on every connection; None for a statement with
-    values.
+    """The packet of a text statement without values, which is the same on every connection; None for a
+    statement with values.
     """
     if len(split_at_placeholders(sql)) > 1:
         return None
@@ -184,15 +188,16 @@ def _interpolated_packet(connection: "Connection", parts: Sequence[str]) -> Pack
 
 
 class Connection:
-    """A logged-in connection. `statements` counts what it has sent, for the reconciliation; `login` is how it
-    logged in; `raw` is the driver's, for this package alone.
-    """
+    """A logged-in connection."""
 
     def __init__(self, raw: Any, target: Target) -> None:
         self.raw = raw
+        """The driver's connection, for this package only."""
         self.target = target
         self.login: FirstLogin
+        """The properties of its login."""
         self.statements = 0
+        """The number of statements sent, for the reconciliation."""
         self.questions: Questioned | None = None
         self._protocol: StatementProtocol | None = None
         self._text_rows: ResultReader | None = None
@@ -204,17 +209,17 @@ class Connection:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether it uses TLS."""
+        """True if it uses TLS."""
         return bool(self.raw.is_encrypted)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether what follows the login is compressed."""
+        """True if packets after the login are compressed."""
         return bool(self.raw.is_compressed)
 
     @property
     def transport(self) -> Transport:
-        """How it travels."""
+        """Protocol and cipher, and compression."""
         return Transport(tls=self.login.tls, is_compressed=self.is_compressed)
 
     @property
@@ -223,7 +228,7 @@ class Connection:
         return str(self.raw.get_server_info())
 
     async def query(self, sql: str) -> Sequence[Row]:
-        """Send one statement as text; returns its rows, none for a statement without a result.
+        """Send one statement as text; returns its rows, empty for a statement without a result.
 
         Raises SQLError, ProtocolError for an invalid or too large response, and the errors of `questions`.
         """
@@ -235,9 +240,8 @@ class Connection:
         return rows
 
     async def run(self, sql: str) -> tuple[int, list[dict[str, Any]]]:
-        """Send one statement as text; returns the number of affected rows, or of rows, and the rows.
-
-        Each row is by column name.
+        """Send one statement as text; returns the number of affected or returned rows, and the rows by column
+        name.
         """
         answer = await self._answer(sql)
         if status_of(answer) is not None:
@@ -247,7 +251,7 @@ class Connection:
         return len(rows), [dict(zip(names, row, strict=True)) for row in rows]
 
     async def execute(self, sql: str) -> int:
-        """Send one statement as text; returns the number of affected rows, or of rows in the result."""
+        """Send one statement as text; returns the number of affected or returned rows."""
         answer = await self._answer(sql)
         return affected_rows(answer) if status_of(answer) is not None else len(self._rows_of(answer))
 
@@ -257,7 +261,7 @@ class Connection:
         return tuple(self._text_rows.read(answer))
 
     async def _answer(self, sql: str) -> bytes:
-        """The whole answer to a statement in text."""
+        """The whole response to a text statement."""
         work: Awaitable[bytes] = self.ask(CaptureResponse(self.packet(sql)))
         answer = await (self.questions.answer(self, sql, work) if self.questions else work)
         if (status := status_of(answer)) is not None:
@@ -302,7 +306,7 @@ class Connection:
         return answers[0]
 
     def rows(self, form: RowReaderFactory, definitions: Sequence[bytes] = ()) -> ResultReader:
-        """What reads the answers to one statement."""
+        """A reader of the responses to one statement."""
         raw = self.raw
         return ResultReader(
             form,
@@ -313,7 +317,7 @@ class Connection:
         )
 
     def packet(self, sql: str) -> bytes:
-        """A statement in text, as it is sent."""
+        """The packet of a text statement."""
         return text_packet(sql, ENCODING)
 
     @property
@@ -328,10 +332,10 @@ class Connection:
         return str(self.raw.escape(value))
 
     async def close(self) -> None:
-        """Send COM_QUIT; a broken connection is dropped silently. A goodbye that is cancelled, or takes too
-        long, leaves no socket: over TLS, a server may never answer it.
+        """Send COM_QUIT and close; a broken connection is dropped silently.
 
-        COM_QUIT is a statement for the server: it increases Questions, on both flavours.
+        If COM_QUIT takes too long or is cancelled, the socket is closed anyway: over TLS, a server may never
+        answer. COM_QUIT increases Questions, on both flavours.
         """
         self.statements += self.is_open
         transport = self.raw.transport
@@ -344,7 +348,7 @@ class Connection:
                 transport.abort()
 
     def abort(self) -> None:
-        """Drop the connection at once, whatever its state, without TLS's closing messages."""
+        """Drop the connection immediately, whatever its state, without TLS's closing messages."""
         transport = self.raw.transport
         self.raw.close()
         if transport is not None:
@@ -352,11 +356,7 @@ class Connection:
 
 
 class OwnConnections:
-    """A session's connections to its server beside those of the load.
-
-    `statements` is the number of statements sent, also over those that have ended, for the reconciliation;
-    `ids` are the server's ids of those that are open.
-    """
+    """A session's connections to its server, apart from those of the load."""
 
     def __init__(self) -> None:
         self._open: set[Connection] = set()
@@ -374,18 +374,18 @@ class OwnConnections:
         self._open.add(connection)
 
     def discard(self, connection: Connection) -> None:
-        """It has ended: it sends no more statements."""
+        """Remove a connection that has ended: it sends no more statements."""
         self._open.discard(connection)
         self._ended_statements += connection.statements
 
 
 def _single_statement(request: bytes | CaptureResponse, answers: list[Any]) -> TransactionLoop:
-    """A single statement as a script."""
+    """A script of a single statement."""
     answers.append((yield request))
 
 
 class _LoginOptions(NamedTuple):
-    """How to log in, besides where to and as whom; `options` are the driver's."""
+    """How to log in; `options` are the driver's."""
 
     timeout_seconds: float
     records: Any
@@ -402,10 +402,11 @@ async def connect(
     charset: str = CHARSET,
     records: Any = None,
 ) -> Connection:
-    """Log in to the target, the first of its servers, within `timeout_seconds` (None: the target's own) for
-    each of its addresses. `sends_rows` allows LOAD DATA LOCAL. If everything sent will be ASCII, another
-    `charset` may be used that saves the server conversions. With `records`, the native engine's TlsRecords,
-    the connection can be handed to it.
+    """Log in to the first server of the target.
+
+    Each of its addresses gets `timeout_seconds` (None: the target's own). `sends_rows` allows LOAD DATA
+    LOCAL. Another `charset` saves the server conversions if everything sent is ASCII. With `records`, the
+    native engine's TlsRecords, the connection can be handed to it.
 
     Raises ServerUnavailableError if the server cannot be reached or refuses the login, SQLError with code
     1040, 1203 or 1226 if it accepts no more connections.
@@ -434,7 +435,7 @@ async def connect(
 
 
 async def _login_with_password(target: Target, manner: _LoginOptions) -> Connection:
-    """Logs in with the password known for the target; with another one if that is refused."""
+    """Logs in with the password known for the target; if it is refused, with a newer one."""
     known = password_cache()
     since = time.monotonic()
     password = await known.of(target)
@@ -447,8 +448,10 @@ async def _login_with_password(target: Target, manner: _LoginOptions) -> Connect
 
 
 async def _safe_login(target: Target, password: str, manner: _LoginOptions) -> Connection:
-    """Logs in with TLS as the target asks. Where it only prefers TLS: without, if the server's does not work;
-    with, if the server wants the whole password.
+    """Logs in with TLS as the target requires.
+
+    If the target only prefers TLS, it logs in without it when the server's TLS does not work, and with it
+    when the server requests the whole password.
     """
     first = first_logins().of(target)
     is_tls = login.is_wanted(target, first)
@@ -467,7 +470,7 @@ async def _safe_login(target: Target, password: str, manner: _LoginOptions) -> C
 
 
 async def _login_with_whole_password(target: Target, password: str, manner: _LoginOptions) -> Connection:
-    """Gives the server the password over TLS, then logs in without TLS if it remembers the password."""
+    """Sends the password over TLS, then logs in without TLS if the server remembers the password."""
     encrypted = await _login(target, password, manner, is_tls=True)
     if encrypted.login.plugin != CACHING_PLUGIN:
         return encrypted
@@ -529,7 +532,7 @@ async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection
 
 COM_STMT_BULK_EXECUTE = 0xFA
 SEND_TYPES_FLAG = 128
-"""Flag of a bulk statement: the types of its parameters come before the rows."""
+"""Flag of a bulk statement: the types of its parameters precede the rows."""
 
 
 class LoadDataResult:
@@ -546,7 +549,7 @@ def supports_bulk(connection: Connection) -> bool:
 
 
 class BulkStatement:
-    """A prepared INSERT of one row, executed for many. Parameters are 32 bit integers or short texts."""
+    """A prepared INSERT of one row, executed for many. Parameters are 32-bit integers or short texts."""
 
     def __init__(self, connection: Connection, prepared: Any, identity: int, parameters: str) -> None:
         self._connection = connection
@@ -568,7 +571,10 @@ class BulkStatement:
         return cls(connection, prepared, statement_id(prepared), parameters)
 
     async def execute(self, rows: bytes) -> int:
-        """Runs it for all rows: for each parameter a zero byte, then the integer, or length and text."""
+        """Runs the statement for all rows.
+
+        A row has, for each parameter, a zero byte, then the integer, or the length and the text.
+        """
         raw = self._connection.raw
         self._connection.statements += 1
         try:
@@ -586,10 +592,10 @@ class BulkStatement:
 
 
 async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> LoadDataResult:
-    """Run a LOAD DATA LOCAL with these bytes as the file. The connection must have been opened with
+    """Run LOAD DATA LOCAL with these bytes as the file. The connection must have been opened with
     `sends_rows`.
 
-    Raises SQLError; no block was read if the server refuses the statement.
+    Raises SQLError; if the server refuses the statement, no block was read.
     """
     raw = connection.raw
     connection.statements += 1
@@ -611,17 +617,18 @@ async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -
 
 
 NO_BACKSLASH_ESCAPES = 0x0200
-"""The server status bit of that SQL mode, in which quotes are doubled."""
+"""The bit of the server's status for this SQL mode, in which quotes are doubled."""
 
 
 class DetachedSocket(NamedTuple):
-    """A socket's descriptor, and what was negotiated at the login. `records` are None without TLS."""
+    """A socket's descriptor, and what was negotiated at the login."""
 
     descriptor: int
     without_eof: bool
     no_backslash_escapes: bool
     is_compressed: bool
     records: Any
+    """None without TLS."""
 
 
 NO_BUFFER = bytearray()
@@ -630,8 +637,8 @@ NO_BUFFER = bytearray()
 def detach_socket(connection: Connection) -> DetachedSocket | None:
     """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed.
 
-    The driver's buffer is freed: it takes most of the memory of an idle connection. One with TLS must
-    have been opened with `records`.
+    The driver's buffer is freed, because it takes most of the memory of an idle connection. A connection with
+    TLS must have been opened with `records`.
     """
     raw = connection.raw
     transport = raw.transport
@@ -653,7 +660,7 @@ def detach_socket(connection: Connection) -> DetachedSocket | None:
 
 
 def reattach_socket(connection: Connection) -> None:
-    """The driver reads again."""
+    """Lets the driver read the socket again."""
     transport, receiver = connection.raw.transport, connection.raw.receiver
     if transport is not None and not transport.is_closing():
         if receiver.buffer is NO_BUFFER:

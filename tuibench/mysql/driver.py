@@ -1,15 +1,14 @@
 """The driver asyncmy: the parts that this package uses, with public names for the private ones.
 
-It is imported here only, and quickly. asyncmy imports a library for encryption, of which a login without TLS
-uses a part, and reads its own version from the metadata of the installed packages, which takes the parsers of
-e-mail and ZIP. That is a third of the time that its import takes, and every process that speaks to a server
-imports it. Stand-ins take their places for the time of the import: an encryption module is imported when a
-login uses it.
+No other module touches a private name of the driver. The response parser, the fast path, LOAD DATA LOCAL, TLS
+under uvloop and the checks of a login need more than its public interface. pyproject.toml pins asyncmy to
+`RELEASE`; before another release is used, each name is looked up in its `connection.pyx`. A test compares
+them.
 
-The response parser, the fast path, LOAD DATA LOCAL, TLS under uvloop and the checks of a login need more than
-asyncmy's public interface. No other module touches a private name of the driver. pyproject.toml pins asyncmy
-to `RELEASE`: before another release is taken, each name is looked up in its `connection.pyx`. A test
-compares them.
+The import is made fast, because every process that uses a server imports the driver. asyncmy imports an
+encryption library, of which a login without TLS uses a part, and reads its version from the metadata of the
+installed packages, which imports the parsers of e-mail and ZIP: a third of the time. Stand-ins replace these
+modules during the import. An encryption module is imported when a login uses it.
 """
 
 # ruff: noqa: E402
@@ -32,7 +31,7 @@ DEFERRED = (f"{_PRIMITIVES}.hashes", f"{_PRIMITIVES}.serialization", f"{_PRIMITI
 
 
 class DeferredModule(ModuleType):
-    """Imports the module of its name when a part of it is used."""
+    """Imports the module of its name when one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -52,7 +51,7 @@ def _import_driver() -> None:
 
 @contextmanager
 def _stand_ins(modules: list[ModuleType]) -> Iterator[None]:
-    """What is imported meanwhile finds these, unless the modules themselves are there."""
+    """Within the context, an import finds these modules, unless the real ones are already imported."""
     added = {module.__name__: module for module in modules if module.__name__ not in sys.modules}
     sys.modules.update(added)
     try:
@@ -87,7 +86,7 @@ __all__ = [
 
 
 _Driver: Any = connection.Connection
-"""Its stubs leave out the private parts."""
+"""Untyped, because the stubs leave out the private parts."""
 
 
 class LoginSteps(Protocol):
@@ -99,15 +98,18 @@ class LoginSteps(Protocol):
 
 
 class DriverConnection(_Driver):  # type: ignore[misc]
-    """A connection of the driver. `login_steps` are set during the login."""
+    """A connection of the driver."""
 
     login_steps: LoginSteps | None = None
+    """Set during the login."""
     _readable_bytes: int | None = None
     _transport: Any
 
     @property
     def transport(self) -> Any:
-        """The fast path writes to the socket without the driver's buffers, and replaces the protocol."""
+        """Used by the fast path, which writes to the socket without the driver's buffers, and replaces the
+        protocol.
+        """
         return self._transport
 
     @property
@@ -117,17 +119,17 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def deprecates_eof(self) -> bool:
-        """Decides where a result set ends, for this package's parser."""
+        """Determines where a result set ends, for this package's parser."""
         return bool(self._deprecate_eof)
 
     @property
     def is_broken(self) -> bool:
-        """A connection cut within a packet is not used again."""
+        """True for a connection that was cut within a packet: it is not used again."""
         return bool(self._stream_broken)
 
     @property
     def statement_encoding(self) -> str:
-        """Statements are encoded here, as several are prepared in one packet."""
+        """For this package, which encodes statements because it prepares several in one packet."""
         return str(self._encoding)
 
     @property
@@ -137,7 +139,7 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def client_flags(self) -> int:
-        """SSL is removed where the server has none; MULTI_RESULTS and DEPRECATE_EOF are added."""
+        """SSL is removed if the server lacks it; MULTI_RESULTS and DEPRECATE_EOF are added."""
         return int(self._client_flag)
 
     @client_flags.setter
@@ -151,22 +153,24 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def supports_bulk(self) -> bool:
-        """Whether the server takes MariaDB's bulk statements."""
+        """True if the server supports MariaDB's bulk statements."""
         return bool(self._bulk_supported)
 
     @property
     def is_secure(self) -> bool:
-        """Whether a plain password may be sent."""
+        """True if a plain password may be sent."""
         return bool(self._secure)
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS is in use: a Unix socket is secure without."""
+        """True if TLS is in use. A Unix socket is secure without it."""
         return bool(self._tls_established)
 
     @property
     def login_plugin(self) -> str:
-        """The server's default plugin, which the driver would obey, even if it takes the password itself."""
+        """The server's default plugin, which the driver would obey even if it requests the password
+        itself.
+        """
         return str(self._auth_plugin_name)
 
     @login_plugin.setter
@@ -175,12 +179,14 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def login_password(self) -> bytes:
-        """The plugins that need the whole password are played here, not by the driver."""
+        """For the plugins that need the whole password, which this package implements instead of the
+        driver.
+        """
         return bytes(self._password)
 
     @property
     def tls_context(self) -> Any:
-        """Removed where the server offers no TLS and none is required."""
+        """Removed if the server offers no TLS and none is required."""
         return self._ssl_context
 
     @tls_context.setter
@@ -188,8 +194,8 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         self._ssl_context = context
 
     def close(self) -> None:
-        """Closes the connection; after a failed login without TLS's closing messages, which a server may
-        never answer.
+        """Closes the connection. After a failed login, TLS's closing messages are left out, because a server
+        may never answer them.
         """
         transport, is_logged_in = self._transport, self._connected
         super().close()
@@ -197,12 +203,14 @@ class DriverConnection(_Driver):  # type: ignore[misc]
             transport.abort()
 
     def close_on_cancel(self) -> None:
-        """A statement cut off by a deadline leaves the connection unusable."""
+        """Close the connection after a statement that a deadline cut off: it is unusable."""
         self._close_on_cancel()
 
     async def upgrade_to_tls(self, server_hostname: str, records: Any = None) -> bool:
-        """Encrypts the transport in place: the driver's own way loses packets under uvloop. False if it was
-        closed meanwhile. With `records`, the native engine's, the connection can be handed over.
+        """Encrypts the transport in place, because the driver's own way loses packets under uvloop. False if
+        the connection was closed meanwhile.
+
+        With `records`, the native engine's, the connection can be handed over.
         """
         plain, context = self._transport, self._ssl_context
         transport: Any
@@ -220,31 +228,35 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         return True
 
     def compress(self) -> None:
-        """After the login: all that follows is compressed, if both sides agreed on it."""
+        """After the login, compresses all that follows if both sides agreed on it."""
         if self._client_flag & self.server_capabilities & CLIENT.COMPRESS:
             self._transport = self._proto.transport = CompressedTransport(self._transport, self._proto)
 
     @property
     def is_compressed(self) -> bool:
-        """Whether what follows the login is compressed."""
+        """True if packets after the login are compressed."""
         return isinstance(self._transport, CompressedTransport)
 
     def keep_tls_session(self) -> None:
-        """After the login over TLS: the next one resumes its session. `RecordTransport` does it itself."""
+        """After the login over TLS, keeps its session, which the next login resumes. `RecordTransport` does
+        it itself.
+        """
         encrypted = self._transport.get_extra_info("ssl_object")
         if encrypted is not None:
             self._ssl_context.keep_session(encrypted)
 
     def write_bytes(self, data: bytes) -> None:
-        """Several statements are prepared with one write."""
+        """Writes packets as they are: several statements are prepared with one write."""
         self._write_bytes(data)
 
     def expect_response(self, packets: int) -> None:
-        """Packets are framed here; the driver counts on from the first packet of a response."""
+        """Sets the driver's packet counter to the first packet of a response, because the request was framed
+        here.
+        """
         self._next_seq_id = packets & 0xFF
 
     async def send_command(self, command: int, body: Any) -> None:
-        """Bulk statements and LOAD DATA LOCAL are commands that the driver does not offer."""
+        """Sends a command that the driver does not offer: bulk statements and LOAD DATA LOCAL."""
         await self._execute_command(command, body)
 
     async def read_result(self) -> None:
@@ -252,14 +264,15 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         await self._read_query_result()
 
     def release_result(self) -> None:
-        """Frees the last result, which the driver else keeps."""
+        """Frees the last result, which the driver otherwise keeps."""
         self._result = None
 
     @contextmanager
     def read_limit(self, max_bytes: int) -> Iterator[None]:
-        """Limits what the driver reads meanwhile, so that a server cannot fill the memory.
+        """Limits the bytes that the driver reads within the context, so that a server cannot fill the memory.
 
-        Raises ProtocolError for more. All bytes arrive while the driver waits for them, so those are counted.
+        Raises ProtocolError beyond the limit. All bytes arrive while the driver waits for them, so those are
+        counted.
         """
         self._max_bytes = self._readable_bytes = max_bytes
         try:
@@ -284,25 +297,29 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         return ProtocolError(f"it sends more than {binary_size(self._max_bytes)}")
 
     def _set_keep_alive(self) -> None:
-        """A server that refuses and hangs up at once has no socket any more, but has said why."""
+        """Ignores the error of a socket that the server has closed already: its refusal has yet to be
+        read.
+        """
         with suppress(RuntimeError, OSError):
             super()._set_keep_alive()
 
     def _set_nodelay(self, value: bool) -> None:
-        """The same."""
+        """As `_set_keep_alive`."""
         with suppress(RuntimeError, OSError):
             super()._set_nodelay(value)
 
     async def driver_read_greeting(self) -> None:
-        """The driver's own step: it decides about TLS only after the greeting was checked."""
+        """The driver's own step, which decides about TLS. It runs after the greeting was checked."""
         await super()._get_server_information()
 
     async def driver_authenticate(self) -> Any:
-        """The driver's own step: it takes any last packet but an error for an OK."""
+        """The driver's own step, which accepts any last packet except an error as an OK."""
         return await super()._request_authentication()
 
     async def driver_authenticate_with_plugin(self, name: bytes | str, packet: Any) -> Any:
-        """The driver's own step: its refusals do not name the plugin, and it needs no TLS for a password."""
+        """The driver's own step, whose refusals do not name the plugin, and which sends a password without
+        TLS.
+        """
         return await super()._process_auth(name, packet)
 
     async def _get_server_information(self) -> None:
@@ -320,5 +337,5 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
 
 def statement_id(prepared: Any) -> int:
-    """The server's number of a statement that the driver has prepared: a bulk statement needs it."""
+    """The server's number of a statement that the driver has prepared; a bulk statement needs it."""
     return int(prepared._statement_id)

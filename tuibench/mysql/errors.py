@@ -36,7 +36,7 @@ TOO_MANY_CONNECTIONS_HINTS = {
 """How to allow more connections, by the server's error."""
 
 TOO_MANY_CONNECTIONS_CODES = frozenset(TOO_MANY_CONNECTIONS_HINTS)
-"""Too many connections: for the server, for this user, for this account's resource limits."""
+"""The limit of the server, of this user, or of this account's resources is reached."""
 
 EXPIRED_CODES = frozenset({1820, 1862})
 """The password has expired: the server accepts the login only to change it, or not at all."""
@@ -63,13 +63,13 @@ _HOURLY_LIMIT = re.compile(r"max_\w+_per_hour", re.IGNORECASE)
 _READ_ONLY = re.compile("read[-_]only", re.IGNORECASE)
 
 UNSUPPORTED_CODES = frozenset({1047, 1064, 1105, 1109, 1146, 1149, 1193, 1235, 1289, 1295})
-"""A statement about the server that the server does not support: servers of another make return this always.
-1105 is the unknown error of TiDB, Vitess and ProxySQL.
+"""Statements about the server that servers of another make do not support return these errors. 1105 is the
+unknown error of TiDB, Vitess and ProxySQL.
 """
 
 UNKNOWN_COMMAND = 1047
 NOT_READY = re.compile("WSREP", re.IGNORECASE)
-"""What a node of a Galera cluster says in place of `UNKNOWN_COMMAND` while it takes no statements."""
+"""The text of a node of a Galera cluster that accepts no statements, with the code `UNKNOWN_COMMAND`."""
 
 NOT_READY_HINT = (
     "use another node, or wait until its wsrep_ready is ON (wsrep_cluster_status must be Primary: "
@@ -101,7 +101,7 @@ STATEMENT_HINTS: dict[int, tuple[tuple[re.Pattern[str], str], ...]] = {
         ),
     ),
 }
-"""What to do about a statement's error, by its code and what its text contains; the first one applies."""
+"""The remedy of a statement's error, by its code and a pattern of its text; the first match applies."""
 
 CLIENT_CANNOT_CONNECT = 2003
 UNREACHABLE_CODES = CONNECTION_LOST_CODES | {CLIENT_CANNOT_CONNECT}
@@ -112,7 +112,7 @@ ACCESS_DENIED_CODES = frozenset({1044, 1045, 1698})
 
 BAD_HOST_CODES = frozenset({1129, 1130})
 PLUGIN_CODES = frozenset({1251, 1524, 2059, 2061})
-"""Login plugins: the client has it not, the server has it not, the client cannot play it."""
+"""A login plugin that the client or the server lacks, or that the client does not support."""
 
 OTHER_PLUGIN_HINT = "use an account IDENTIFIED with caching_sha2_password, mysql_native_password or ed25519"
 
@@ -146,8 +146,9 @@ class TLSError(ServerUnavailableError):
 
 
 class PlainPasswordError(ServerUnavailableError):
-    """The server wants the whole password, on a connection where others could read it. With `is_tls_offered`
-    it has TLS for it.
+    """The server requests the whole password, on a connection where others could read it.
+
+    `is_tls_offered` is True if the server supports TLS.
     """
 
     def __init__(self, message: str, hint: str, *, is_tls_offered: bool) -> None:
@@ -187,7 +188,9 @@ def statement_error(error: BaseException) -> SQLError:
 
 
 def error_for_code(code: int, text: str) -> SQLError:
-    """The error for a code of the server or the driver. It has words: an empty text would be no failure."""
+    """The error for a code of the server or the driver. Its text is never empty: that would be taken for no
+    failure.
+    """
     text = sanitize.excerpt(text) or f"error {code} without a message"
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
@@ -201,22 +204,22 @@ def error_for_code(code: int, text: str) -> SQLError:
 
 
 def is_unsupported(error: SQLError) -> bool:
-    """Whether the server does not support a statement about the server, as servers of another make do."""
+    """True if the server does not support a statement about the server, as with servers of another make."""
     return error.code in UNSUPPORTED_CODES and not isinstance(error, NotReadyError)
 
 
 def is_refused_command(error: SQLError) -> bool:
-    """Whether another command may succeed in place of the one that was answered with this error.
+    """True if another command may succeed in place of the one that was answered with this error.
 
-    That depends on what was sent, not on the code: proxies and servers of other makes have codes of their
-    own for commands that they do not take. A lost connection, a missing privilege and a node that is not
-    ready concern all commands alike.
+    That depends on the command, not on the code: proxies and servers of other makes have codes of their own
+    for commands that they do not support. A lost connection, a missing privilege and a node that is not ready
+    concern all commands alike.
     """
     return not isinstance(error, (DeniedError, *MOMENTARY_ERRORS))
 
 
 def connect_error(error: BaseException, target: Target, *, could_encrypt: bool = False) -> TuibenchError:
-    """The error of a failed connect, with how to fix it; `could_encrypt` if the server offers TLS, which the
+    """The error of a failed connect, with its remedy. `could_encrypt` if the server offers TLS, which the
     connection does not use.
     """
     code, text = code_and_text(error)
@@ -272,7 +275,7 @@ def password_expired_error(error: SQLError, target: Target) -> ServerUnavailable
 
 
 def silent(target: Target, seconds: float) -> ServerUnreachableError:
-    """The login took too long."""
+    """The error of a login that took too long."""
     return ServerUnreachableError(
         f"cannot log in at {target.where}: no answer within {seconds:g} s",
         "check whether the server is running; increase --connect-timeout to wait longer",
@@ -280,7 +283,7 @@ def silent(target: Target, seconds: float) -> ServerUnreachableError:
 
 
 def not_a_server_error(target: Target) -> ServerUnavailableError:
-    """The listening program has another protocol."""
+    """The error of a listening program that has another protocol."""
     return ServerUnavailableError(
         f"the server at {target.where} is neither MySQL nor MariaDB", "check --host and --port"
     )
@@ -321,5 +324,5 @@ _ERROR_NAMES = {
 
 
 def error_name(code: int) -> str:
-    """The symbol of an error number (LOCK_DEADLOCK for 1213), empty if the driver knows none."""
+    """The symbol of an error number (LOCK_DEADLOCK for 1213); empty if the driver knows none."""
     return _ERROR_NAMES.get(code, "")

@@ -1,8 +1,6 @@
-"""What a server is, and how tuibench's own connections use it: session defaults, deadlines, locks.
+"""What a server is, and tuibench's own connections to it: session defaults, deadlines, locks.
 
-A server that hides a variable leaves that field empty; no identification fails for want of a privilege.
-
-Statements of tuibench's own have a deadline each, and long waits are reported:
+Each of tuibench's own statements has a deadline, and long waits are reported:
 
     asked ──2 s──> notice: what is asked, which lock it waits for, which session holds it
           ──query timeout──> NoAnswerError, and the connection is dropped
@@ -11,13 +9,13 @@ Statements of tuibench's own have a deadline each, and long waits are reported:
 The server ends a wait for a lock by itself (`lock_wait_timeout`), somewhat before the deadline, so that no
 statement of tuibench stays in its queue. Work that may take hours, such as creating an index, has no
 deadline, but the same limit for locks. MySQL lists metadata locks in performance_schema, and so does MariaDB
-where performance_schema is on. Elsewhere the process list says what is waited for, and which other sessions
-use the same database.
+if performance_schema is on. Otherwise the process list shows what a session waits for, and which other
+sessions use the same database.
 
-Session variables of these connections are independent of the server's defaults: a server may truncate every
-result (sql_select_limit), end long statements (max_statement_time), close idle connections (wait_timeout), or
-parse SQL differently (sql_mode=ORACLE). The load accepts all this, because it measures the server with its
-settings; statements that count rows, create tables and read settings must not depend on it.
+The load accepts the server's session variables, because it measures the server with its settings. The other
+connections set their own defaults: statements that count rows, create tables and read settings must not
+depend on a server that truncates results (sql_select_limit), ends long statements (max_statement_time),
+closes idle connections (wait_timeout), or parses SQL differently (sql_mode=ORACLE).
 """
 
 import asyncio
@@ -53,13 +51,15 @@ VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_f
 _VARIABLES_SQL = f"SHOW GLOBAL VARIABLES WHERE Variable_name IN {VARIABLES}"
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _REPLICATION_PREFIX = "5.5.5-"
-"""MariaDB puts this before its version in the greeting, for clients that expect a MySQL."""
+"""MariaDB's greeting has this before the version, for clients that expect MySQL."""
 
 
 async def server_info(connection: Connection) -> ServerInfo:
-    """Reads the server's identity, with two statements.
+    """Reads the server's identity, with two statements. A variable that the server hides leaves its field
+    empty.
 
-    Raises ConnectionLostError when it went away meanwhile, ServerUnavailableError when it answers nothing.
+    Raises ConnectionLostError if the connection is lost meanwhile, ServerUnavailableError if the server
+    answers nothing.
     """
     variables = await _show(connection, _VARIABLES_SQL)
     uptime = await _show(connection, "SHOW GLOBAL STATUS LIKE 'Uptime'")
@@ -74,7 +74,7 @@ async def server_info(connection: Connection) -> ServerInfo:
 def build_server_info(
     target: Target, variables: Mapping[str, str], uptime_seconds: int | None, is_local: bool
 ) -> ServerInfo:
-    """The same from variables read before."""
+    """The identity from variables read before."""
     text = sanitize.excerpt(variables.get("version", "").removeprefix(_REPLICATION_PREFIX))
     number = _NUMBER.search(text)
     datadir = variables.get("datadir", "")
@@ -94,7 +94,9 @@ def build_server_info(
 
 
 def detect_flavour(version: str, comment: str = "") -> Flavour:
-    """MariaDB names itself in its version or its comment; everything else speaks MySQL's dialect."""
+    """The flavour. MariaDB names itself in its version or its comment; any other server has MySQL's
+    dialect.
+    """
     return Flavour.MARIADB if "mariadb" in f"{version} {comment}".lower() else Flavour.MYSQL
 
 
@@ -105,7 +107,7 @@ def instance_identity(variables: Mapping[str, str]) -> str:
 
 
 async def is_on_this_host(target: Target) -> bool:
-    """True if the server's address is one of this host's own: only those can be bound to."""
+    """True if the server's address is one of this host's own, which is the case if it can be bound to."""
     if target.is_local:
         return True
     try:
@@ -125,16 +127,18 @@ def _can_bind(family: int, address: tuple[object, ...]) -> bool:
 
 
 def _absolute(path: str, datadir: str) -> str:
-    """The server keeps relative paths relative to its data directory. Its host may be of another kind."""
+    """The absolute path of a file. Relative paths are relative to the server's data directory, whose host may
+    have another operating system.
+    """
     if not path or path.startswith("/") or not datadir:
         return path
     return f"{datadir.rstrip('/')}/{path.removeprefix('./')}"
 
 
 async def _show(connection: Connection, sql: str) -> dict[str, str]:
-    """Name and value of a SHOW statement; none where the server refuses it.
+    """Name and value of a SHOW statement; empty if the server refuses it.
 
-    Raises ServerUnavailableError where it refuses everything, for want of a new password.
+    Raises ServerUnavailableError if the server refuses all statements because the password has expired.
     """
     try:
         return {str(name): str(value) for name, value in await connection.query(sql)}
@@ -147,7 +151,7 @@ async def _show(connection: Connection, sql: str) -> dict[str, str]:
 
 
 async def server_value(connection: Connection, variable: str) -> str | None:
-    """A variable's value for this connection; None from a server of another make that does not have it."""
+    """A variable's value for this connection; None from a server of another make that lacks it."""
     try:
         rows = await connection.query(f"SELECT @@{variable}")
     except SQLError as error:
@@ -160,17 +164,19 @@ async def server_value(connection: Connection, variable: str) -> str | None:
 READ_ONLY_BYPASS_WARNING = "the server is read-only, but not for this login: it may be a replica"
 
 _READ_ONLY_ADMIN_SINCE = (10, 11)
-"""MariaDB's SUPER lacks READ_ONLY ADMIN from here on."""
+"""From this version of MariaDB on, SUPER does not include READ_ONLY ADMIN."""
 
 
 async def is_read_only(connection: Connection) -> bool:
-    """True if the server says that only such logins may write."""
+    """True if only logins with one of the `read_only_bypass_privileges` may write."""
     shown = await _show(connection, "SHOW GLOBAL VARIABLES LIKE 'read\\_only'")
     return any(value.upper() not in ("OFF", "0") for value in shown.values())
 
 
 def read_only_bypass_privileges(server: ServerInfo) -> tuple[str, ...]:
-    """Any of these lets a login write on a server that is read only (but not super_read_only)."""
+    """Privileges, each of which allows a login to write on a server that is read-only (but not
+    super_read_only).
+    """
     if server.flavour == Flavour.MYSQL:
         return ("SUPER", "CONNECTION_ADMIN")
     old = server.version_tuple < _READ_ONLY_ADMIN_SINCE
@@ -181,7 +187,7 @@ MOST_NAMED = 3
 """Maximum number of sessions that a message names."""
 
 WAITING = "Waiting for "
-"""How the state of a process begins that waits for a lock."""
+"""The beginning of the state of a process that waits for a lock."""
 
 IDLE = "Sleep"
 
@@ -214,19 +220,20 @@ PROCESS_COLUMNS = {
     "seconds": ("time",),
     "statement": ("info",),
 }
-"""The columns of SHOW PROCESSLIST by the fields that are read from them, in small letters.
+"""The lower-case names of the columns of SHOW PROCESSLIST, by the field that is read from them.
 
-Other makes have further ones in between (Doris, StarRocks), or other names (MatrixOne)."""
+Other makes have further columns in between (Doris, StarRocks), or other names (MatrixOne).
+"""
 
 
 class NamedQueries(Protocol):
-    """What answers queries with rows by column name: a connection."""
+    """A connection whose queries return rows by column name."""
 
     async def query_named(self, sql: str) -> list[dict[str, Any]]: ...
 
 
 async def list_processes(connection: NamedQueries) -> list[ServerSession] | None:
-    """The sessions that this login may see; None where the server refuses the statement."""
+    """The sessions that this login may see; None if the server refuses the statement."""
     try:
         rows = await connection.query_named(PROCESSES_SQL)
     except MOMENTARY_ERRORS:
@@ -302,13 +309,13 @@ def _sessions(sessions: Iterable[ServerSession]) -> str:
 
 
 class Queries(Protocol):
-    """What answers queries: a connection."""
+    """A connection that executes queries."""
 
     async def query(self, sql: str) -> Sequence[Row]: ...
 
 
 async def query_if_allowed(connection: Queries, sql: str) -> Sequence[Row] | None:
-    """The rows; None where the server refuses the statement to this login, or does not know the table."""
+    """The rows; None if the server refuses the statement to this login, or does not know the table."""
     try:
         return await connection.query(sql)
     except MOMENTARY_ERRORS:
@@ -323,17 +330,18 @@ LOOK_SECONDS = 2.0
 """Timeout of the second connection, which queries the holder of a lock."""
 
 LOCK_SHARE = 2 / 3
-"""How long a statement waits for a lock at most, as a share of the timeout."""
+"""The maximum time that a statement waits for a lock, as a share of the timeout."""
 
 LOCK_WAIT_TIMEOUT = 1205
 SQL_CHARACTERS = 60
-"""A message quotes this much of a statement."""
+"""Maximum length of a statement quoted in a message."""
 
 
 class Questions:
-    """The questions of one connection. `seconds` limits each answer; None for work of any length."""
+    """The time limits of the statements of one connection."""
 
     def __init__(self, connection: Connection, seconds: float | None) -> None:
+        """`seconds` limits each answer; None for work of any length."""
         self._target = connection.target
         self._thread_id = connection.thread_id
         self._seconds = seconds
@@ -357,7 +365,7 @@ class Questions:
             raise
 
     async def _notice(self, sql: str) -> str:
-        """What is waited for. Work is known to take its time, but for a lock."""
+        """The notice of a long wait. Work without a deadline is reported only if it waits for a lock."""
         await self._find_lock()
         if self._seconds is None and not self._lock:
             return ""
@@ -374,7 +382,9 @@ class Questions:
         )
 
     async def _find_lock(self, *, ends_query: bool = False) -> None:
-        """Learns which lock is waited for; keeps what was known if the server does not say."""
+        """Determines which lock the statement waits for; keeps the earlier result if the server does not
+        report it.
+        """
         with contextlib.suppress(TuibenchError, TimeoutError):
             await wait_with_timeout(self._asked(ends_query), LOOK_SECONDS)
 
@@ -411,8 +421,8 @@ INIT_CONNECT_FAILED = 1184
 class Manner(Enum):
     """The purpose of a connection, which decides how long its statements may take.
 
-    One that asks waits for each answer up to the target's `query_timeout`; one that works waits for as long
-    as the work takes, but not for locks; one that is timed has deadlines set by its user.
+    One that asks waits for each answer up to the target's `query_timeout`. One that works waits as long as
+    the work takes, but not for locks. One that is timed has deadlines set by its user.
     """
 
     ASKS = "asks"
@@ -445,7 +455,7 @@ async def connect_with_defaults(
 
 
 async def apply_session_defaults(connection: Connection) -> None:
-    """Set the session to the servers' own defaults; a variable that may not be set is left unchanged.
+    """Set the session to the servers' built-in defaults; a variable that may not be set stays unchanged.
 
     Raises ServerUnavailableError if the server closes the connection at the first statement, or accepts none.
     """
@@ -461,7 +471,7 @@ async def apply_session_defaults(connection: Connection) -> None:
 
 
 async def _set_variables(connection: Connection, values: dict[str, str]) -> bool:
-    """False if the server refuses."""
+    """Set the variables; False if the server refuses."""
     sql = "SET " + ", ".join(f"SESSION {name}={value}" for name, value in values.items())
     try:
         await connection.execute(sql)

@@ -1,20 +1,20 @@
 """Login: handshake, TLS, passwords by plugin or command.
 
-The driver would request TLS whether or not the server offers it, and would move the socket to another
-transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is
-upgraded. Plugins that the driver lacks, or that would send a password unencrypted, are refused by name.
+The steps of a login are implemented here, not by the driver. The driver would request TLS whether or not the
+server offers it, and would move the socket to another transport, which loses packets under uvloop; here the
+greeting is read first, and the transport is upgraded in place. Plugins that the driver lacks, or that would
+send a password unencrypted, are refused by name.
 
-The driver would also encrypt the password with any RSA key that the server sends, so that whoever pretends to
-be the server can read it. So the plugins with SHA-256 are played here: without TLS, they take a key only from
-a file, or the server's if the user trusts it.
+The driver would also encrypt the password with any RSA key that the server sends, so that an impostor could
+read it. So the plugins with SHA-256 are implemented here: without TLS, they accept a key only from a file, or
+from the server if the user allows it.
 
-What the first login at each server was is kept (`FirstLogin`): a later one accepts no less. Whoever comes
-between tuibench and the server during a run can neither turn TLS off, nor ask for a weaker proof of the
-password, nor present another RSA key.
+The properties of the first login at each server are kept (`FirstLogin`), and a later login accepts no less.
+An attacker who gets between tuibench and the server during a run can neither turn TLS off, nor request a
+weaker proof of the password, nor present another RSA key.
 
-Passwords may be printed by a command, for servers whose tokens expire. It runs in a shell, once for all
-simultaneous logins: its output is valid for a few seconds. The output is sent to the server and to nothing
-else.
+Passwords may be printed by a command, for servers whose tokens expire. The command runs in a shell, once for
+all simultaneous logins; its output is valid for a few seconds, and is sent only to the server.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ SHA256_PLUGIN = "sha256_password"
 ED25519_PLUGIN = "client_ed25519"
 
 CLEARTEXT_PLUGINS = frozenset({"mysql_clear_password", "dialog"})
-"""Those that send the password as it is."""
+"""The plugins that send the password as it is."""
 
 STRENGTHS = {
     **dict.fromkeys(CLEARTEXT_PLUGINS, 0),
@@ -56,21 +56,22 @@ STRENGTHS = {
     CACHING_PLUGIN: 2,
     ED25519_PLUGIN: 2,
 }
-"""The plugins that we can log in with, by what a listener learns: the password, its SHA-1, or less. A server
-without plugins ("") uses SHA-1.
+"""The plugins that tuibench supports, by what an eavesdropper learns: 0 the password, 1 its SHA-1, 2 less. A
+server without plugins ("") uses SHA-1.
 """
 
 
 class FirstLogin(msgspec.Struct, frozen=True, kw_only=True):
-    """The first login of `user` at the server `where`. `tls` are protocol and cipher, empty without TLS;
-    `key` is the RSA key that the server sent, if any.
-    """
+    """The first login of a user at a server."""
 
     where: str
+    """The server's address."""
     user: str
     tls: str = ""
+    """Protocol and cipher; empty without TLS."""
     plugin: str
     key: bytes = b""
+    """The RSA key that the server sent; empty if none."""
 
     @property
     def is_encrypted(self) -> bool:
@@ -78,32 +79,33 @@ class FirstLogin(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def strength(self) -> int:
-        """That of its plugin."""
+        """The strength of its plugin, as in `STRENGTHS`."""
         return STRENGTHS.get(self.plugin, 0)
 
 
 class FirstLogins:
-    """Those of one event loop: of a session or a worker. `serving` is the number of the address that the last
-    login succeeded at, for targets with several.
-    """
+    """The first logins of one event loop: of a session or a worker."""
 
     def __init__(self) -> None:
         self.serving: dict[Target, int] = {}
+        """The number of the address at which the last login succeeded, for targets with several."""
         self._by_account: dict[tuple[str, str], FirstLogin] = {}
 
     def of(self, target: Target) -> FirstLogin | None:
-        """The first login at the target, None before it."""
+        """The first login at the target; None before it."""
         return self._by_account.get((target.for_connection(0).where, target.user))
 
     def learn(self, logins: Iterable[FirstLogin]) -> None:
-        """Remember logins, of this process or another, unless there was an earlier one; but the first key."""
+        """Remember logins, of this process or another, unless there was an earlier one. The first key is
+        kept.
+        """
         for login in logins:
             first = self._by_account.setdefault((login.where, login.user), login)
             if login.key and not first.key:
                 self._by_account[login.where, login.user] = msgspec.structs.replace(first, key=login.key)
 
     def all(self) -> tuple[FirstLogin, ...]:
-        """All of them, for the workers that this process starts."""
+        """All first logins, for the workers that this process starts."""
         return tuple(self._by_account.values())
 
 
@@ -111,7 +113,7 @@ _PER_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, FirstLogins] = WeakKeyDi
 
 
 def first_logins() -> FirstLogins:
-    """Those of the running event loop."""
+    """The first logins of the running event loop."""
     return _PER_LOOP.setdefault(asyncio.get_running_loop(), FirstLogins())
 
 
@@ -119,13 +121,13 @@ CLIENT_MYSQL = 1
 """MariaDB reads extended capabilities from clients that do not set this flag."""
 
 BULK_STATEMENTS = 1 << 2
-"""MariaDB's bulk statements: the one extended capability that the driver uses."""
+"""MariaDB's bulk statements: the only extended capability that the driver uses."""
 
 CACHED_METADATA = 1 << 4
 """MariaDB omits the columns of a prepared statement's result as long as they do not change."""
 
 EXTENDED_CAPABILITIES_OFFSET = 28
-"""Where a login has the extended capabilities, in four bytes."""
+"""The position of the extended capabilities in a login: four bytes."""
 
 MAX_PACKET_BYTES = 2**24 - 1
 ED25519_LIBRARY = "nacl"
@@ -135,19 +137,19 @@ SCRAMBLE_BYTES = 20
 """Length of the server's random number that a proof of the password contains."""
 
 FAST_LOGIN, WHOLE_PASSWORD = b"\x03", b"\x04"
-"""caching_sha2_password: the server knows the password and lets us in, or wants all of it."""
+"""caching_sha2_password: the server knows the password and accepts the login, or requests the whole
+password.
+"""
 
 _auth: Any = auth
-"""Has no types."""
+"""Untyped in the driver."""
 
 KEY_REQUESTS = {CACHING_PLUGIN: b"\x02", SHA256_PLUGIN: b"\x01"}
-"""What asks for the server's RSA key."""
+"""The request for the server's RSA key, by plugin."""
 
 
 class Handshake:
-    """Controls one connection of the driver during the login. `first` is the first login there, if there was
-    one; it accepts no less. `records` encrypt a connection that is handed to the native engine.
-    """
+    """Controls one connection of the driver during the login."""
 
     def __init__(
         self,
@@ -157,6 +159,9 @@ class Handshake:
         first: FirstLogin | None = None,
         records: Any = None,
     ) -> None:
+        """`first` is the first login at the server: this one accepts no less. `records` encrypt a connection
+        that is handed to the native engine.
+        """
         self._raw = raw
         self._records = records
         self._target = target
@@ -172,7 +177,7 @@ class Handshake:
         raw.login_steps = self
 
     def login(self) -> FirstLogin:
-        """What this login was; the session of its TLS is kept for the next."""
+        """The properties of this login. The session of its TLS is kept for the next login."""
         if self._raw.is_encrypted:
             self._raw.keep_tls_session()
         return FirstLogin(
@@ -184,7 +189,7 @@ class Handshake:
         )
 
     def release(self) -> None:
-        """Leaves the connection to itself, so that the two do not keep each other alive."""
+        """Detach from the connection, so that the two do not keep each other alive."""
         self._raw.login_steps = None
         self._raw.__dict__.pop("write_packet", None)
 
@@ -235,7 +240,7 @@ class Handshake:
         return answer
 
     async def _read_for_driver(self, *kind: Any) -> Any:
-        """A packet of the server; what caching_sha2_password says besides is dealt with."""
+        """A packet of the server for the driver, after the additional packets of caching_sha2_password."""
         packet = await self._read_packet(*kind)
         if self._plugin == CACHING_PLUGIN and packet.is_extra_auth_data():
             said = packet.get_all_data()[1:2]
@@ -248,7 +253,7 @@ class Handshake:
         return packet
 
     async def _whole_password(self) -> bytes:
-        """The password as a plugin with SHA-256 wants it: as it is over TLS or a socket, else encrypted.
+        """The password for a plugin with SHA-256: unchanged over TLS or a socket, otherwise encrypted.
 
         Raises PlainPasswordError unless the user has allowed a key.
         """
@@ -278,8 +283,8 @@ class Handshake:
             ) from error
 
     async def _ask_for_key(self) -> bytes:
-        """The RSA key that the server sends. Raises ServerUnavailableError if it is not that of the first
-        login.
+        """The RSA key that the server sends. Raises ServerUnavailableError if it differs from that of the
+        first login.
         """
         self._raw.write_packet(KEY_REQUESTS[self._plugin])
         packet = await self._read_packet()
@@ -303,7 +308,7 @@ class Handshake:
         return ProtocolError(sanitize.excerpt(str(error)) or type(error).__name__, self._target.where)
 
     def send_login(self, packet: bytes) -> None:
-        """Sends the login, with the extended capabilities that we want; the driver knows but one."""
+        """Sends the login, with the extended capabilities that tuibench uses; the driver knows only one."""
         del self._raw.write_packet
         extended = struct.pack("<I", self._extended)
         self._write_packet(
@@ -314,7 +319,7 @@ class Handshake:
 
     @property
     def _extended(self) -> int:
-        """Capabilities of both sides; the driver announces any only with bulk statements."""
+        """Extended capabilities of both sides. The driver announces them only with bulk statements."""
         offered: int = self._raw.mariadb_capabilities
         return offered & (BULK_STATEMENTS | CACHED_METADATA) if offered & BULK_STATEMENTS else 0
 
@@ -415,7 +420,9 @@ class Handshake:
 
 
 def _read_key(path: str) -> bytes:
-    """The server's RSA key in a file of the user; empty for no file. Raises UsageError."""
+    """The server's RSA key in a file of the user; empty without a file. Raises UsageError if it cannot be
+    read.
+    """
     if not path:
         return b""
     try:
@@ -432,7 +439,7 @@ HINT = "run it manually: it must print the password and exit with 0"
 
 
 class PasswordCache:
-    """The last outputs of the commands of one event loop."""
+    """The last outputs of the password commands of one event loop."""
 
     def __init__(self, good_for_seconds: float = CACHE_SECONDS) -> None:
         self._good_for_seconds = good_for_seconds
@@ -465,14 +472,14 @@ class PasswordCache:
         return True
 
     def _run(self, command: str) -> "asyncio.Task[str]":
-        """The run of a command that is under way, else a new one."""
+        """The task of a command that is running, otherwise a new one."""
         if command not in self._running:
             task = self._running[command] = asyncio.create_task(self._remembered(command))
             task.add_done_callback(lambda done: self._ended(command, done))
         return self._running[command]
 
     def _ended(self, command: str, task: "asyncio.Task[str]") -> None:
-        """Retrieves the error, too: nothing else may be waiting for it."""
+        """Stores the output, and retrieves the error, because no other task may be waiting for it."""
         del self._running[command]
         if not task.cancelled():
             task.exception()
@@ -487,12 +494,12 @@ _PASSWORDS_PER_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, PasswordCache]
 
 
 def password_cache() -> PasswordCache:
-    """Those of the running event loop."""
+    """The outputs of the running event loop."""
     return _PASSWORDS_PER_LOOP.setdefault(asyncio.get_running_loop(), PasswordCache())
 
 
 async def run_password_command(command: str, longest_seconds: float = COMMAND_TIMEOUT_SECONDS) -> str:
-    """The output of a command, without the newline at its end. Raises ServerUnavailableError."""
+    """The output of a command, without the newline at its end. Raises ServerUnavailableError if it fails."""
     process = await asyncio.create_subprocess_exec(
         "/bin/sh",
         "-c",
@@ -533,9 +540,9 @@ async def run_password_command(command: str, longest_seconds: float = COMMAND_TI
 
 
 def is_wanted(target: Target, first: FirstLogin | None) -> bool:
-    """Whether to request TLS, after this `first` login at the server.
+    """True if a login is to request TLS. The `first` login at the server decides for all later ones.
 
-    `preferred` encrypts what leaves this host. The first login decides for all later ones.
+    `preferred` encrypts connections to other hosts.
     """
     if target.ssl_mode == "preferred":
         return first.is_encrypted if first is not None else not target.is_local

@@ -1,9 +1,8 @@
 """MySQL option files: grammar, file locations, groups, and the meaning of their keys.
 
-Of equal keys the last one read wins, by its place in the files, as with the server's own clients. The files
-are read as `mariadb` and `mysql` read them: the groups of both, unique beginnings of names as MariaDB takes
-them, and the login file as MySQL takes it. What the two read differently, and what is not taken from a file
-although the clients would, is told.
+The files are read as `mariadb` and `mysql` read them: the groups of both, unique beginnings of names as in
+MariaDB, and the login file as in MySQL. Of equal keys the last one in the order of the files wins. A note
+tells what the two clients read differently, and which options are ignored although the clients use them.
 """
 
 import difflib
@@ -24,10 +23,10 @@ TargetField = tuple[str, Any]
 """A field of the Target and its value."""
 
 OptionValues = dict[str, Any]
-"""Fields of a Target that an option file gave, by their names, and its `protocol`. Port 0 is the default."""
+"""Fields of a Target that an option file sets, by name, and its `protocol`. Port 0 is the default."""
 
 Tell = Callable[[str], None]
-"""Gets what is not taken, in words."""
+"""Called with a note about an option that is ignored."""
 
 _TRUE = frozenset({"1", "on", "true", "yes"})
 _FALSE = frozenset({"0", "off", "false", "no"})
@@ -45,16 +44,16 @@ def _ssl_mode(text: str) -> str:
 
 
 PROTOCOLS = ("tcp", "socket", "pipe", "memory")
-"""Those of the clients; the last two are Windows'."""
+"""The protocols of the clients; the last two are Windows'."""
 
 
 def parse_protocol(text: str) -> str:
-    """One of `PROTOCOLS`, of its unique beginning. Raises ValueError."""
+    """The protocol with this unique beginning. Raises ValueError for any other text."""
     return _one_of(PROTOCOLS, text)
 
 
 def _one_of(words: Iterable[str], text: str) -> str:
-    """The word with this beginning, as the clients read words. Raises ValueError unless there is just one."""
+    """The word with this beginning, as in the clients. Raises ValueError unless exactly one word has it."""
     found = [word for word in words if word.startswith(text.lower())]
     if text.lower() in found:
         return text.lower()
@@ -71,7 +70,7 @@ def _seconds(text: str) -> float:
 
 
 def _connect_timeout(text: str) -> TargetField | None:
-    """The MySQL clients' 0 means their default, so it says nothing."""
+    """The timeout; None for 0, with which the MySQL clients mean their default."""
     return None if text == "0" else ("connect_timeout", _seconds(text))
 
 
@@ -117,7 +116,7 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "ssl": lambda text: ("ssl_mode", "required" if _flag(text) else "disabled"),
     "ssl-verify-server-cert": lambda text: ("ssl_mode", "verify-identity") if _flag(text) else None,
 }
-"""Every key we understand, and what its text means. `ssl…` switches are MariaDB's spelling of the mode."""
+"""Every key that is used, and the meaning of its text. `ssl…` switches are MariaDB's spelling of the mode."""
 
 FLAG_KEYS = frozenset(
     {
@@ -152,10 +151,10 @@ NOT_TAKEN = {
         "those of OpenSSL on this host apply",
     ),
 }
-"""Options of the clients that decide over login or encryption, and why they are not taken."""
+"""Options of the clients that affect login or encryption, and why they are ignored."""
 
 REFUSED = {"dns-srv-name": "servers are not found by DNS service records: give host and port"}
-"""Those without which another server would be reached."""
+"""Options without which another server would be reached."""
 
 _MARIADB_NAMES = frozenset(
     """
@@ -171,7 +170,7 @@ _MARIADB_NAMES = frozenset(
     vertical wait xml
     """.split()  # noqa: SIM905
 )
-"""Options of `mariadb`, which takes each unique beginning of them."""
+"""Options of `mariadb`, which accepts each unique beginning of them."""
 
 _MYSQL_NAMES = frozenset(
     """
@@ -184,11 +183,13 @@ _MYSQL_NAMES = frozenset(
     tls-sni-servername zstd-compression-level
     """.split()  # noqa: SIM905
 )
-"""Options of `mysql` only, which takes whole names."""
+"""Options of `mysql` only, which accepts whole names."""
 
 
 def is_compression(text: str) -> bool:
-    """Whether to compress, of the algorithms that are allowed. Raises ValueError unless zlib or none is."""
+    """True to compress, from the list of allowed algorithms. Raises ValueError unless zlib or none is
+    allowed.
+    """
     words = {word.strip() for word in text.lower().split(",")}
     if not words & {"zlib", "uncompressed"} or words - {"zlib", "uncompressed", "zstd"}:
         raise ValueError(text)
@@ -196,9 +197,7 @@ def is_compression(text: str) -> bool:
 
 
 def whole_name(written: str) -> tuple[str, str | None]:
-    """The name of an option as it is written, its beginning completed, and what `skip-` or `enable-` in front
-    of it means: "0" or "1".
-    """
+    """The full name of an option, and the value that a prefix `skip-` or `enable-` means: "0" or "1"."""
     for sign, meant in {"": None, "maximum-": None, **SIGNS}.items():
         name = written.removeprefix(sign)
         if sign and name == written:
@@ -212,7 +211,7 @@ def whole_name(written: str) -> tuple[str, str | None]:
 
 
 def parse_option(key: str, text: str | None, place: str) -> TargetField | None:
-    """What a known key says; None if it says nothing. Raises UsageError for a value that cannot be."""
+    """The meaning of a known key; None if it has none. Raises UsageError for an invalid value."""
     if text is None and key in PROMPTED_KEYS:
         return None
     if text is None and key not in FLAG_KEYS:
@@ -246,20 +245,20 @@ SUFFIX_VARIABLES = ("MARIADB_GROUP_SUFFIX", "MYSQL_GROUP_SUFFIX")
 
 MYSQL_GROUPS = frozenset({"mysql", "client"})
 MARIADB_GROUPS = MYSQL_GROUPS | {"mariadb-client", "client-server", "client-mariadb"}
-"""Groups that each of the clients reads."""
+"""Groups that MariaDB's client reads."""
 
 STRICT_GROUP = "tuibench"
-"""Our own group: all it says must be understood."""
+"""tuibench's own group, in which an unknown key is an error."""
 
 OTHER_PROGRAMS_SUFFIXES = frozenset({"-server", "-mariadb"})
-"""What follows "client" in groups that are not meant by a suffix."""
+"""Suffixes of "client" in groups of other programs, which no suffix selects."""
 
 LOOSE = "loose-"
 MAX_INCLUDES = 10
-"""How deep files may include each other, as in the server's clients; this also ends a circle."""
+"""Maximum depth of includes, as in the server's clients; it also ends a cycle."""
 
 SPACE = " \t\n\v\f\r"
-"""What the clients skip around words."""
+"""Whitespace of the clients."""
 
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _INCLUDE = re.compile(r"!\s*(includedir|include)\s+(.+)")
@@ -268,18 +267,17 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\", '"
 
 
 class OptionEntry(NamedTuple):
-    """One `key = value` of a group, in lower case; `text` is None for a key without a value.
-
-    The prefix `loose-` (pass over the option if it is unknown) is not part of the key. `is_login` are those
-    of the login file.
-    """
+    """One `key = value` of a group, in lower case."""
 
     place: str
     group: str
     key: str
     text: str | None
+    """None for a key without a value."""
     is_loose: bool = False
+    """True if the key had the prefix `loose-`: it is ignored if it is unknown."""
     is_login: bool = False
+    """True for an entry of the login file."""
 
 
 class IncludeDirective(NamedTuple):
@@ -290,19 +288,19 @@ class IncludeDirective(NamedTuple):
 
 
 class OptionFiles(NamedTuple):
-    """Which files are read, and which groups of them: options of the clients' command lines.
-
-    `defaults_file` replaces the default files, `extra_file` is read before that of the user. `login_path` is
-    a further group of the login file, which is read unless `no_login_file`, even with `no_defaults`.
-    `suffix` adds the groups with this suffix.
-    """
+    """Options of the clients' command lines that select the files and the groups to read."""
 
     defaults_file: str | None = None
+    """Replaces the default files."""
     extra_file: str | None = None
+    """Read before the user's file."""
     no_defaults: bool = False
     suffix: str = ""
+    """Adds the groups with this suffix."""
     login_path: str = ""
+    """A further group of the login file."""
     no_login_file: bool = False
+    """If False, the login file is read even with `no_defaults`."""
 
 
 DEFAULTS = OptionFiles()
@@ -315,10 +313,11 @@ def default_files(environment: Mapping[str, str] = os.environ) -> tuple[str, ...
 
 
 def read_options(chosen: OptionFiles = DEFAULTS, tell: Tell = lambda note: None) -> OptionValues:
-    """What the option files say; `tell` gets what is not taken, and what the two clients read differently.
+    """The values of the option files; `tell` is called for ignored options and differences of the two
+    clients.
 
-    Raises UsageError for a named file that cannot be read, a line that is no option, a value that cannot be,
-    an unknown key in [tuibench], an option without which another server would be reached.
+    Raises UsageError for a named file that cannot be read, an invalid line, an invalid value, an unknown key
+    in [tuibench], and an option without which another server would be reached.
     """
     entries: list[OptionEntry] = []
     if not chosen.no_defaults and chosen.defaults_file is not None:
@@ -337,7 +336,7 @@ def read_options(chosen: OptionFiles = DEFAULTS, tell: Tell = lambda note: None)
 
 
 def _without_command(entry: OptionEntry) -> OptionEntry:
-    """An entry of a file that is named, which may be somebody else's. Raises UsageError for a command."""
+    """An entry of a named file, which may be somebody else's. Raises UsageError for a command."""
     if whole_name(entry.key)[0] == COMMAND_KEY and entry.text is not None:
         raise UsageError(
             f"{entry.place}: {COMMAND_KEY} would run a command: {sanitize.excerpt(entry.text)}",
@@ -351,7 +350,7 @@ SERVER_GROUPS = frozenset({"mysqld", "server", "mariadb", "mariadbd"})
 
 
 def server_sockets(chosen: OptionFiles = DEFAULTS) -> list[str]:
-    """The sockets that servers are given in these files; none if a file cannot be read."""
+    """The sockets of servers in these files; empty if a file cannot be read."""
     if chosen.no_defaults:
         return []
     names = default_files() if chosen.defaults_file is None else [chosen.defaults_file]
@@ -365,9 +364,9 @@ def server_sockets(chosen: OptionFiles = DEFAULTS) -> list[str]:
 
 
 def read_entries(file: str, tell: Tell = lambda note: None) -> list[OptionEntry]:
-    """All entries of a file and of what it includes.
+    """All entries of a file and of the files that it includes.
 
-    Raises UsageError for a file that cannot be read, or a line that is no option.
+    Raises UsageError for a file that cannot be read, or an invalid line.
     """
     path = files.expand_path(file)
     try:
@@ -378,9 +377,9 @@ def read_entries(file: str, tell: Tell = lambda note: None) -> list[OptionEntry]
 
 
 def group_suffixes() -> list[str]:
-    """The suffixes of our groups that the default files have, in their order: "" for [client] itself.
+    """The suffixes of tuibench's groups in the default files, in their order: "" for [client] itself.
 
-    Raises UsageError for a line that is no option.
+    Raises UsageError for an invalid line.
     """
     entries = (entry for name in default_files() for entry in _read_entries(files.expand_path(name)))
     groups = [entry.group for entry in entries]
@@ -390,13 +389,13 @@ def group_suffixes() -> list[str]:
 
 
 LOGIN_FIELDS = ("host", "port", "socket", "user")
-"""Fields that say where a password goes."""
+"""Fields that determine where a password is sent."""
 
 
 def merge_entries(
     entries: Iterable[OptionEntry], suffix: str = "", login_path: str = "", tell: Tell = lambda note: None
 ) -> OptionValues:
-    """What entries in our groups mean, the later one winning."""
+    """The values of the entries in tuibench's groups. Of equal keys the later one wins."""
     mysqls, mariadbs, ours = (
         {group + each for group in groups for each in {"", suffix.lower()}}
         for groups in (MYSQL_GROUPS, MARIADB_GROUPS, {STRICT_GROUP})
@@ -430,7 +429,7 @@ def merge_entries(
 
 
 def _meaning(entry: OptionEntry, tell: Tell, *, is_ours: bool) -> TargetField | None:
-    """What an entry says, None for nothing; an option that is not taken is told."""
+    """The meaning of an entry; None if it has none. An ignored option is told."""
     name, sign = whole_name(entry.key)
     if name in REFUSED:
         raise UsageError(f"{entry.place}: {REFUSED[name]}", f"leave '{name}' out")
@@ -499,14 +498,16 @@ def _without_comment(line: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """The value without the quotes around it, its escapes resolved; an unknown escape stays as it is."""
+    """The value without the quotes around it, with its escapes resolved; an unknown escape stays
+    unchanged.
+    """
     if len(text) >= 2 and text[0] in "'\"" and text[-1] == text[0]:
         text = text[1:-1]
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[0]), text)
 
 
 def _read_entries(path: Path, tell: Tell = lambda note: None, depth: int = 0) -> Iterator[OptionEntry]:
-    """All entries of a file and of what it includes. A file that is not there has none."""
+    """All entries of a file and of the files that it includes; none for a missing file."""
     if depth > MAX_INCLUDES:
         return
     try:
@@ -519,7 +520,7 @@ def _read_entries(path: Path, tell: Tell = lambda note: None, depth: int = 0) ->
 
 
 def _read_file(path: Path, tell: Tell) -> str:
-    """The text of a file. One that everybody may write says nothing, as with the clients."""
+    """The text of a file; empty for a file that everybody may write, as in the clients."""
     text = files.read_text(path, encoding="utf-8-sig", errors="replace")
     kind = path.stat().st_mode
     if stat.S_ISREG(kind) and kind & stat.S_IWOTH:
@@ -582,7 +583,7 @@ def read_login_file(data: bytes) -> str:
 
 
 def _login_entries(login_path: str, tell: Tell) -> Iterator[OptionEntry]:
-    """The entries of the login file. Raises UsageError if it lacks what `login_path` names."""
+    """The entries of the login file. Raises UsageError if it lacks the group `login_path`."""
     path = login_file()
     try:
         data = files.read_bytes(path)

@@ -3,20 +3,20 @@
 All COM_STMT_PREPARE packets of a connection are sent at once, and the responses are read in order: otherwise
 a login with forty statements would wait forty times for its turn while a load keeps the event loop busy.
 
-The parser finds the end of a response, its status and errors, without decoding rows: bytes in, verdict out;
-no I/O. An answer is a train of packets (three bytes of length, one of sequence):
+The parser finds the end of a response, its status and errors, without I/O and without decoding rows. A
+response is a sequence of packets (three bytes of length, one of sequence number):
 
-    OK                                  the statement affected rows; or ERR: it failed
-    count, columns, [EOF], rows, EOF    a result; where both sides agreed on DEPRECATE_EOF, without the first
-                                        EOF, and with an OK that begins like one in place of the last
+    OK or ERR                           the statement affected rows, or it failed
+    count, columns, [EOF], rows, EOF    a result; with DEPRECATE_EOF, the first EOF is missing, and the last
+                                        packet is an OK with the first byte of an EOF
 
-and another response after it if its status says so, as after a CALL. The columns are missing where the server
-says, behind the count, that they are what they were. Rows of one width are counted many at a time: those of a
-load are mostly alike.
+If the status says so, another response follows, as after a CALL. MariaDB may omit the columns if they have
+not changed; a byte after their count says so. Rows of one width are counted many at a time, because the rows
+of a load mostly have the same width.
 
 A response with the same bytes has the same meaning, and comparing them takes a fraction of the time of
 parsing. One response is cached for all connections of a process, so that thousands of them cost no memory.
-Responses that the fast path (`statements`) recognises never get here.
+The fast path (`statements`) parses most responses before they get here.
 """
 
 import struct
@@ -57,7 +57,7 @@ def packet_count(packets: bytes) -> int:
 
 
 def text_packet(sql: str, encoding: str) -> bytes:
-    """A statement in text."""
+    """The packet of a text statement."""
     return frame_payload(_QUERY + sql.encode(encoding, "surrogateescape"))
 
 
@@ -75,7 +75,7 @@ class ExecuteCommand:
         self._numbers = _PACK_HEADER(size) + self._head + types
 
     def packet(self, values: tuple[Any, ...]) -> bytes:
-        """The packet for these values; mostly they are whole numbers, all of them."""
+        """The packet for these values. The usual case, in which all are integers, is the fastest."""
         if self._pack_numbers is not None:
             try:
                 return self._numbers + self._pack_numbers(*values)
@@ -92,15 +92,18 @@ _head = struct.Struct("<BIHH").unpack_from
 
 _PREPARE_COMMAND = bytes((COMMAND.COM_STMT_PREPARE,))
 PREPARE_BYTES = 1 << 26
-"""How much a server may send while statements are prepared."""
+"""Maximum number of bytes that a server may send while statements are prepared."""
 
 
 class PreparedHandle(NamedTuple):
-    """The server's number of a statement, how many placeholders it has, and its columns' definitions."""
+    """A statement that the server has prepared."""
 
     identity: int
+    """The server's number of the statement."""
     parameters: int
+    """The number of placeholders."""
     definitions: tuple[bytes, ...] = ()
+    """The definitions of the columns."""
 
 
 async def prepare_statements(raw: Any, texts: Sequence[str]) -> list[PreparedHandle | SQLError]:
@@ -116,7 +119,7 @@ async def prepare_statements(raw: Any, texts: Sequence[str]) -> list[PreparedHan
 
 
 async def _read_prepare_response(raw: Any, packets: int) -> PreparedHandle | SQLError:
-    """The answer to one: its head, then the definitions of placeholders and columns."""
+    """The response for one statement: its head, then the definitions of placeholders and columns."""
     raw.expect_response(packets)
     try:
         head = await raw.read_packet()
@@ -131,7 +134,7 @@ async def _read_prepare_response(raw: Any, packets: int) -> PreparedHandle | SQL
 
 
 async def _read_definitions(raw: Any, count: int) -> tuple[bytes, ...]:
-    """Column definitions, with an EOF after them where servers send it."""
+    """Column definitions, with an EOF after them if the server sends it."""
     definitions = tuple([(await raw.read_packet()).get_all_data() for _ in range(count)])
     if count and not raw.deprecates_eof:
         await raw.read_packet()
@@ -145,7 +148,7 @@ HEADER_BYTES = 4
 
 MAX_EOF_BYTES = 8
 MOST_COLUMNS = 0xFFFF
-"""The servers' own limit is 4096 for a table; a prepared statement cannot announce more than this."""
+"""The maximum that a prepared statement can announce; the servers' own limit for a table is 4096."""
 
 MORE_RESULTS = 0x0008
 SQL_STATE_BYTES = 6
@@ -154,7 +157,7 @@ MIN_ALIKE_ROWS, MAX_ALIKE_ROWS = 4, 4096
 """Minimum and maximum number of rows that are checked at once."""
 
 NAMES_BEFORE = 4
-"""Texts of a column's definition before its name: catalogue, database, table, the table as it was made."""
+"""Texts of a column's definition before its name: catalogue, database, table, original table."""
 
 SEQUENCES = bytes(range(256)) * (MAX_ALIKE_ROWS // 256 + 1)
 
@@ -168,7 +171,7 @@ class ResponseParser:
     """Parses one response after the other: `feed` the received bytes until it returns the number of rows.
 
     Bytes after a response belong to the next one. `is_new` is True until bytes of the next one have arrived.
-    Packets are numbered in order, but not within compressed frames.
+    Packets are numbered in order, except within compressed frames.
     """
 
     __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_is_numbered", "_left",
@@ -201,11 +204,13 @@ class ResponseParser:
         return affected
 
     def follow(self, request: bytes) -> None:
-        """The next response follows these packets in number; without this call, a single one."""
+        """Continue the sequence numbers of these packets in the next response; without this call, of a single
+        packet.
+        """
         self._sequence = packet_count(request) & 0xFF
 
     def _begin(self) -> None:
-        """The next answer is a new one."""
+        """Start a new response."""
         self.is_new = not self._left
         self._affected = 0
         self._earlier: int | None = None
@@ -215,7 +220,7 @@ class ResponseParser:
         self._skip = 0
 
     def _read_on(self, data: bytes) -> int | None:
-        """Reads all packets that are there in full."""
+        """Reads all packets that are complete."""
         place, end = 0, len(data)
         while end - place >= HEADER_BYTES:
             low, high, sequence = _header(data, place)
@@ -244,7 +249,7 @@ class ResponseParser:
         return None
 
     def _row(self, data: bytes, following: int, size: int) -> int:
-        """Counts a row, and those behind it if they are alike; returns where they end."""
+        """Counts a row, and the rows after it if they are alike; returns their end."""
         self._affected += 1
         if size == MAX_PAYLOAD_BYTES:
             self._skip = 1
@@ -258,7 +263,9 @@ class ResponseParser:
         return following + rows * (HEADER_BYTES + size)
 
     def _walk(self, data: bytes, place: int) -> int:
-        """Counts the rows from this place on, one after the other, up to what is not plainly a row."""
+        """Counts the rows from this position on, one after the other, up to a packet that may not be
+        a row.
+        """
         start_of_last, end, unpack = len(data) - HEADER_BYTES, len(data), _first_byte
         rows, sequence = 0, self._sequence
         while place < start_of_last:
@@ -275,7 +282,7 @@ class ResponseParser:
         return place
 
     def _read(self, payload: bytes, data: bytes, following: int) -> bool:
-        """Reads the first packet of an answer, or its last; True if there is nothing behind it."""
+        """Reads the first or the last packet of a response; True if nothing follows it."""
         kind = payload[0]
         if kind == ERR:
             self._left = data[following:]
@@ -301,7 +308,7 @@ class ResponseParser:
         return False
 
     def _is_over(self, payload: bytes, status: int) -> bool:
-        """Whether this was all; of several answers to one statement the first one counts."""
+        """True if no other response follows. Of several responses to one statement the first one counts."""
         first = self._affected if self._earlier is None else self._earlier
         if _short(payload, status)[0] & MORE_RESULTS:
             self._earlier, self._affected = first, 0
@@ -313,7 +320,7 @@ class ResponseParser:
 def count_equal_sized_rows(data: bytes, start: int, size: int, sequence: int) -> int | None:
     """The number of rows of this size from `start`, with consecutive sequence numbers; None if they differ.
 
-    The last packet of a result is shorter than two rows, so that much is not counted.
+    The last packet of a result is shorter than two rows, so the last two rows' bytes are left out.
     """
     stride = size + HEADER_BYTES
     rows = min((len(data) - start) // stride - 1, MAX_ALIKE_ROWS)
@@ -329,7 +336,7 @@ def count_equal_sized_rows(data: bytes, start: int, size: int, sequence: int) ->
 
 
 def read_length_encoded_int(data: bytes, place: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends."""
+    """A number of one to nine bytes, and its end."""
     first = data[place]
     if first < LOCAL_INFILE:
         return first, place + 1
@@ -340,15 +347,15 @@ def read_length_encoded_int(data: bytes, place: int) -> tuple[int, int]:
 
 
 def _status_offset(data: bytes, body: int) -> int:
-    """Where an OK packet has its status: behind the rows affected and the last id inserted."""
+    """The position of the status in an OK packet: after the affected rows and the last insert id."""
     _, place = read_length_encoded_int(data, body + 1)
     return read_length_encoded_int(data, place)[1]
 
 
 def status_of(answer: bytes) -> int | None:
-    """The server's status, from the OK that a statement without a result is answered with; None of others.
+    """The server's status, from the OK of a statement without a result; None for any other response.
 
-    The answer must have been read to its end.
+    The response must have been read to its end.
     """
     if answer[HEADER_BYTES] != OK:
         return None
@@ -356,7 +363,7 @@ def status_of(answer: bytes) -> int | None:
 
 
 def affected_rows(answer: bytes) -> int:
-    """How many rows a statement without a result affected."""
+    """The number of rows that a statement without a result affected."""
     return read_length_encoded_int(answer, HEADER_BYTES + 1)[0]
 
 
@@ -392,12 +399,14 @@ _shared_caches: dict[tuple[bool, bool], ResponseCache] = defaultdict(ResponseCac
 
 
 def shared_cache(*, without_eof: bool, is_numbered: bool) -> ResponseCache:
-    """What all connections share that agreed on this with their server: to them, bytes mean the same."""
+    """The cache of all connections that agreed on this with their server, for which equal bytes mean the
+    same.
+    """
     return _shared_caches[without_eof, is_numbered]
 
 
 class CachingParser:
-    """Takes the place of an `Answer`, and has it read what is new."""
+    """A `ResponseParser` that parses only responses other than the cached one."""
 
     __slots__ = ("_answer", "_is_known", "_is_whole", "_memory", "_received", "is_new")
 
@@ -409,7 +418,7 @@ class CachingParser:
         self._begin()
 
     def feed(self, data: bytes) -> int | None:
-        """As `Answer.feed`."""
+        """As `ResponseParser.feed`."""
         self.is_new = False
         if self._is_whole:
             self._received += data
@@ -425,7 +434,9 @@ class CachingParser:
         return memory.affected
 
     def follow(self, request: bytes) -> None:
-        """As `Answer.follow`: the same bytes mean something else to others."""
+        """As `ResponseParser.follow`. The response is not cached, because other sequence numbers change its
+        bytes.
+        """
         self._answer.follow(request)
         self.is_new = self._is_known = self._is_whole = False
 
@@ -444,6 +455,6 @@ class CachingParser:
         return affected
 
     def _begin(self) -> None:
-        """The next answer is a new one; what has come of it already is the reader's."""
+        """Start a new response. Bytes of it that have arrived are the parser's."""
         self._received = b""
         self.is_new = self._is_known = self._is_whole = self._answer.is_new

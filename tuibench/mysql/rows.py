@@ -3,9 +3,10 @@
 `packets` has found the end of the response, and that it is not an error; here it is read again, packet by
 packet. The part before the rows is usually the same as before, and is then not parsed again.
 
-Both protocols give the same values. FLOAT alone differs: servers write six digits of it. Dates that no
-calendar has (0000-00-00, 2024-02-31) stay texts, so that they can be bound again. In the binary form, numbers
-have one width for each type; dates and times leave out what is zero; all else is text behind its length.
+Both protocols give the same values, except for FLOAT, of which servers write six digits as text. Invalid
+dates (0000-00-00, 2024-02-31) stay texts, so that they can be bound again. In the binary protocol, numbers
+have one width for each type, dates and times leave out trailing zeros, and all other values are texts with a
+length.
 """
 
 import codecs
@@ -34,22 +35,27 @@ from tuibench.mysql.statements import NULL
 from tuibench.workload.values import TOO_MANY_VALUES, LimitError
 
 NAME_FIELDS = 6
-"""Texts before the numbers: catalogue, database, table and column, the latter two also as they were made."""
+"""Texts before the numbers of a definition: catalogue, database, table, original table, column, original
+column.
+"""
 
 UNSIGNED_FLAG = 0x20
 BINARY_CHARSET = 63
-"""The character set of what is no text."""
+"""The character set of binary values."""
 
 _unpack_fixed_fields = struct.Struct("<HIBHB").unpack_from
 
 
 class ResultColumn(NamedTuple):
-    """A column: its type, as the protocol numbers them, its character set, its digits behind the point."""
+    """A column of a result."""
 
     kind: int
+    """The protocol's number of its type."""
     charset: int
+    """The number of its character set."""
     is_unsigned: bool
     decimals: int
+    """Digits after the decimal point."""
 
 
 def parse_column_definition(definition: bytes) -> ResultColumn:
@@ -68,7 +74,9 @@ TextConverter = Callable[[bytes], Any]
 
 
 def text_converter(column: ResultColumn, encoding: str) -> TextConverter:
-    """The function that converts a column's values from text. Columns without a character set give bytes."""
+    """The function that converts a column's values from text. Columns without a character set return
+    bytes.
+    """
     if column.kind in TEXT_CONVERTERS:
         return TEXT_CONVERTERS[column.kind]
     if column.charset == BINARY_CHARSET and column.kind != FIELD_TYPE.JSON:
@@ -83,7 +91,7 @@ _is_datetime = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2
 _is_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
 _parts_of_time = re.compile(rb"(-?)([0-9]{2,3}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?").fullmatch
 LONGEST_TIME = timedelta(hours=839)
-"""All of a server's are shorter."""
+"""Every TIME of a server is shorter."""
 
 
 def to_integer(text: bytes) -> int:
@@ -122,7 +130,7 @@ def to_date(text: bytes) -> date | str:
 
 
 def to_timedelta(text: bytes) -> timedelta:
-    """A TIME, of up to 838 hours either way; a fraction of a second has at most six digits."""
+    """A TIME between -838 and 838 hours; a fraction of a second has at most six digits."""
     parts = _parts_of_time(text)
     if parts is None:
         raise ValueError("no time")
@@ -161,11 +169,11 @@ TEXT_CONVERTERS: dict[int, TextConverter] = {
     **dict.fromkeys((FIELD_TYPE.DATE, FIELD_TYPE.NEWDATE), to_date),
     FIELD_TYPE.TIME: to_timedelta,
 }
-"""Of all other types the values are texts, or bytes."""
+"""The values of all other types are texts, or bytes."""
 
 
 BinaryReader = Callable[[bytes, int], tuple[Any, int]]
-"""Reads a value, not null, from a place; returns it and where it ends."""
+"""Reads a value, which is not null, from a position; returns it and its end."""
 
 
 def binary_reader(column: ResultColumn, encoding: str) -> BinaryReader:
@@ -207,13 +215,13 @@ def _length_encoded_reader(convert: TextConverter) -> BinaryReader:
 
 
 def _read_fields(data: bytes, place: int, forms: dict[int, struct.Struct]) -> tuple[tuple[int, ...], int]:
-    """The numbers of a date or time, of which those at the end may be missing, and where they end."""
+    """The numbers of a date or time, whose last ones may be missing, and their end."""
     size = data[place]
     return forms[size].unpack_from(data, place + 1), place + 1 + size
 
 
 def _read_datetime(data: bytes, place: int, *, digits: int) -> tuple[datetime | str, int]:
-    """A DATETIME or TIMESTAMP; as text if it is no valid date, with `digits` decimals of a second."""
+    """A DATETIME or TIMESTAMP; as text if the date is invalid, with `digits` decimals of a second."""
     parts, end = _read_fields(data, place, DATETIME_FIELDS)
     year, month, day, hour, minute, second, microsecond = parts + (0,) * (7 - len(parts))
     try:
@@ -233,7 +241,7 @@ def _read_date(data: bytes, place: int, *, digits: int) -> tuple[date | str, int
 
 
 def _read_time(data: bytes, place: int, *, digits: int) -> tuple[timedelta, int]:
-    """A TIME: whether it is negative, days, hours, minutes, seconds, microseconds."""
+    """A TIME: sign, days, hours, minutes, seconds, microseconds."""
     parts, end = _read_fields(data, place, TIME_FIELDS)
     negative, days, hours, minutes, seconds, microseconds = parts + (0,) * (6 - len(parts))
     return _time(bool(negative), timedelta(days, seconds, microseconds, 0, minutes, hours)), end
@@ -262,16 +270,16 @@ FIXED_SIZE_FORMATS = {
     FIELD_TYPE.FLOAT: ("<f", "<f"),
     FIELD_TYPE.DOUBLE: ("<d", "<d"),
 }
-"""Numbers, signed and unsigned."""
+"""Formats of numbers, signed and unsigned."""
 
 
 Row = tuple[Any, ...]
 
 ReadRow = Callable[[bytes, int], tuple[Row, int]]
-"""Reads a row whose packet begins at a place; returns it and where it ends."""
+"""Reads a row whose packet begins at a position; returns it and its end."""
 
 RowReaderFactory = Callable[[Sequence[ResultColumn], str], ReadRow]
-"""What reads rows of these columns, whose texts are encoded so."""
+"""Returns the function that reads rows of these columns, with the encoding of their texts."""
 
 MALFORMED_ROW = "its rows do not match their column definitions"
 ER_INVALID_CHARACTER_STRING = 1300
@@ -288,8 +296,8 @@ _unpack_packet = struct.Struct("<IB").unpack_from
 class ResultReader:
     """Reads the responses to one statement. Its columns are kept, because servers may omit them later.
 
-    `definitions` are those of the columns, if they are known before the first response. A result has at most
-    `most_values` values, if that is set.
+    `definitions` are those of the columns, if they are known before the first response. `most_values` is the
+    maximum number of values of a result; None for no limit.
     """
 
     __slots__ = ("_definitions", "_encoding", "_form", "_gap", "_head", "_longest_eof", "_read_row",
@@ -315,10 +323,11 @@ class ResultReader:
         self._read_row: ReadRow = form((), encoding)
 
     def read(self, answer: bytes) -> list[Row]:
-        """The rows of a whole answer, of the first result if there are several; none if it is no result.
+        """The rows of a whole response; those of the first result if there are several, empty without a
+        result.
 
-        Raises ProtocolError for what is no row, or too many, SQLError for a text not encoded as agreed, and
-        LimitError for too many values.
+        Raises ProtocolError for an invalid row, or too many rows, SQLError for a text with another encoding
+        than agreed, and LimitError for too many values.
         """
         head = self._head
         try:
@@ -336,11 +345,13 @@ class ResultReader:
 
     @property
     def definitions(self) -> Sequence[bytes]:
-        """Those of the columns of the answer read last."""
+        """The definitions of the columns of the last response."""
         return self._definitions
 
     def _read_head(self, answer: bytes) -> bytes:
-        """All that comes before the rows, but for an EOF; learns the columns from it. b"" of no result."""
+        """The bytes before the rows, apart from an EOF; learns the columns from them. b"" without a
+        result.
+        """
         header, kind = _unpack_packet(answer, 0)
         place = (header & MAX_PAYLOAD_BYTES) + HEADER_BYTES
         if kind == OK:
@@ -382,7 +393,7 @@ class ResultReader:
                 raise ProtocolError(f"its response has more than {MOST_ROWS:,} rows")
 
     def _large(self, answer: bytes, place: int) -> tuple[Row, int]:
-        """A row that takes several packets, and where the last one of them ends."""
+        """A row that takes several packets, and the end of the last one."""
         pieces, size = [], MAX_PAYLOAD_BYTES
         while size == MAX_PAYLOAD_BYTES:
             pieces.append(answer[place : place + MAX_PAYLOAD_BYTES])
@@ -400,7 +411,7 @@ class ResultReader:
 
 
 def text_row_reader(columns: Sequence[ResultColumn], encoding: str) -> ReadRow:
-    """Rows as statements in text return them: each value's length and text."""
+    """Reads rows of the text protocol: length and text of each value."""
     converters = [text_converter(each, encoding) for each in columns]
 
     def read(data: bytes, place: int) -> tuple[Row, int]:
@@ -422,7 +433,7 @@ def text_row_reader(columns: Sequence[ResultColumn], encoding: str) -> ReadRow:
 
 
 def binary_row_reader(columns: Sequence[ResultColumn], encoding: str) -> ReadRow:
-    """Rows as prepared statements return them: a zero, a bit for each null, and the values that are none."""
+    """Reads rows of the binary protocol: a zero, a bit for each null, and the values that are not null."""
     readers = [binary_reader(each, encoding) for each in columns]
     full = bytes(1 + (len(columns) + 9) // 8)
 

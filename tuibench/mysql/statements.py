@@ -1,24 +1,24 @@
 """Statements and responses of one connection in sequence, without a task switch: the hot path.
 
-A script is a generator (see `load.asyncio_engine`): it yields a packet, and is given what the statement
-affected, from within the callback that brings the last byte of the answer; so the next one leaves at once.
-Nobody reads the rows, but a script that yields its packet as `CaptureResponse`: it is given the answer
-itself, for `rows` to read. The driver logs in and does all else; its protocol gets all bytes that no script
-waits for.
+A script is a generator (see `load.asyncio_engine`): it yields a packet, and gets the number of affected rows
+from within the callback that receives the last byte of the response; so the next packet is sent immediately.
+Rows are not read, unless the script yields its packet as a `CaptureResponse`: then it gets the response
+itself, for `rows` to read. The driver logs in and does everything else; its protocol gets all bytes for which
+no script waits.
 
-    play ──> script ──packet──> server
+    run ──> script ──packet──> server
                ^                  │
-               └──affected────────┘ data_received, Answer
+               └──affected────────┘ data_received, parser
 
-A script that has nothing to say yields None, and goes on when it is woken. One that wants something else (to
-sleep) yields a function that gives an awaitable: `run` returns it to whoever plays, who then plays on with
-the result.
+A script that has nothing to send yields None, and continues when it is woken. To wait for something else,
+such as a back-off, it yields a function that returns an awaitable: `run` returns it to its caller, which then
+continues the script with the result.
 
-Responses that arrive in one piece and have rows of equal width are parsed by a fast path, much faster than
-`packets.ResponseParser`, which reads all other responses and gives the same results. The header of every
-packet is checked, so that nothing within a row is taken for the end. A single row is usually enclosed by the
-same bytes as the previous one: the columns, and the end. Such frames are cached, once for all connections of
-a process, and compared as a whole.
+Responses that arrive in one piece and have rows of equal width are parsed by a fast path (`try_parse`). It is
+much faster than `packets.ResponseParser`, which reads all other responses and gives the same results. It
+checks the header of every packet, so that bytes within a row are not taken for the end. The bytes around a
+single row, its columns and the end, are usually the same as in the previous response. They are cached as a
+frame, once for all connections of a process, and compared as a whole.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ LENGTH_MASK = 0xFFFFFF
 MORE_RESULTS = 0x0008
 MIN_RESPONSE_BYTES = 11
 END_BYTES = 11
-"""The OK that ends a result, with its header: EOF's mark, two zeros, status, warnings."""
+"""Length of the OK that ends a result, with its header: EOF's mark, two zeros, status, warnings."""
 
 END_LENGTH = END_BYTES - HEADER_BYTES
 MAX_ROWS = 4096
@@ -48,10 +48,12 @@ SEQUENCES = bytes(range(256)) * (MAX_ROWS // 256 + 1)
 
 MAX_FRAMES = 1024
 KEY_BYTES = 48
-"""By so much of an answer its frame is found: how many columns, the first one's table, often its name."""
+"""The frame of a response is found by this many bytes: number of columns, the first one's table, often its
+name.
+"""
 
 KEY_BYTES_WITHOUT_COLUMNS = 6
-"""The same where MariaDB leaves the columns out: their number, and the zero that says so."""
+"""The same if MariaDB omits the columns: their number, and the zero that says so."""
 
 _unpack_start = struct.Struct("<IBBBB").unpack_from
 _unpack_end = struct.Struct("<IBHH").unpack_from
@@ -60,8 +62,9 @@ _unpack_row = struct.Struct("<IB").unpack_from
 
 
 _frames: dict[bytes, tuple[bytes, bytes, int, int, int]] = {}
-"""What is before the row, and behind it; where it begins, the least bytes of such an answer, and what its
-header is besides their number."""
+"""The frames of results with one row, by their key: the bytes before the row, the bytes after it, the row's
+position, the minimum length of the response, and the row's header minus the response's length.
+"""
 
 
 def try_parse(data: bytes) -> int | None:
@@ -87,7 +90,7 @@ def try_parse(data: bytes) -> int | None:
 
 
 def _parse_result_set(data: bytes, key: bytes) -> int | None:
-    """The rows of a result whose frame is not known."""
+    """The rows of a result whose frame is not cached."""
     header, columns, second, *_ = _unpack_start(data)
     end = len(data) - END_BYTES
     last, mark, numbers, status = _unpack_end(data, end)
@@ -113,7 +116,9 @@ def _parse_result_set(data: bytes, key: bytes) -> int | None:
 
 
 def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> int | None:
-    """How many rows of one width fill the bytes up to `end`, where the packet has the sequence `last`."""
+    """The number of rows of one width that fill the bytes up to `end`, at which the packet has the sequence
+    number `last`.
+    """
     if place >= end:
         return 0 if place == end and sequence == last else None
     header, kind = _unpack_row(data, place)
@@ -140,16 +145,16 @@ def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> 
 
 
 MOST_BYTES = 1 << 26
-"""Longer responses are not kept: a server could send rows without end."""
+"""Maximum length of a response that is kept: a server could send rows without end."""
 
 
 class ResponseCapture:
-    """Takes one answer for its reader; at its end, good or bad, calls `leave`."""
+    """Collects one response for its reader; at its end, or after an error, calls `leave`."""
 
     __slots__ = ("_answer", "_leave", "_left", "_most", "_pieces")
 
     is_new = False
-    """Takes over the received bytes."""
+    """False, so that `feed` gets all received bytes."""
 
     def __init__(self, answer: CachingParser, leave: Callable[[], None], most_bytes: int) -> None:
         self._answer = answer
@@ -158,7 +163,7 @@ class ResponseCapture:
         self._pieces: list[bytes] = []
 
     def feed(self, data: bytes) -> bytes | None:
-        """Takes what has come; with the end of the answer, returns all of it. Raises as `Answer` does."""
+        """Adds received bytes; returns the whole response at its end. Raises as `ResponseParser.feed`."""
         self._pieces.append(data)
         self._left -= len(data)
         if self._left < 0:
@@ -178,10 +183,11 @@ class ResponseCapture:
 
 
 class CaptureResponse(msgspec.Struct, frozen=True, gc=False):
-    """A packet whose answer is wanted byte for byte. It has at most `most_bytes`, or else MOST_BYTES."""
+    """A packet whose response is returned byte for byte."""
 
     packet: bytes
     most_bytes: int = 0
+    """The maximum length of the response; 0 for `MOST_BYTES`."""
 
 
 AsyncCall = Callable[[], Awaitable[Any]]
@@ -196,10 +202,10 @@ SERVER_GONE_MESSAGE = "connection lost: the server has gone away"
 
 
 class StatementProtocol(asyncio.Protocol):
-    """Plays scripts over the transport of a connection of the driver that is logged in.
+    """Runs scripts over the transport of a logged-in connection of the driver.
 
-    A response that has begun must go on within `net_timeout_seconds` (0: for ever): if a bit of a length was
-    flipped, the server has said all. One that has not begun may take as long as its statement.
+    The rest of a response must arrive within `net_timeout_seconds` (0: no limit): if a bit of a length was
+    flipped, the server has sent everything. The beginning of a response may take as long as its statement.
     """
 
     def __init__(self, raw: Any, where: str = "", net_timeout_seconds: float = 0.0) -> None:
@@ -224,8 +230,8 @@ class StatementProtocol(asyncio.Protocol):
     async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
         """Continues a transaction loop with the `answer` to its request, or the error.
 
-        Returns its next wish; None at its end. Raises what the script raises. Cancelled while the server owes
-        an answer, it drops the connection.
+        Returns the function that the script yields; None at its end. Raises what the script raises. If it is
+        cancelled while a response is outstanding, it drops the connection.
         """
         self._script = script
         self._ended = asyncio.get_running_loop().create_future()
@@ -239,19 +245,21 @@ class StatementProtocol(asyncio.Protocol):
                 self._drop()
 
     def wake(self) -> None:
-        """Resumes a script that yielded None; others wait for their own event."""
+        """Resumes a script that yielded None; any other script waits for its own event."""
         if self._is_parked:
             self._is_parked = False
             self._look_at_transport()
             self._go_on(self._script.send, None)
 
     def _look_at_transport(self) -> None:
-        """A descriptor that is closed, or about to be, may be another connection's next."""
+        """Determines the descriptor to write to. A closed descriptor, or one that is about to be closed, may
+        be reused by another connection.
+        """
         if self._transport.is_closing():
             self._descriptor = -1
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the answer that a script waits for, or else the driver's."""
+        """Passes bytes to the script that waits for a response, otherwise to the driver."""
         if not self._is_waiting:
             self._forward(data)
             return
@@ -271,9 +279,9 @@ class StatementProtocol(asyncio.Protocol):
                 self._execute(request)
 
     def _feed(self, data: bytes) -> int | bytes | None:
-        """Reads what the fast path does not recognize; None until the response is complete.
+        """Parses what the fast path does not recognise; None until the response is complete.
 
-        None, too, for an error, which the script has received.
+        Also returns None for an error, which the script has received.
         """
         try:
             result = self._answer.feed(data)
@@ -289,14 +297,14 @@ class StatementProtocol(asyncio.Protocol):
             return None
 
     def expect_rest(self) -> None:
-        """Part of a response has come, or of what it is packed in."""
+        """Starts the time limit after a part of a response, or of its frame, has arrived."""
         loop = asyncio.get_running_loop()
         self._heard_at = loop.time()
         if self._timer is None and self._net_timeout_seconds:
             self._timer = loop.call_later(self._net_timeout_seconds, self._look_for_rest)
 
     def _look_for_rest(self) -> None:
-        """Drops the connection if the rest of a response has not come in time."""
+        """Drops the connection if the rest of a response has not arrived in time."""
         self._timer = None
         has_partial = isinstance(self._transport, CompressedTransport) and self._transport.has_partial
         if not (self._is_waiting and (self._is_half or has_partial)):
@@ -311,7 +319,7 @@ class StatementProtocol(asyncio.Protocol):
         self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_LOST, f"connection lost: {words}"))
 
     def _go_on(self, resume: Callable[[Any], Request], answer: Any) -> None:
-        """Gives the script what it waits for, and sends at once what it yields."""
+        """Resumes the script with the answer, and sends immediately what it yields."""
         try:
             request = resume(answer)
         except StopIteration:
@@ -322,7 +330,7 @@ class StatementProtocol(asyncio.Protocol):
             self._execute(request)
 
     def _execute(self, request: Request) -> None:
-        """Does what a script wants."""
+        """Executes a request of a script."""
         if isinstance(request, bytes):
             self._is_waiting = True
             self._write(request)
@@ -341,9 +349,9 @@ class StatementProtocol(asyncio.Protocol):
         self._answer = self._plain
 
     def _write(self, packet: bytes) -> None:
-        """Writes to the socket itself, which spares a plain connection the event loop's queue.
+        """Writes to the socket directly, without the event loop's queue, if the connection is plain.
 
-        What does not go through at once is left to the transport, with all that follows.
+        The transport gets the bytes that the socket does not accept immediately, and all that follow.
         """
         if len(packet) > MAX_PAYLOAD_BYTES:
             self._plain.follow(packet)
@@ -372,7 +380,7 @@ class StatementProtocol(asyncio.Protocol):
             self._ended.set_exception(error)
 
     def _drop(self) -> None:
-        """Closes the connection: a later response would have no request."""
+        """Closes the connection, because a later response would have no request."""
         self._is_waiting = False
         self._raw.close_on_cancel()
 
@@ -394,19 +402,19 @@ class StatementProtocol(asyncio.Protocol):
         self._driver.resume_writing()
 
     def _forward(self, data: bytes) -> None:
-        """Gives bytes to the driver's protocol."""
+        """Passes bytes to the driver's protocol."""
         feed(self._driver, data)
         if self._driver.length - self._driver.pos > MOST_UNREAD_BYTES:
             self._drop()
 
 
 def _empty_loop() -> TransactionLoop:
-    """A script that says nothing."""
+    """A script without statements."""
     yield from ()
 
 
 def _socket_descriptor(transport: Any) -> int:
-    """The file descriptor of a plain socket; -1 where the bytes must be encrypted or compressed."""
+    """The file descriptor of a plain socket; -1 if bytes must be encrypted or compressed."""
     sock, is_packed = transport.get_extra_info("socket"), isinstance(transport, CompressedTransport)
     if sock is None or is_packed or transport.get_extra_info("cipher") is not None:
         return -1

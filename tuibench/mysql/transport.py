@@ -1,23 +1,20 @@
 """Layers over a transport of the event loop: TLS and compression.
 
-TLS has the options of the MySQL clients, and connections that the native engine can take over.
-
-Python's `ssl` does every handshake and verifies every certificate. The native engine needs the connection
-after it, and an `ssl.SSLObject` cannot leave Python. So a connection that will be handed over uses it for the
-handshake only: its context logs the secrets of the handshake to a pipe of this process, as OpenSSL does for
-debuggers, and the engine's `TlsRecords` gets them. This is how a program hands TLS over to the kernel (kTLS).
+Python's `ssl` does every handshake and verifies every certificate, with the options of the MySQL clients. The
+native engine needs the connection after it, and an `ssl.SSLObject` cannot leave Python. So a connection that
+will be handed over uses it for the handshake only: its context logs the secrets of the handshake to a pipe of
+this process, as OpenSSL does for debuggers, and the engine's `TlsRecords` gets them. Programs hand TLS over
+to the kernel (kTLS) in the same way.
 
     handshake (ssl.SSLObject) ──secrets──> TlsRecords, used by RecordTransport <──> a thread of the engine
 
-`RecordTransport` takes the place of the transport that the event loop makes for TLS: the login above it is
-the same. While a thread has the connection, it has the records, too.
+`RecordTransport` replaces the event loop's transport for TLS without a change to the login. While a thread
+has the connection, it has the records, too. As in the MySQL clients, the end of TLS is not announced
+(close_notify): packets have a length, so a truncation is noticed.
 
-No end of TLS is announced (close_notify), as in the MySQL clients: packets have a length, so nothing can be
-cut off unseen.
-
-With compression, packets travel in frames: three bytes of length, one of sequence, three of the length before
-compression, or 0 for a payload that is as it was (MySQL's and MariaDB's compressed protocol, with zlib). It
-begins after the login, inside of TLS if there is TLS.
+With compression, packets travel in frames: three bytes of length, one of sequence number, three of the length
+before compression, or 0 for an uncompressed payload (MySQL's and MariaDB's compressed protocol, with zlib).
+It begins after the login, inside TLS if there is TLS.
 """
 
 import asyncio
@@ -36,13 +33,13 @@ from tuibench.model.server import VERIFYING, SslMode, Target
 FRAME_HEADER_BYTES = 7
 PACKET_HEADER_BYTES = 4
 LEAST_COMPRESSED_BYTES = 50
-"""A shorter payload is sent as it is, as the MySQL clients do."""
+"""A shorter payload is sent uncompressed, as in the MySQL clients."""
 
 MOST_FRAME_BYTES = 0xFFFFFF
 
 
 def feed(protocol: Any, data: bytes) -> None:
-    """Gives bytes to a protocol; to a buffered one as much at a time as it has room for."""
+    """Passes bytes to a protocol; to a buffered one in pieces that fit its buffer."""
     is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
     if not is_buffered:
         protocol.data_received(data)
@@ -55,7 +52,7 @@ def feed(protocol: Any, data: bytes) -> None:
 
 
 class Layer(asyncio.Transport, asyncio.Protocol):
-    """A transport over another one, for a protocol that does not know of the other."""
+    """A transport over another one, for a protocol that is not aware of it."""
 
     def __init__(self, transport: Any, protocol: Any) -> None:
         super().__init__()
@@ -64,7 +61,7 @@ class Layer(asyncio.Transport, asyncio.Protocol):
         self._violation: OSError | None = None
 
     def violated(self, violation: OSError) -> None:
-        """What was received cannot be: the connection ends, with this as its reason."""
+        """Ends the connection because invalid bytes were received; `violation` is the reason."""
         self._violation = violation
         self.abort()
 
@@ -116,7 +113,7 @@ class Layer(asyncio.Transport, asyncio.Protocol):
 
 
 class CompressedTransport(Layer):
-    """The compressed connection `under` which lies a transport that may be encrypted."""
+    """A compressed connection over the transport `under`, which may be encrypted."""
 
     def __init__(self, under: Any, protocol: Any) -> None:
         super().__init__(under, protocol)
@@ -127,7 +124,9 @@ class CompressedTransport(Layer):
         under.set_protocol(self)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Each whole packet has a frame of its own; one that begins an exchange begins the sequence."""
+        """Sends each whole packet in a frame of its own. A packet that begins an exchange restarts the
+        sequence numbers.
+        """
         data, place, frames = self._unwritten + bytes(data), 0, bytearray()
         while len(data) - place >= PACKET_HEADER_BYTES:
             end = place + PACKET_HEADER_BYTES + int.from_bytes(data[place : place + 3], "little")
@@ -170,7 +169,7 @@ class CompressedTransport(Layer):
         return bool(self._received)
 
     def _take_frame(self) -> bytes | None:
-        """The payload of the first frame received; None if it is not complete."""
+        """The payload of the first received frame; None if it is not complete."""
         head = int.from_bytes(self._received[:FRAME_HEADER_BYTES], "little")
         end = FRAME_HEADER_BYTES + (head & MOST_FRAME_BYTES)
         if len(self._received) < max(FRAME_HEADER_BYTES, end):
@@ -188,7 +187,7 @@ class CompressedTransport(Layer):
 
 
 class ResumingContext(ssl.SSLContext):
-    """A context of one server, whose connections resume the session of an earlier one if there is one."""
+    """A TLS context of one server, whose connections resume an earlier session if there is one."""
 
     _session: ssl.SSLSession | None = None
 
@@ -196,8 +195,9 @@ class ResumingContext(ssl.SSLContext):
         return super().wrap_bio(*arguments, **{"session": self._session, **options})
 
     def keep_session(self, connection: ssl.SSLObject) -> bool:
-        """Keeps the session of a connection with a full handshake, for those after it; False as long as it
-        cannot be resumed, since the ticket of TLS 1.3 comes after the handshake.
+        """Keeps the session of a connection with a full handshake, for later connections.
+
+        Returns False while it cannot be resumed yet, because the ticket of TLS 1.3 comes after the handshake.
         """
         session = connection.session
         if session is None or not (session.has_ticket or connection.version() != "TLSv1.3"):
@@ -208,12 +208,12 @@ class ResumingContext(ssl.SSLContext):
 
 
 class LoggingContext(ResumingContext):
-    """A context that gives out the secrets of its handshakes. Made for one thread."""
+    """A context that reveals the secrets of its handshakes. It is used by one thread only."""
 
     _log: int
 
     def log_secrets(self) -> None:
-        """Starts logging. Raises OSError where the pipe cannot be opened by its path."""
+        """Starts logging. Raises OSError if the pipe cannot be opened by its path."""
         self._log, writer = os.pipe()
         os.set_blocking(self._log, False)
         finalize(self, os.close, self._log)
@@ -223,7 +223,7 @@ class LoggingContext(ResumingContext):
             os.close(writer)
 
     def take_secrets(self) -> dict[str, bytes]:
-        """Those since the last call, by the names of the key log's format."""
+        """The secrets since the last call, by their names in the key log's format."""
         try:
             lines = os.read(self._log, 1 << 16).decode().splitlines()
         except BlockingIOError:
@@ -246,7 +246,7 @@ def tls_context(target: Target, *, hands_over: bool = False) -> ResumingContext:
 def _shared_context(
     server: str, mode: SslMode, ca: str, cert: str, key: str, hands_over: bool
 ) -> ResumingContext:
-    """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
+    """One context for all equal connections, because reading this host's trusted certificates takes 50 ms."""
     for path in filter(None, (ca, cert, key)):
         # OpenSSL does not say which file it cannot read.
         try:
@@ -293,9 +293,7 @@ HELLO_RANDOM = slice(11, 43)
 """The random number of a client or server hello: after the headers of record and message, and the version."""
 
 FINISHED_NONCE = slice(-40, -32)
-"""The explicit nonce of the client's last record of a handshake of TLS 1.2, which goes on with 16 bytes and a
-tag.
-"""
+"""The explicit nonce of the client's last record of a handshake of TLS 1.2; 16 bytes and a tag follow it."""
 
 
 class RecordTransport(Layer):
@@ -317,7 +315,7 @@ class RecordTransport(Layer):
         self._cipher: tuple[str, str, int] | None = None
 
     async def shake_hands(self) -> None:
-        """Raises OSError, among them ssl.SSLError."""
+        """Performs the handshake. Raises OSError, including ssl.SSLError."""
         self._transport.set_protocol(self)
         self._continue()
         await self._shaken
@@ -343,7 +341,7 @@ class RecordTransport(Layer):
                 self._fail(ssl.SSLError(str(error)))
 
     def _switch(self) -> None:
-        """From here on, the records take the place of OpenSSL; what it has not read is theirs."""
+        """Replaces OpenSSL by the records, which get the bytes that it has not read."""
         self._cipher = cipher, protocol, _ = self._tls.cipher()
         if protocol == "TLSv1.3":
             secrets = (self._secrets[f"{side}_TRAFFIC_SECRET_0"] for side in ("CLIENT", "SERVER"))
@@ -369,8 +367,8 @@ class RecordTransport(Layer):
             self.data_received(rest)
 
     def _look_for_ticket(self, data: bytes) -> None:
-        """Shows OpenSSL what the server sends, too, until it has got the ticket, or the server's next packet:
-        tickets come before that.
+        """Also passes what the server sends to OpenSSL, until it has the ticket, or the server's next packet
+        arrives: tickets come before that.
         """
         self._incoming.write(data)
         try:

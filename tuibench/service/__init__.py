@@ -1,1 +1,1 @@
-"""service"""
+"""The service of a session: its socket, its viewers, its metrics."""

@@ -34,11 +34,11 @@ _XUCRED = struct.Struct("=IIh2x16I")
 """macOS and the BSDs: version, uid, number of groups, groups."""
 
 SOL_LOCAL, LOCAL_PEERCRED, LOCAL_PEERPID = 0, 1, 2
-"""macOS's numbers, of which Python knows only some."""
+"""macOS's numbers; Python has names for some of them only."""
 
 
 class Peer(NamedTuple):
-    """A process and its user; the process is 0 where the system does not report it."""
+    """A process and its user; the pid is 0 if the system does not report it."""
 
     pid: int
     uid: int
@@ -50,7 +50,7 @@ class Peer(NamedTuple):
 
 
 def peer_of(sock: socket.socket) -> Peer:
-    """The peer of a connected Unix socket. Raises OSError where the system does not report it."""
+    """The peer of a connected Unix socket. Raises OSError if the system does not report it."""
     if hasattr(socket, "SO_PEERCRED"):
         pid, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
         return Peer(pid, uid)
@@ -59,7 +59,7 @@ def peer_of(sock: socket.socket) -> Peer:
 
 
 def _pid_of(sock: socket.socket) -> int:
-    """The pid, apart from the user; it serves only to attribute processor time."""
+    """The pid, if the system reports it apart from the user; it serves only to attribute processor time."""
     try:
         return sock.getsockopt(SOL_LOCAL, LOCAL_PEERPID)
     except OSError:
@@ -67,16 +67,16 @@ def _pid_of(sock: socket.socket) -> int:
 
 
 LONGEST_LINE_BYTES = 1 << 26
-"""A Hello carries the history of a long run."""
+"""Enough for a Hello with the history of a long run."""
 
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""A session that sends no greeting within this time is stopped, or hangs."""
+"""A session that sends no Hello within this time is stopped, or hangs."""
 
 T = TypeVar("T")
 
 
 class VersionMismatchError(SessionUnreachableError):
-    """The session is of another version of the program, which has to be used to talk to it."""
+    """The session has another version of the program, which is needed to control it."""
 
 
 class _Opening(msgspec.Struct, tag="hello"):
@@ -87,7 +87,7 @@ class _Opening(msgspec.Struct, tag="hello"):
 
 
 class SessionClient:
-    """Connected to one session. `hello` is its first message; a viewer's has the history."""
+    """A connection to one session."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hello: Hello) -> None:
         self.hello = hello
@@ -136,8 +136,8 @@ class SessionClient:
         return client
 
     async def messages(self) -> AsyncIterator[SessionUpdate]:
-        """The messages of the session until it closes the connection; `Ended` is the last one of an orderly
-        end.
+        """The messages of the session until it closes the connection; `SessionEnded` is the last one of an
+        orderly end.
         """
         while (news := await self._news.get()) is not None:
             yield news
@@ -198,7 +198,7 @@ class SessionClient:
 
 
 async def within_timeout(answer: Awaitable[T], path: Path, seconds: float) -> T:
-    """The session's reply, if it comes in time. Raises SessionUnreachableError."""
+    """The session's reply. Raises SessionUnreachableError if it takes too long."""
     try:
         async with asyncio.timeout(seconds):
             return await answer

@@ -1,9 +1,9 @@
 """Prometheus endpoint of a session: an HTTP/1.1 server for a few pages, one response per connection.
 
-It runs in the event loop of a session that measures, so the number of connections, the size of a request and
-its time are limited. prometheus_client's own server has none of these limits, starts a thread per connection,
-and cannot respond 503 before the load runs. A scrape costs the run little: the event loop only copies the
-figures; a thread renders the page.
+It runs in the event loop of a session that measures, so the number of connections, and the size and the time
+of a request are limited. prometheus_client's own server has none of these limits, starts a thread per
+connection, and cannot respond 503 before the load runs. A scrape costs the run little: the event loop only
+copies the figures; a thread renders the page.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class HttpResponse(NamedTuple):
 
 
 ContentSource = Callable[[str], Awaitable[HttpResponse | None]]
-"""Makes a page in a format that the request accepts; None if it is too early for one."""
+"""Returns a page in a format that the request accepts; None if there is no page yet."""
 
 
 class HttpServer:
@@ -133,7 +133,7 @@ def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:
 
 
 def listen_tcp(address: Address, what: str = "metrics") -> socket.socket:
-    """A listening socket. Raises RunError, with its purpose, if that is not possible."""
+    """A listening socket. Raises RunError, with its purpose `what`, if that is not possible."""
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -164,7 +164,8 @@ UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
 
 @asynccontextmanager
 async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
-    """Serve the run's metrics within the context, if its spec requests it; yields the address, or nothing.
+    """Serve the run's metrics within the context, if its spec requests it; yields the address, empty without
+    metrics.
 
     Raises RunError at once if that is not possible. Until the load runs, a scrape gets status 503.
     """
@@ -233,7 +234,7 @@ class MetricsExporter:
 
 
 def run_totals(load: LoadController, *, measured: bool) -> Tick:
-    """The load's totals since measuring began, of each kind of transaction; zeros before."""
+    """The load's totals since the measurement began, by kind of transaction; zeros before."""
     parts = load.accounting.all_parts if measured else ()
     counters = sum((part.counters for part in parts), Counters())
     hists = {

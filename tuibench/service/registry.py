@@ -1,7 +1,7 @@
-"""The sessions of this machine: starting one, listing and finding them, the socket that one listens on.
+"""The sessions of this machine: starting, listing and finding them, and the socket of each.
 
-A session is a process of its own, detached from the terminal. It is started with plain `subprocess`:
-asyncio's transports close with their loop, and warn about a child that outlives it.
+A session is a process of its own, detached from the terminal. It is started with plain `subprocess`: the
+transports of asyncio close with their loop, and warn about a child that outlives it.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ HELLO_TIMEOUT_SECONDS = 2.0
 
 
 class SessionEntry(NamedTuple):
-    """One session: its description, or the reason why there is none. `pid` is 0 if unknown."""
+    """One session: its description, or the reason why there is none."""
 
     name: str
     path: Path
@@ -53,8 +53,8 @@ LATEST = "latest"
 
 
 async def find_session(wanted: str) -> Path:
-    """The socket of a session: by its name, a unique beginning or part of it, or `latest`; empty: the
-    only one.
+    """The socket of a session. `wanted` is its name, a unique beginning or part of it, or `latest`; empty for
+    the only session.
 
     Raises SessionUnreachableError if there is none, with the nearest name; UsageError if several match.
     """
@@ -82,7 +82,7 @@ def _sockets() -> Iterable[Path]:
 
 
 async def _ask(path: Path, timeout_seconds: float) -> SessionEntry | None:
-    """What the session behind a socket is; None if there is none any more."""
+    """The session that listens on a socket; None if there is none any more."""
     try:
         client = await SessionClient.connect(path, timeout_seconds)
     except SessionUnreachableError as error:
@@ -97,7 +97,7 @@ async def _ask(path: Path, timeout_seconds: float) -> SessionEntry | None:
 
 
 def _listener(path: Path) -> int | None:
-    """The process that listens there, 0 if unknown; None without a listener."""
+    """The process that listens on a socket, 0 if unknown; None without a listener."""
     try:
         with connect_unix(path) as sock:
             return peer_of(sock).pid
@@ -108,13 +108,13 @@ def _listener(path: Path) -> int | None:
 LONGEST_LINE_BYTES = 1 << 16
 CHECK_SECONDS = 2.0
 WAITING_CALLS = 1024
-"""Length of the kernel's queue of connections; more are refused."""
+"""Length of the kernel's queue of connections; further ones are refused."""
 
 OnConnect = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class SocketListener:
-    """Open from `open` to `close`; `keep` checks the socket in between."""
+    """The socket of a session, from `open` to `close`; `keep` checks it in between."""
 
     def __init__(self, path: Path, on_connect: OnConnect) -> None:
         self._path = path
@@ -123,7 +123,7 @@ class SocketListener:
         self._inode = 0
 
     async def open(self) -> None:
-        """Listens. Raises RunError when that is not possible."""
+        """Start to listen. Raises RunError if that is not possible."""
         sock = listen_unix(self._path)
         self._inode = self._path.stat().st_ino
         self._server = await asyncio.start_unix_server(
@@ -137,7 +137,7 @@ class SocketListener:
             await self.check()
 
     async def check(self) -> None:
-        """Reopens a removed socket; later, if its folder cannot be created now."""
+        """Reopens a removed socket. If its folder cannot be created now, a later check does it."""
         if self._is_there():
             return
         if self._server is not None:
@@ -146,7 +146,7 @@ class SocketListener:
             await self.open()
 
     def close(self) -> None:
-        """Stops listening; open connections stay."""
+        """Stops listening; open connections stay open."""
         if self._server is not None:
             self._server.close()
         if self._is_there():
@@ -213,7 +213,7 @@ def _opened(log: Path) -> IO[bytes]:
 
 
 def _reap(process: Process) -> None:
-    """Waits for the process, so that none is left undead while we live."""
+    """Wait for the process, so that it does not become a zombie."""
     process.wait()
     for pipe in _pipes(process):
         pipe.close()
@@ -224,7 +224,7 @@ def _pipes(process: Process) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _read_answer(process: Process, spec: ServiceSpec) -> bytes:
-    """Hands the specification over and waits for the answer; empty if the process ends without one."""
+    """Send the specification and wait for the answer; empty if the process ends without one."""
     stdin, stdout = _pipes(process)
     with contextlib.suppress(BrokenPipeError), stdin:
         stdin.write(msgspec.json.encode(spec) + b"\n")

@@ -1,12 +1,14 @@
-"""The service of a session: serves any number of viewers on a Unix socket, and ends after the grace period.
+"""The service of a session: serves any number of viewers on a Unix socket.
 
 Messages to a viewer wait in an outbox that never blocks the session. If the viewer reads too slowly, samples
-are dropped, the oldest first, and the viewer gets the number of dropped samples. Only the newest status and
-probe state are kept. Events, replies and the end are never dropped: a viewer with too many of them waiting is
-overfull, and can be disconnected.
+are dropped, the oldest first, and the viewer gets their number. Only the newest status and probe state are
+kept. Events, replies and the end are never dropped: a viewer with too many of them waiting is disconnected.
 
-Run as `python -m tuibench.service.service`: its `ServiceSpec` comes as one line on stdin (it holds the
-password), its socket or its error goes as one line to stdout, then the process is on its own.
+Without a viewer, the session ends after the grace period.
+
+`python -m tuibench.service.service` gets its `ServiceSpec` as one line on stdin, because it holds the
+password. It writes its socket, or its error, as one line to stdout; then it no longer depends on the process
+that started it.
 """
 
 import asyncio
@@ -62,7 +64,7 @@ def encode_line(message: SessionMessage) -> bytes:
 
 
 class Outbox:
-    """Lines in the order in which they were added."""
+    """The lines to send to a viewer, in the order in which they were added."""
 
     def __init__(self, most_samples: int = MOST_SAMPLES, most_bytes: int = MOST_BYTES) -> None:
         self._most_samples = most_samples
@@ -197,7 +199,7 @@ class Viewer:
         self._writer.close()
 
     async def _line(self) -> bytes | None:
-        """The next line; None at the end, or after a line that is too long to be one."""
+        """The next line; None at the end, or after a line that is too long."""
         try:
             return await self._reader.readline() or None
         except ConnectionError:
@@ -226,7 +228,7 @@ class Viewer:
             raise
 
     async def _send(self) -> None:
-        """Writes as fast as the other end reads, until it is gone."""
+        """Write as fast as the other end reads, until it disconnects."""
         try:
             while not self._writer.is_closing():
                 if (line := self._outbox.next_line()) is None:
@@ -250,10 +252,10 @@ def _number_of(line: bytes) -> int:
 
 
 class ConnectionLimit:
-    """The open connections, the oldest first. `is_viewer` distinguishes viewers from other clients.
+    """The open connections, the oldest first.
 
-    Each connection takes a descriptor and a task of the process that runs the load. Beyond the limit a new
-    one replaces the oldest that is idle and no viewer; if all are viewers, the new one is refused.
+    Each connection takes a descriptor and a task of the process that runs the load. At the limit, a new one
+    replaces the oldest idle connection that is not a viewer; if all are viewers, the new one is refused.
     """
 
     def __init__(self, is_viewer: Callable[[Viewer], bool], most: int = MAX_CONNECTIONS) -> None:
@@ -262,7 +264,7 @@ class ConnectionLimit:
         self._open: dict[Viewer, None] = {}
 
     def admit(self, newcomer: Viewer) -> bool:
-        """True if it is accepted; another connection may be closed for it."""
+        """True if the connection is accepted; another one may be closed for it."""
         if len(self._open) >= self._most:
             idle = (viewer for viewer in self._open if viewer.is_idle and not self._is_viewer(viewer))
             replaced = next(idle, None)
@@ -280,7 +282,7 @@ class ConnectionLimit:
 STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FAREWELL_SECONDS = 2.0
 FIRST_VIEWER_SECONDS = 30.0
-"""The time for the first viewer to join, whatever the grace."""
+"""The minimum time for the first viewer to join, even with a shorter grace period."""
 
 
 class SessionService:
@@ -348,7 +350,9 @@ class SessionService:
             self._leave(viewer, peer)
 
     def _join(self, viewer: Viewer, peer: Peer, request: JoinSession) -> None:
-        """From now on the viewer gets every message, and keeps the session going."""
+        """Make the connection a viewer: it gets every message, and the session continues while it is
+        connected.
+        """
         self._viewers.add(viewer)
         self._cancel_grace()
         if peer.pid:
@@ -378,7 +382,7 @@ class SessionService:
             viewer.send_line(message, line)
 
     def _expect_viewers(self, at_least_seconds: float = 0.0) -> None:
-        """Without a viewer the session ends after the grace, unless it is detached."""
+        """Without a viewer, end the session after the grace period, unless it is detached."""
         if self._spec.grace_seconds is None:
             return
         self._cancel_grace()
@@ -392,7 +396,9 @@ class SessionService:
 
 
 def _send_to_launcher(message: str | ErrorMessage) -> None:
-    """The one line that the launcher waits for; then stdout is closed, as a reader may wait for its end."""
+    """Write the one line that the launcher waits for, and close stdout, because a reader may wait for its
+    end.
+    """
     sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
     sys.stdout.flush()
     nothing = os.open(os.devnull, os.O_WRONLY)
