@@ -42,11 +42,12 @@ _VERSION = re.compile(r"\bVer (\d+\.\d+\.\d+)")
 
 
 class Binary(msgspec.Struct, frozen=True, kw_only=True):
-    """A server program. `version` has numbers only: 10.11.19."""
+    """A server program."""
 
     path: str
     flavour: Flavour
     version: str
+    """Numbers only: 10.11.19."""
 
     @property
     def version_tuple(self) -> tuple[int, ...]:

@@ -1,13 +1,13 @@
-"""One private server and its directory: create, start, kill, remove; removal of what crashed ones left.
+"""One private server and its directory: create, start, kill, remove; removal of abandoned directories.
 
-All calls block. `remove_leftovers` removes the directories of killed supervisors and, on systems other than
-Linux, ends their servers: only directories of this user with tuibench's prefix, without a running supervisor
-(the lock is free), and not marked to be kept. A supervisor that was killed before it wrote its mark leaves an
-empty directory, which is removed once it is old.
+All calls block. The server runs with durable settings, room for thousands of connections, and all files in
+its own directory. MariaDB executes its SQL files in bootstrap mode: its install script does the same, but
+needs programs that server-only packages do not contain.
 
-Its setup: system tables, one account, options. MariaDB executes its SQL files in bootstrap mode: its install
-script does the same, but needs programs that server-only packages do not contain. The server runs with
-durable settings, room for thousands of connections, and all files in its own directory.
+`remove_leftovers` removes the directories of killed supervisors and, on systems other than Linux, ends their
+servers: only directories of this user with tuibench's prefix, without a running supervisor (the lock is
+free), and not marked to be kept. A supervisor that was killed before it wrote its mark leaves an empty
+directory, which is removed once it is old.
 """
 
 import contextlib
@@ -85,27 +85,27 @@ AT_CREATION = (
 REDO_LOG_SIZE = {Flavour.MARIADB: "innodb-log-file-size", Flavour.MYSQL: "innodb-redo-log-capacity"}
 
 CAPACITY_SINCE = (8, 0, 30)
-"""MySQL sizes its redo log by capacity from here on, no longer by files, whose options 9 does not know."""
+"""From this version on, MySQL sizes its redo log by capacity, not by files. Version 9 does not have the
+options of the files.
+"""
 
 SUPERSEDED_BY = {
     "innodb-buffer-pool-size": "innodb-dedicated-server",
     REDO_LOG_SIZE[Flavour.MYSQL]: "innodb-dedicated-server",
     "binlog-expire-logs-seconds": "expire-logs-days",
 }
-"""Options of ours that would take the effect from an option of the user's that has another name."""
+"""Options of tuibench that would override an option of the user's with another name."""
 
 MIB = 1 << 20
 
 LOG_FILE_DEFAULTS = {"innodb-log-file-size": 48 * MIB, "innodb-log-files-in-group": 2}
-"""The options of the redo log's files, with MySQL's defaults where only one of the two is given."""
+"""The options of the redo log's files, with MySQL's defaults, for the case that only one of the two
+is given.
+"""
 
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The server to create. The password is sent through a pipe only and is not in the repr.
-
-    `template` is a data directory, created by the same server program, that is copied; by default a new one
-    is created. `no_scope` is the reason why the supervisor of a limited server is in no scope of systemd.
-    """
+    """The server to create. The password is sent through a pipe only and is not in the repr."""
 
     binary: Binary
     base: str
@@ -117,23 +117,26 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     buffer_pool_bytes: int = 256 * MIB
     redo_log_bytes: int = 128 * MIB
     template: str = ""
+    """A data directory, created by the same server program, that is copied; by default a new one is
+    created.
+    """
     limits: ServerLimits = ServerLimits()
     no_scope: str = ""
+    """The reason why the supervisor of a limited server is not in a scope of systemd."""
 
     def __repr__(self) -> str:
         return f"Spec({self.binary} in {self.base})"
 
 
 class ServerState(msgspec.Struct, frozen=True, tag="state"):
-    """The state of the server: `pid` is 0 if its process has ended, otherwise it accepts connections.
-
-    `limited` describes its limits, empty without limits.
-    """
+    """The state of the server."""
 
     pid: int = 0
+    """0 if its process has ended; otherwise it accepts connections."""
     port: int = 0
     directory: str = ""
     limited: str = ""
+    """Its limits in words; empty without limits."""
 
 
 def option_name(option: str) -> str:
@@ -142,7 +145,9 @@ def option_name(option: str) -> str:
 
 
 def given_options(spec: ServerSpec) -> list[str]:
-    """The caller's options, with a capacity of the redo log in place of its files where only that works."""
+    """The caller's options. Options of the redo log's files are replaced by a capacity if the server supports
+    only that.
+    """
     has_capacity = spec.binary.flavour is Flavour.MYSQL and spec.binary.version_tuple >= CAPACITY_SINCE
     given = {name: each for each in spec.options if (name := option_name(each)) in LOG_FILE_DEFAULTS}
     if not (has_capacity and given):
@@ -155,7 +160,7 @@ def given_options(spec: ServerSpec) -> list[str]:
 
 
 def own_options(spec: ServerSpec, options: Iterable[str]) -> list[str]:
-    """Options of ours, without those that would take the effect from one of the caller's."""
+    """Options of tuibench, without those that would override one of the caller's."""
     off = ("0", "off", "false")
     given = {option_name(each) for each in spec.options if each.partition("=")[2].lower() not in off}
     return [each for each in options if SUPERSEDED_BY.get(option_name(each)) not in given]
@@ -222,7 +227,7 @@ FAST_BOOTSTRAP_OPTIONS = (
     "--innodb-doublewrite=OFF",
     "--performance-schema=OFF",
 )
-"""Creating the tables needs no durability: after a crash the directory is discarded."""
+"""Options without durability for creating the tables: after a crash the directory is discarded."""
 
 UUID_FILE = "auto.cnf"
 """The file with a MySQL server's UUID, which must be unique."""
@@ -286,7 +291,7 @@ def client_options(spec: ServerSpec, layout: DirectoryLayout, port: int) -> str:
 
 
 def share_directory(binary: str) -> Path:
-    """The folder of MariaDB's SQL files and messages. Raises ServerUnavailableError if there is none."""
+    """The folder of MariaDB's SQL files and messages. Raises ServerUnavailableError if it does not exist."""
     roots = dict.fromkeys([Path(binary).parent.parent, Path(binary).resolve().parent.parent, Path("/usr")])
     for root in roots:
         for name in SHARE_NAMES:
@@ -407,7 +412,9 @@ class ServerInstance:
         )
 
     def note_end(self) -> None:
-        """Write the reason into the directory if the server's process has ended, for the sessions on it."""
+        """If the server's process has ended, write the reason into the directory, for the sessions that use
+        the server.
+        """
         if self._process is None or self._process.poll() is None or self.layout.server_end.exists():
             return
         killed = self._out_of_memory()
@@ -424,7 +431,7 @@ class ServerInstance:
         return ServerState(pid, self._port, str(self.layout.root), self._confinement.words)
 
     def _out_of_memory(self) -> ServerUnavailableError | None:
-        """The error, if the kernel has killed the server for lack of memory since its start."""
+        """The error if the kernel has killed the server since its start because memory was exhausted."""
         limit = self._spec.limits.memory_bytes
         if limit is None or self._confinement.oom_kills <= self._oom_kills:
             return None
@@ -440,13 +447,13 @@ class ServerInstance:
             process.shut_down(self._process, HALT_SECONDS)
 
     def kill(self) -> None:
-        """Kill the server, to simulate a crash; this end of it has no reason to be noted."""
+        """Kill the server, to simulate a crash. The reason for this end is not written."""
         if self._process is not None:
             process.kill_process(self._process)
             self._process = None
 
     def end(self, *, remove: bool) -> None:
-        """End the server for good. A temporary server needs no clean shutdown."""
+        """End the server finally. A temporary server needs no clean shutdown."""
         if remove:
             self.kill()
             remove_directory(self.layout)
@@ -457,7 +464,7 @@ class ServerInstance:
 
 
 def start_seconds(limits: ServerLimits) -> float:
-    """How long a start may take: longer with less than one processor."""
+    """Time limit of a start: longer with less than one processor."""
     return START_SECONDS / min(1.0, limits.cpus or 1.0)
 
 
@@ -487,7 +494,7 @@ def remove_directory(layout: DirectoryLayout) -> None:
 
 
 def copy_data(source: Path, copy: Path) -> None:
-    """Put a copy of a data directory in the place of another one. Raises RunError if that fails."""
+    """Replace a data directory by a copy of another one. Raises RunError if that fails."""
     try:
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(source, copy, symlinks=True)
@@ -499,7 +506,9 @@ def copy_data(source: Path, copy: Path) -> None:
 
 
 def drop_from_page_cache(directory: Path) -> None:
-    """Have the kernel read the files from the disk again, where it can be asked for that."""
+    """Remove the files from the page cache, if the system supports that, so that they are read from disk
+    again.
+    """
     if not hasattr(os, "posix_fadvise"):
         return
     for path in directory.rglob("*"):
@@ -518,9 +527,7 @@ def free_port() -> int:
 
 DEATH_SECONDS = 10.0
 UNMARKED_SECONDS = 600.0
-"""Age in seconds from which a directory without a mark counts as abandoned; a newer one may be under
-creation.
-"""
+"""A directory without a mark counts as abandoned from this age on; a newer one may be under creation."""
 POLL_SECONDS = 0.02
 
 
@@ -594,7 +601,7 @@ def remove_server_group(layout: DirectoryLayout, root: Path = cgroup.ROOT) -> No
 
 
 def server_pid(layout: DirectoryLayout) -> int | None:
-    """The server's process, identified by pid file *and* command line, because process ids are reused."""
+    """The server's process. It must match pid file *and* command line, because process ids are reused."""
     try:
         pid = int(layout.server_pid.read_text())
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""A private server writes below its own folder only, whatever SQL it is sent (Linux's Landlock).
+"""Landlock (Linux): a private server writes below its own folder only, whatever SQL it executes.
 
-Its account may set every variable, so a statement could otherwise have it write any file of the account that
-runs it: `SET GLOBAL general_log_file = …`. Kernels before 5.13, or without Landlock, do not hold it back.
+Its account may set every variable, so a statement could otherwise make it write any file of the account that
+runs it: `SET GLOBAL general_log_file = …`. Kernels before 5.13, or without Landlock, do not restrict it.
 """
 
 import ctypes
@@ -18,20 +18,22 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 _WRITE_FILE = 1 << 1
 _CHANGES = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
-"""Writing to files; removing and making entries of every kind. Version 1 of the interface has these."""
+"""Writing files, and creating and removing entries of every kind. Version 1 of the interface has these
+rights.
+"""
 _LATER = ((2, 1 << 13), (3, 1 << 14))
-"""What later versions have: moving files between folders, truncating them."""
+"""Rights of later versions: moving files between folders, truncating them."""
 _TO_FILES = _WRITE_FILE | 1 << 14
 
 
 def unrestricted() -> None:
-    """In place of a restriction that this kernel does not have."""
+    """Used if this kernel does not support the restriction."""
 
 
 @contextmanager
 def only_writing_below(folders: Iterable[Path]) -> Iterator[Callable[[], None]]:
-    """For the start of a server: what its process calls before the program. It does nothing if this kernel
-    cannot do it.
+    """Yields the function that a server's process calls before it becomes the program. It does nothing if
+    this kernel does not support Landlock.
     """
     ruleset, system = -1, None
     if sys.platform == "linux":
@@ -61,7 +63,7 @@ def only_writing_below(folders: Iterable[Path]) -> Iterator[Callable[[], None]]:
 
 
 def places_in(options: Iterable[str]) -> Iterator[Path]:
-    """The folders that options of a server name: whoever gave them wants it to write there."""
+    """The folders in the options of a server, to which whoever gave them wants it to write."""
     for option in options:
         place = Path(option.partition("=")[2])
         folder = place if place.is_dir() else place.parent

@@ -1,26 +1,22 @@
-"""Limits of a private server, processors and memory: by a control group if possible, else by affinity.
+"""Limits of a private server, processors and memory: by a control group if possible, otherwise by affinity.
 
 A control group (cgroup v2) limits the time on all processors (`cpu.max`), so a fraction is possible, and all
-memory, the page cache included (`memory.max`, no swap). Without one, the server is bound to as many
-processors (sched_setaffinity, as `taskset`), which must be a whole number, and its memory is not limited:
-only the buffer pool is sized by it. `Confinement.words` names the method used, and why it is not a control
-group.
+memory, the page cache included (`memory.max`, no swap). Without one, the server is bound to a whole number of
+processors (sched_setaffinity, as `taskset`), and its memory is not limited: only its buffer pool depends on
+it. `Confinement.words` names the method used, and why it is not a control group.
 
 A group needs a parent that delegates the controllers to its children. Two are possible:
 
-- the supervisor's own scope. Where systemd runs, it starts the supervisor in a new scope that is delegated to
-  it. A group with processes cannot delegate controllers, so the supervisor moves into a group of its own
-  first, beside the server's. systemd removes all of it when the last process has ended.
-- else our own group or the nearest of its ancestors that delegates the controllers and is writable: in a
+- the supervisor's own scope. If the host runs systemd, it starts the supervisor in a new scope that is
+  delegated to it. A group with processes cannot delegate controllers, so the supervisor first moves into a
+  group of its own, next to the server's. systemd removes all groups when the last process has ended.
+- otherwise tuibench's own group or its nearest ancestor that delegates the controllers and is writable: in a
   delegated slice or container, or as root without systemd.
 
-systemd owns the control groups of its units. A group beside them may lose its controllers, and with them its
-limits, whenever systemd reloads; in a scope with `Delegate=`, the groups are the supervisor's own. An
-ordinary user gets it from their user manager, root from the system manager; no privilege is needed.
-`systemd-run --scope` asks for the scope and then becomes the program: same process, same descriptors.
-
-The buffer pool is sized as by MySQL's innodb_dedicated_server: 128 MiB below 1 GiB of memory, a half up to 4
-GiB, three quarters above.
+systemd owns the control groups of its units. A group next to them may lose its controllers, and with them its
+limits, whenever systemd reloads; in a scope with `Delegate=`, the groups belong to the supervisor. An
+ordinary user gets a scope from their user manager, root from the system manager; no privilege is needed.
+`systemd-run --scope` requests the scope and then becomes the program: same process, same descriptors.
 """
 
 import contextlib
@@ -44,7 +40,7 @@ SUPERVISOR = "supervisor"
 
 
 def has_controllers(root: Path = ROOT) -> bool:
-    """True if this host's cgroup v2 hierarchy has controllers; those of version 1 take them away."""
+    """True if this host's cgroup v2 hierarchy has controllers; version 1 takes away those that it uses."""
     try:
         return bool((root / "cgroup.controllers").read_text().split())
     except OSError:
@@ -81,7 +77,7 @@ def make_group(
 
 
 def oom_kills(group: Path) -> int:
-    """How many processes of the group the kernel has killed for lack of memory."""
+    """The number of processes of the group that the kernel has killed because memory was exhausted."""
     try:
         events = (group / "memory.events").read_text()
     except OSError:
@@ -91,14 +87,14 @@ def oom_kills(group: Path) -> int:
 
 
 def remove_group(group: Path, root: Path = ROOT) -> None:
-    """Remove an empty group, if it is still there."""
+    """Remove an empty group, if it still exists."""
     if group.is_relative_to(root) and group != root:
         with contextlib.suppress(OSError):
             group.rmdir()
 
 
 def _parents(root: Path, own: Path) -> list[Path]:
-    """Our own group in the unified hierarchy and its ancestors, the nearest first."""
+    """tuibench's own group in the unified hierarchy and its ancestors, the nearest first."""
     try:
         lines = own.read_text().splitlines()
     except OSError:
@@ -160,17 +156,17 @@ def _may_enter(group: Path) -> bool:
 
 GIB = 2**30
 LEAST_MEMORY_BYTES = 2**29
-"""The least memory: MySQL's own structures take nearly as much."""
+"""Minimum memory: MySQL's own structures need nearly as much."""
 
 SMALL_BUFFER_POOL_BYTES = 2**27
 PERIOD_US = 100_000
 UNITS = (("GiB", GIB), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
 LEAST_CPUS = 0.1
-"""The least CPU time: a server's start takes minutes then."""
+"""Minimum CPU time, with which a server's start takes minutes."""
 
 
 class Confinement:
-    """Limits as applied to one server. `words` is a short description of the method; empty without limits."""
+    """Limits as applied to one server."""
 
     def __init__(
         self,
@@ -183,6 +179,7 @@ class Confinement:
         self.root = root
         self._cpus = cpus
         self.words = words
+        """A short description of the method; empty without limits."""
 
     def enter(self) -> None:
         """Confine this process; called in the child, before it becomes the server."""
@@ -198,7 +195,7 @@ class Confinement:
 
     @property
     def oom_kills(self) -> int:
-        """How many processes of the group the kernel has killed for lack of memory."""
+        """The number of processes of the group that the kernel has killed because memory was exhausted."""
         return 0 if self.group is None else oom_kills(self.group)
 
 
@@ -220,7 +217,9 @@ def check_limits(limits: ServerLimits) -> None:
 
 
 def buffer_pool_bytes(memory_bytes: int) -> int:
-    """The buffer pool of a server with this much memory."""
+    """The buffer pool of a server with this much memory, as with MySQL's innodb_dedicated_server: 128 MiB
+    below 1 GiB, a half up to 4 GiB, three quarters above.
+    """
     if memory_bytes < GIB:
         return SMALL_BUFFER_POOL_BYTES
     return memory_bytes // 2 if memory_bytes <= 4 * GIB else memory_bytes * 3 // 4
@@ -271,7 +270,7 @@ def wanted_words(limits: ServerLimits) -> str:
 
 
 def limit_names(limits: ServerLimits) -> list[str]:
-    """The limits as a table calls them, exactly, because they tell servers apart: 2 CPUs, 4 GiB."""
+    """The limits for a table, exactly, because they distinguish servers: 2 CPUs, 4 GiB."""
     words = [f"{limits.cpus:g} CPU{'s' * (limits.cpus != 1)}"] if limits.cpus is not None else []
     if limits.memory_bytes is not None:
         unit, size = next(one for one in UNITS if limits.memory_bytes % one[1] == 0)
@@ -286,9 +285,9 @@ TRIAL_SECONDS = 30.0
 
 
 def scope_command(root: Path = ROOT, booted: Path = BOOTED) -> tuple[list[str], str]:
-    """What to put before a command so that it runs in a scope of its own, or the reason why it cannot.
+    """The words before a command that start it in a scope of its own, or the reason why that is impossible.
 
-    Both are empty on a host without systemd or without cgroup v2, where no scope is to be expected.
+    Both are empty on a host without systemd or without cgroup v2, on which no scope is expected.
     """
     program = shutil.which("systemd-run")
     if program is None or not booted.exists() or not has_controllers(root):
@@ -314,7 +313,7 @@ def scope_command(root: Path = ROOT, booted: Path = BOOTED) -> tuple[list[str], 
 
 
 def _scope_words(program: str) -> list[str]:
-    """A command for one scope; the name of each is different."""
+    """A command for one scope, whose name is unique."""
     name = f"{SCOPE_PREFIX}{secrets.token_hex(6)}{SCOPE_SUFFIX}"
     manager = [] if os.geteuid() == 0 else ["--user"]
     options = ["--scope", "--quiet", "--collect", "--no-ask-password", "--property=Delegate=cpu memory"]

@@ -2,14 +2,10 @@
 
 On Linux, a process started here is killed when its parent ends.
 
-`read_server_options` takes options from the groups of an option file that the server itself reads, except
-those of its location. They become options of the command line, which come after tuibench's own and so take
-precedence.
-
-The end of a server, as the sessions that use it notice it: the supervisor is the server's parent. When the
-server ends, it writes the reason into the server's directory. A session of another process than the owner's
-polls for it: it has neither the server's exit code nor the supervisor's pipes. A server also counts as ended
-without its supervisor, or without its directory.
+The supervisor is the server's parent. When the server ends, the supervisor writes the reason into the
+server's directory. A session in another process than the owner's polls for it, because it has neither the
+server's exit code nor the supervisor's pipes. A server also counts as ended without its supervisor, or
+without its directory.
 """
 
 import contextlib
@@ -117,7 +113,7 @@ NO_LOG = ["(nothing)"]
 
 
 def access_control_hint(folder: Path, root: Path) -> str:
-    """How to allow a server its folder where the kernel's access control is on; otherwise empty."""
+    """How to allow a server its folder if the kernel's access control is on; otherwise empty."""
     if _first_word(root / "sys/fs/selinux/enforce") == "1":
         return (
             f"SELinux may forbid the server {folder}: sudo ausearch -m avc -ts recent tells; to allow it: "
@@ -147,7 +143,7 @@ def log_tail(error_log: Path) -> list[str]:
 
 
 def _is_accepting(path: Path) -> bool:
-    """True if the server sends its greeting: it listens before it accepts connections."""
+    """True if the server sends its greeting. It listens before it accepts connections."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(GREETING_SECONDS)
         try:
@@ -158,7 +154,9 @@ def _is_accepting(path: Path) -> bool:
 
 
 def _before_program(enter: Callable[[], None] | None) -> Callable[[], None] | None:
-    """What a child does before exec: ask the kernel to kill it when its parent ends, and `enter`."""
+    """The function that a child calls before exec: it asks the kernel to kill it when its parent ends, and
+    calls `enter`.
+    """
     if sys.platform != "linux":
         return enter
     prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
@@ -185,15 +183,18 @@ PLACES = frozenset(
         "wsrep-on", "wsrep-provider", "wsrep-cluster-address", "daemonize",
     }
 )  # fmt: skip
-"""Options that are omitted: the server has its own directory, socket and account, and no cluster."""
+"""Options that are omitted, because the server has its own directory, socket and account, and no cluster."""
 
 FILE_NAMES = frozenset({"log-bin"})
 """Options whose file is placed in the data directory, regardless of the folder given."""
 
 
 def read_server_options(file: str, binary: Binary) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The options for this server's command line, and the names of those that are left out: places, and all
-    whose value is a path. Raises UsageError for a file that cannot be read.
+    """The options of an option file for this server's command line, and the names of the omitted ones.
+
+    They come from the groups that the server itself reads. Options of places, and all whose value is a path,
+    are omitted. On the command line they follow tuibench's own options, and so take precedence. Raises
+    UsageError for a file that cannot be read.
     """
     groups = server_groups(binary)
     entries = [entry for entry in read_entries(file) if entry.group in groups]
@@ -214,7 +215,7 @@ def _is_place(entry: OptionEntry) -> bool:
 
 
 _PATH = re.compile(r"^[\"']?[/~]|\.\.")
-"""A place outside the server's own folder, or of a plugin that it would load."""
+"""A path outside the server's own folder, or of a plugin that it would load."""
 
 
 def server_groups(binary: Binary) -> frozenset[str]:
@@ -302,14 +303,14 @@ RESERVED_BYTES = 4096
 
 
 def reserve_end(layout: DirectoryLayout) -> None:
-    """Before a server starts: reserve the space of the reason, since a full disk may be what ends it."""
+    """Before a server starts, reserve the space for the reason of its end, which may be a full disk."""
     layout.server_end.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         _reserved(layout).write_bytes(b" " * RESERVED_BYTES)
 
 
 def write_end(layout: DirectoryLayout, end: ErrorMessage) -> None:
-    """Write the reason why a server ended into the reserved space, and name it so, at once as a whole."""
+    """Write the reason why a server ended into the reserved space, and rename the file atomically."""
     with contextlib.suppress(OSError):
         with _reserved(layout).open("r+b") as file:
             file.write(msgspec.json.encode(end)[:RESERVED_BYTES])

@@ -3,8 +3,8 @@
     async with await PrivateServer.start() as server:
         connection = await connect(server.target)
 
-The server and its files are removed when the last owner is gone: after `stop`, after the program's end, after
-kill -9.
+The server and its files are removed when the last owner has ended: after `stop`, after the program's end,
+after kill -9.
 """
 
 import asyncio
@@ -29,22 +29,22 @@ from tuibench.mysql.connection import connect
 USER = "tuibench"
 DATABASE = "sbtest"
 CHARACTER_CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "-_.+:,@")
-"""None of the last class has a meaning in an option file or an SQL literal."""
+"""No character of the last class has a meaning in an option file or an SQL literal."""
 
 CLASS_CYCLES = 10
 
 
 def make_password() -> str:
-    """A random password that every policy of a server accepts, as `--my-cnf` may load one.
+    """A random password that every policy of a server accepts, because `--my-cnf` may load one.
 
-    One character of each class in turn: the policies count them, and look for words, which no two letters
-    in a row make.
+    The policies count the characters of each class, and look for words. So the classes alternate, and no two
+    letters are adjacent.
     """
     return "".join(secrets.choice(each) for each in CHARACTER_CLASSES * CLASS_CYCLES)
 
 
 class KillableServer:
-    """A private server, by the control of its supervisor."""
+    """A private server, controlled through its supervisor."""
 
     def __init__(self, control: SupervisorControl) -> None:
         self._control = control
@@ -63,16 +63,14 @@ class KillableServer:
         self.pid = (await asyncio.to_thread(self._control.ask, start)).pid
 
     def close(self) -> None:
-        """Give up the control; the server goes on."""
+        """Release the control; the server continues."""
         self._control.close()
 
 
 class PrivateServer(KillableServer):
     """A running private server. `start` creates it; methods may be called from any event loop.
 
-    `target` is its Unix socket, `pid` the server's process (a new one after a restart), `directory` contains
-    all its files, `limited` describes its limits. Processes that inherit `watch_fd` by `pass_fds` are
-    owners, too.
+    `directory` contains all its files. Processes that inherit `watch_fd` by `pass_fds` are owners, too.
     """
 
     def __init__(self, channel: SupervisorClient, spec: ServerSpec, running: ServerState) -> None:
@@ -83,7 +81,9 @@ class PrivateServer(KillableServer):
         self._layout = DirectoryLayout(Path(running.directory))
         self.binary = spec.binary
         self.pid = running.pid
+        """The server's process; a new one after a restart."""
         self.limited = running.limited
+        """Its limits in words."""
         self.target = Target(
             port=running.port,
             socket=str(self._layout.socket),
@@ -91,6 +91,7 @@ class PrivateServer(KillableServer):
             password=spec.password,
             database=spec.database,
         )
+        """The login over its Unix socket."""
 
     @classmethod
     async def start(
@@ -109,8 +110,10 @@ class PrivateServer(KillableServer):
 
         `binary` defaults to the first one found; `options` are added to the server's command line. With
         `keep` the server continues without owners. `template` is a data directory, created by `binary` and
-        never used by a server, that is copied to save time. `limits` are its processors and memory; the
-        buffer pool follows from the latter. Raises ServerUnavailableError with the end of the log.
+        never used by a server, that is copied to save time. `limits` are its processors and memory, which
+        determines the buffer pool.
+
+        Raises ServerUnavailableError with the end of the log.
         """
         limits = limits or ServerLimits()
         if limits.memory_bytes is not None:
@@ -177,7 +180,7 @@ class PrivateServer(KillableServer):
         await connection.close()
 
     async def check_running(self) -> None:
-        """Check the server's process; none is expected after `stop` and `release`.
+        """Check the server's process. After `stop` and `release`, it does nothing.
 
         Raises ServerUnavailableError with the reason for its end: out of memory, or the end of its log.
         """
@@ -190,11 +193,11 @@ class PrivateServer(KillableServer):
         await self.start_again(options)
 
     async def save_data(self) -> None:
-        """Copy the data directory, for `restore_data`; the server is shut down and started for it."""
+        """Copy the data directory, for `restore_data`; the server is restarted for it."""
         await self._restart_on(self._layout.data, self._layout.saved_data)
 
     async def restore_data(self, *, cold: bool = False) -> None:
-        """Start the server on the data that were saved; with `cold`, none of them are in the page cache."""
+        """Start the server with the saved data; with `cold`, none of them are in the page cache."""
         await self._restart_on(self._layout.saved_data, self._layout.data, cold=cold)
 
     async def _restart_on(self, source: Path, copy: Path, *, cold: bool = False) -> None:
@@ -215,7 +218,7 @@ class PrivateServer(KillableServer):
         await asyncio.shield(asyncio.to_thread(self._end))
 
     def release(self) -> None:
-        """Give up ownership; the server lives on with `keep`, or while a process holds `watch_fd`."""
+        """Release ownership; the server continues with `keep`, or while a process holds `watch_fd`."""
         if not self._stopped:
             self._stopped = True
             self._channel.release()

@@ -75,7 +75,7 @@ _released: list["subprocess.Popen[bytes]"] = []
 
 
 class SupervisorControl:
-    """Requests to a running supervisor, by its pipes; one process at a time may use them."""
+    """Requests to a running supervisor, through its pipes; one process at a time may use them."""
 
     def __init__(self, requests: IO[bytes] | None, replies: IO[bytes] | None) -> None:
         assert requests is not None  # noqa: S101
@@ -126,10 +126,10 @@ class SupervisorControl:
 
 
 class SupervisorClient(SupervisorControl):
-    """A running supervisor; the server lives while a process holds `watch_fd`, the write end of its pipe."""
+    """A running supervisor. The server lives while a process holds `watch_fd`, the write end of its pipe."""
 
     def __init__(self, scope: Sequence[str] = ()) -> None:
-        """`scope` is put before the command (`limits.scope_command`); the process is the same."""
+        """`scope` precedes the command (`limits.scope_command`); the process is the same."""
         reader, self.watch_fd = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -163,7 +163,7 @@ class SupervisorClient(SupervisorControl):
         self._process.terminate()
 
     def release(self) -> None:
-        """Give up ownership; the server lives on if it is kept, or while a process holds `watch_fd`."""
+        """Release ownership; the server continues if it is kept, or while a process holds `watch_fd`."""
         with self._lock:
             self.close()
         _released.append(self._process)
@@ -187,7 +187,7 @@ class Supervisor:
         self._ended = False
 
     def run(self) -> None:
-        """Run until the end, without ever leaving a server unsupervised."""
+        """Run until the end. An error never leaves a server without supervision."""
         try:
             while not self._ended:
                 ready, _, _ = select.select(self._readers, [], [])

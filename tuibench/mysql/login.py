@@ -479,7 +479,9 @@ class PasswordCache:
         return self._running[command]
 
     def _ended(self, command: str, task: "asyncio.Task[str]") -> None:
-        """Stores the output, and retrieves the error, because no other task may be waiting for it."""
+        """Removes the task of a command, and retrieves its error, because no other task may be waiting for
+        it.
+        """
         del self._running[command]
         if not task.cancelled():
             task.exception()

@@ -320,7 +320,7 @@ class ResponseParser:
 def count_equal_sized_rows(data: bytes, start: int, size: int, sequence: int) -> int | None:
     """The number of rows of this size from `start`, with consecutive sequence numbers; None if they differ.
 
-    The last packet of a result is shorter than two rows, so the last two rows' bytes are left out.
+    The last packet of a result is shorter than two rows, so at least the last whole row is left out.
     """
     stride = size + HEADER_BYTES
     rows = min((len(data) - start) // stride - 1, MAX_ALIKE_ROWS)

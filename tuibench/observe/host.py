@@ -2,23 +2,6 @@
 
 Rates are differences of the system's totals over the measured interval; the totals may be from this host or
 another one (`remote_host`).
-
-Control groups: a group is limited by its ancestors as well: the minimum of all levels applies. Version 2 is
-fully supported; of version 1, only the limits that a container sees as its own.
-
-Context switches: /proc/PID/status counts those of the main thread only, so those of all threads are read and
-added up. The last switches of a thread that ended between two readings are lost. /proc/PID/io is readable for
-the process's own user and for root.
-
-Disks and network cards are selected so that no byte is counted twice. A partition, a logical volume or a RAID
-array duplicates the I/O of its disks; a bridge that of its cards. Only devices with hardware behind them are
-counted; if there are none (a container), all except loopbacks. Loopback traffic is excluded: each byte counts
-as both sent and received, and a load over the unix socket does not use it at all. The server's Bytes_sent and
-Bytes_received measure the load's traffic.
-
-The server's process is found by its pid file, its unix socket, or its listening port. The name is not used,
-because packages wrap the program. A found process is verified if possible: a pid file may contain the pid of
-another container, and a proxy may listen on a port.
 """
 
 import os
@@ -49,11 +32,18 @@ UNLIMITED_BYTES = 1 << 60
 
 
 class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """`cpu_cores` and `memory_bytes` are None without a limit, `throttled_seconds` if unknown."""
+    """The limits of a control group.
+
+    A group is limited by its ancestors as well: the minimum of all levels applies. Version 2 is fully
+    supported; of version 1, only the limits that a container sees as its own.
+    """
 
     cpu_cores: float | None = None
+    """None without a limit."""
     memory_bytes: int | None = None
+    """None without a limit."""
     throttled_seconds: float | None = None
+    """None if unknown."""
 
 
 CPU = "cpu"
@@ -110,7 +100,9 @@ def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
 
 
 def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | None:
-    """The time that a CPU limit of our control group, or of one above it, has stopped us; None if unknown."""
+    """The time for which a CPU limit of tuibench's control group, or of an ancestor, has stopped it; None if
+    unknown.
+    """
     lines = _text(own).splitlines()
     folders = [
         *(root / level.lstrip("/") for level in group_levels(group_path(lines))),
@@ -120,9 +112,9 @@ def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | No
 
 
 def _cpu_folders(own: Path, root: Path) -> list[Path]:
-    """The folders of our group and those above it in version 1.
+    """The folders of tuibench's group and its ancestors in version 1.
 
-    In a container the path may be the host's, which is not there: the group is then the root.
+    In a container, the path may be the host's, which does not exist: the group is then the root.
     """
     path = group_path(_text(own).splitlines(), CPU)
     return [root / CPU / level.lstrip("/") for level in group_levels(path)]
@@ -153,7 +145,7 @@ def _text(path: Path) -> str:
 
 PROC = Path("/proc")
 MOST_THREADS = 512
-"""With more threads, reading them costs more than the figure is worth."""
+"""With more threads, the switches are not read: that costs more than the figure is worth."""
 
 STATUS_BYTES = 8192
 
@@ -162,7 +154,11 @@ Switches = dict[int, tuple[int, int]]
 
 
 def thread_switches(pid: int, proc: Path = PROC) -> Switches | None:
-    """The switches of each thread of a process; None if they cannot be read."""
+    """The switches of each thread of a process; None if they cannot be read.
+
+    /proc/PID/status counts those of the main thread only, so all threads are read. The last switches of a
+    thread that ended between two readings are lost.
+    """
     tasks = proc / str(pid) / "task"
     try:
         threads = os.listdir(tasks)
@@ -201,7 +197,10 @@ def switches_of(voluntary: str | bytes, involuntary: str | bytes) -> tuple[int, 
 
 
 def storage_bytes(pid: int, proc: Path = PROC) -> dict[str, float]:
-    """What a process has read from storage and written to it; empty if that cannot be read."""
+    """The bytes that a process has read from storage and written to it; empty if they cannot be read.
+
+    /proc/PID/io is readable for the process's own user and for root.
+    """
     try:
         lines = (proc / str(pid) / "io").read_text(errors="replace").splitlines()
     except OSError:
@@ -213,8 +212,8 @@ STORED = ("server_read_bytes", "server_written_bytes")
 
 
 def stored_bytes(lines: Iterable[str]) -> dict[str, float]:
-    """Sums of a process, from the lines of /proc/PID/io: bytes read from storage and written to it; empty if
-    they cannot be read.
+    """The bytes that a process has read from storage and written to it, from the lines of /proc/PID/io; empty
+    if they cannot be read.
     """
     figures = dict(line.split(": ", 1) for line in lines if ": " in line)
     read, written = (numerals.count(figures.get(f"{name}_bytes")) for name in ("read", "write"))
@@ -233,12 +232,10 @@ def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int
 
 
 class CpuTime(NamedTuple):
-    """Seconds of all cores since boot. `busy` is all except idle and iowait.
-
-    Steal time is busy: it was not available to the machine.
-    """
+    """Seconds of all cores since boot."""
 
     busy: float
+    """All except idle and iowait. Steal time is busy: it was not available to the machine."""
     total: float
     steal: float = 0.0
 
@@ -266,7 +263,7 @@ class ProcessTimes:
         self._handles: dict[int, psutil.Process] = {}
 
     def read(self, pids: Iterable[int]) -> dict[int, float]:
-        """Seconds used so far by those of the processes that are alive and readable."""
+        """Seconds used so far by the processes that are alive and readable."""
         known = {pid: self._seconds(pid) for pid in set(pids)}
         self._handles = {pid: handle for pid, handle in self._handles.items() if known.get(pid) is not None}
         return {pid: seconds for pid, seconds in known.items() if seconds is not None}
@@ -313,7 +310,11 @@ def disk_totals() -> dict[str, float]:
 
 
 def net_bytes() -> dict[str, float]:
-    """The totals of the counted network cards since boot; empty if unavailable."""
+    """The totals of the counted network cards since boot; empty if unavailable.
+
+    Loopback traffic is excluded: each byte counts as both sent and received, and a load over the Unix socket
+    does not use it. The server's Bytes_sent and Bytes_received measure the load's traffic.
+    """
     cards = psutil.net_io_counters(pernic=True, nowrap=False) or {}
     wanted = counted_devices(cards, Path("/sys/class/net"))
     if not wanted:
@@ -325,7 +326,12 @@ def net_bytes() -> dict[str, float]:
 
 
 def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
-    """The counted devices. `folder` is the kernel's list of whole devices on Linux."""
+    """The devices to count, so that no byte is counted twice. `folder` is the kernel's list of whole devices
+    on Linux.
+
+    A partition, a logical volume or a RAID array duplicates the I/O of its disks, a bridge that of its cards.
+    So only devices with hardware are counted; if there are none (a container), all except loopbacks.
+    """
     real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
     if not folder.is_dir():
         return real
@@ -334,7 +340,7 @@ def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
 
 
 def counted_among(names: Iterable[str], whole: Collection[str], with_hardware: Collection[str]) -> list[str]:
-    """The counted devices, from the whole devices and those with hardware behind them; both may be empty."""
+    """The devices to count, from the whole devices and those with hardware; both may be empty."""
     real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
     chosen = [name for name in real if name in whole] if whole else real
     return [name for name in chosen if name in with_hardware] or chosen
@@ -350,22 +356,27 @@ def known(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The system at `at_ns` of a monotonic clock: totals since boot (`sums`) and present values (`levels`) by
-    their names in a tick, processor seconds by pid, and the switches of the server's threads; `note` is the
-    reason why the server's process is not included, `missing` why figures are, by their names.
+    """The system at one moment.
 
     The limits of a control group are tuibench's on this host, those of the server's process on another one.
     """
 
     at_ns: int
+    """The time of a monotonic clock."""
     sums: dict[str, float]
+    """Totals since boot, by their names in a tick."""
     levels: dict[str, float]
+    """Present values, by their names in a tick."""
     cores: tuple[CpuTime, ...] = ()
     processes: dict[int, float] = {}
+    """Processor seconds by pid."""
     switches: Switches | None = None
+    """The context switches of the server's threads."""
     server_pid: int | None = None
     note: str = ""
+    """The reason why the server's process is not included."""
     missing: dict[str, str] = {}
+    """The reasons why figures are missing, by their names."""
 
 
 def host_tick(
@@ -376,8 +387,10 @@ def host_tick(
     own_pids: Set[int] = frozenset(),
     origin: str = "",
 ) -> Tick | None:
-    """The host between two readings, with keys without prefix; None if the total processor time did not grow:
-    they are too close, it went back, or it cannot be read. `origin` is the source of another host.
+    """The host between two readings, with keys without prefix. `origin` is the source of another host.
+
+    None if the total processor time did not grow: the readings are too close, the time decreased, or it
+    cannot be read.
     """
     seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
     grown = {name: growth(before.sums.get(name), value) for name, value in after.sums.items()}
@@ -419,13 +432,15 @@ def core_seconds(before: tuple[CpuTime, ...], after: tuple[CpuTime, ...], second
 
 
 READING_ERRORS = (psutil.Error, OSError, NotImplementedError, RuntimeError, ValueError, LookupError)
-"""What psutil raises for files of /proc that a container or a sandbox does not have, or fills otherwise."""
+"""Errors of psutil for files of /proc that a container or a sandbox lacks, or fills otherwise."""
 
 Found = TypeVar("Found")
 
 
 def read_system(read: Callable[[], Found]) -> tuple[Found | None, str]:
-    """What psutil reads of this system, or why it cannot; without its warnings of single figures."""
+    """The result of a function of psutil, or the reason why it failed. Its warnings about single figures are
+    suppressed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -443,17 +458,23 @@ _PEER_TIMEOUT_SECONDS = 0.5
 
 
 class ServerProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's process; if it was not found, `pid` is None and `note` is the reason."""
+    """The server's process."""
 
     pid: int | None
+    """None if it was not found."""
     note: str = ""
+    """The reason why it was not found."""
 
 
 def find_server_process(info: ServerInfo) -> ServerProcess:
-    """Find the server's process. `info` must be fresh: its uptime is compared with the process's age.
+    """Find the server's process by its pid file, its Unix socket, or its listening port.
 
-    Takes milliseconds, tens of them on a host with thousands of processes: for use at a start and a restart,
-    not in every tick.
+    The name is not used, because packages wrap the program. A found process is verified if possible: a pid
+    file may contain the pid of another container, and a proxy may listen on a port. `info` must be fresh,
+    because its uptime is compared with the process's age.
+
+    Takes milliseconds, or tens of them with thousands of processes: for use at a start and a restart, not in
+    every tick.
     """
     if not info.is_local:
         return ServerProcess(pid=None, note="the server runs on another host")
@@ -509,7 +530,7 @@ def _by_pid_file(info: ServerInfo) -> Iterator[int]:
 
 
 def _by_socket(info: ServerInfo) -> Iterator[int]:
-    """The listener of the socket: from the kernel's tables, else from the socket itself."""
+    """The listener of the socket: from the kernel's tables, otherwise from the socket itself."""
     if not info.socket:
         return
     owners = {found.pid for found in _connections("unix") if found.pid and found.laddr == info.socket}
@@ -576,7 +597,7 @@ _SYSTEM_FIGURES: dict[tuple[str, ...], Callable[[], dict[str, float]]] = {
     _LEVELS[:2]: _memory,
     _LEVELS[2:]: _swap,
 }
-"""What is read of this system, by the names of the figures."""
+"""The functions that read figures of this system, by the names of the figures."""
 
 
 class HostSampler:
@@ -598,7 +619,7 @@ class HostSampler:
         self._limits = own_limits()
         self._last = self._totals(set(own_pids()))
         self.note = ""
-        """Why the last sample is missing, if it is not too close to the one before."""
+        """Why the last sample is missing, unless it was too close to the one before."""
 
     def follow(self, server: ServerProcess) -> None:
         """Replace the server's process, as after a restart."""
@@ -655,7 +676,7 @@ class HostSampler:
         )
 
     def _note(self, processes: Collection[int]) -> str:
-        """Why the server's share is missing; empty if it is not."""
+        """Why the server's share is missing; empty if it is known."""
         if self._server is None:
             return ""
         if self._server.pid is None:

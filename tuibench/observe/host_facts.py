@@ -1,15 +1,6 @@
 """Facts about host, disk, server and network, read before the load starts; the disk benchmark.
 
 Unknown properties stay empty. `root` replaces `/` in tests.
-
-The disk benchmark of a folder: flushes per second with their latency, and random reads. A flush is what a
-commit waits for: 4 KiB overwritten in a preallocated file, then fdatasync, sequentially, as a server writes
-its redo log. Reads are of 16 KiB, an InnoDB page, with O_DIRECT past the page cache, by one reader and by
-several. The files are temporary.
-
-What is in effect on a server beside its variables, read once per start: redo log, performance_schema, the
-connection's character set, and the tables of a load with their statistics. Which of these readings make a
-comparison unfair is decided in `compare.audit`.
 """
 
 import asyncio
@@ -119,7 +110,7 @@ HYPERVISORS = {
     "openstack": "OpenStack",
     "parallels": "Parallels",
 }
-"""Strings in the vendor and product name of a virtual machine, and the hypervisor they indicate."""
+"""Strings in the vendor and product name of a virtual machine, with the hypervisor that they indicate."""
 
 
 def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
@@ -433,7 +424,7 @@ KIB, MIB = 1024, 1024 * 1024
 LOG_BYTES, WRITE_BYTES = 16 * MIB, 4 * KIB
 READ_FILE_BYTES, PAGE_BYTES = 256 * MIB, 16 * KIB
 FREE_BYTES = 2 * (LOG_BYTES + READ_FILE_BYTES)
-"""The least free space; with less, nothing is written."""
+"""Minimum free space; with less, nothing is written."""
 
 FLUSH_SECONDS, READ_SECONDS = 3.0, 2.0
 READERS = 16
@@ -445,7 +436,12 @@ Clock = Callable[[], float]
 def measure_disk(
     folder: str, *, seconds: float = FLUSH_SECONDS, clock: Clock = time.perf_counter
 ) -> DiskSpeed:
-    """Measure the file system of a folder for about seven seconds. Raises RunError if that is impossible."""
+    """Measure the file system of a folder, with temporary files, for about seven seconds.
+
+    A flush is what a commit waits for: 4 KiB overwritten in a preallocated file, then fdatasync,
+    sequentially, as a server writes its redo log. Reads are of 16 KiB, an InnoDB page, with O_DIRECT to
+    bypass the page cache, by one reader and by several. Raises RunError if the measurement is impossible.
+    """
     with _working_folder(folder) as place:
         flushes = _flushes(place / "log", seconds, clock)
         reads = _reads(place / "pages", READ_SECONDS * seconds / FLUSH_SECONDS, clock)
@@ -549,7 +545,7 @@ def _rank(ordered: list[float], share: float) -> float:
 
 
 MOST_DEFINITIONS, MOST_TABLES = 20, 500
-"""Tables whose definition is read, and whose rows are."""
+"""Maximum number of tables whose definition is read, and of tables whose rows are."""
 
 _REDO = (str(Counter.REDO_LOG_CAPACITY), str(ServerVariable.REDO_LOG_ENABLED))
 _REDO_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {_REDO}"
@@ -575,7 +571,12 @@ WHERE database_name = {schema} AND table_name IN ({names})
 async def read_in_effect(
     connection: Connection, server: ServerInfo, variables: Mapping[str, str], tables: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Readings by name; one that the server does not have, or refuses to this login, is absent."""
+    """What is in effect on a server in addition to its variables, by name; absent if the server lacks it, or
+    refuses it to this login.
+
+    It is read once per start: redo log, performance_schema, the connection's character set, and the tables of
+    a load with their statistics. `compare.audit` decides which of these make a comparison unfair.
+    """
     found = {
         str(name).lower(): str(value) for name, value in await query_if_allowed(connection, _REDO_SQL) or ()
     }
@@ -589,7 +590,7 @@ async def read_in_effect(
 
 
 async def _tables(connection: Connection, server: ServerInfo, tables: Sequence[str]) -> dict[str, str]:
-    """Definitions, collations, rows and statistics of those that exist."""
+    """Definitions, collations, rows and statistics of the tables that exist."""
     if server.flavour is Flavour.MYSQL:
         # MySQL's information_schema repeats the rows of up to a day ago.
         await query_if_allowed(connection, "SET SESSION information_schema_stats_expiry = 0")
@@ -618,7 +619,7 @@ async def _tables(connection: Connection, server: ServerInfo, tables: Sequence[s
 
 
 async def _definitions(connection: Connection, tables: Sequence[str]) -> str:
-    """A digest of the tables' definitions, which does not depend on the server's way to write them."""
+    """A digest of the tables' definitions, independent of how the server writes them."""
     digest = hashlib.sha256()
     for table in tables[:MOST_DEFINITIONS]:
         name = f"{_quoted(connection.target.database)}.{_quoted(table)}"
@@ -640,7 +641,7 @@ _SPELLING = (
     (re.compile(r" default null\b"), ""),
     (re.compile(r"\s+"), " "),
 )
-"""What servers write differently about the same table; character sets are a reading of their own."""
+"""What servers write differently about the same table. Character sets are recorded separately."""
 
 
 def plain_definition(statement: str) -> str:

@@ -35,7 +35,7 @@ from tuibench.observe.host import (
 )
 
 PROGRAMS = "mysqld|mariadbd|tidb-server"
-"""Parts of a server's command line, including one started by a loader or a wrapper."""
+"""Parts of a server's command line; a loader or a wrapper may precede them."""
 
 COMMAND = (
     "LC_ALL=C; export LC_ALL; IFS= read -r pidfile; "
@@ -55,7 +55,7 @@ COMMAND = (
     f"set -- $threads/*/status; test $# -le {MOST_THREADS} && grep -sHE ctxt_switches $*; "
     "echo end $number; done"
 )
-"""Two small processes per request; thread files are read only if there are not too many."""
+"""It starts two small processes per request. Files of threads are read only if there are not too many."""
 
 KIB = 1024
 SECTOR_BYTES = 512
@@ -67,7 +67,7 @@ DISK_FIELDS = {
     "read_ms": (3, 1),
     "write_ms": (7, 1),
 }
-"""Fields of /proc/diskstats behind a disk's name, and their units."""
+"""Fields of /proc/diskstats after a disk's name, and their units."""
 NO_NUMBER = "its file on that host has no number that can be read"
 CPU_FIELDS = 8
 LEAST_CPU_FIELDS = 5
@@ -75,7 +75,7 @@ LEAST_CPU_FIELDS = 5
 
 
 class RemoteFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Constant facts of the host; `note` is the reason why the server's process is unknown."""
+    """Constant facts of the host."""
 
     ticks_per_second: int = 100
     page_bytes: int = 4096
@@ -86,6 +86,7 @@ class RemoteFacts(msgspec.Struct, frozen=True, kw_only=True):
     server_pid: int | None = None
     group: str = ""
     note: str = ""
+    """The reason why the server's process is unknown."""
 
 
 class _Candidate(msgspec.Struct, frozen=True):
@@ -185,7 +186,7 @@ def request_line(number: int, facts: RemoteFacts) -> str:
 
 
 def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
-    """The totals of a response, by that host's own clock; None if it is incomplete."""
+    """The totals of a response, by the clock of that host; None if it is incomplete."""
     files = by_file(lines)
     uptime = _first_number(files.get("/proc/uptime", [""])[0])
     machine, cores = _cpu_times(files.get("/proc/stat", []), facts.ticks_per_second)

@@ -1,14 +1,7 @@
-"""A server's host that is not this one (`--host-metrics`): its figures by ssh or from a node_exporter.
+"""A server's host other than this one (`--host-metrics`): its figures by ssh or from a node_exporter.
 
-ssh:USER@db1            the system's ssh; nothing is installed there
-http://db1:9100/metrics a node_exporter; https://db1:9100/metrics#ca=FILE,login=FILE behind TLS and a login
-
-ssh: one long-running command that prints figures on request. Keys, jump hosts and known hosts are those of
-~/.ssh: ssh runs with BatchMode, so it never prompts. The command ends when its input is closed, including by
-the end of this process. node_exporter: one request per reading, limited to the collectors needed. It has host
-figures but no processes: the server's share is unknown. The address is recorded and shown, so it has no
-password: the login is in a file in the form of netrc(5), as curl reads it, which only its owner may read. It
-is sent over TLS and to this host itself, and not to an address that a redirection names.
+    ssh:USER@db1             the system's ssh; nothing is installed there
+    http://db1:9100/metrics  a node_exporter; https://db1:9100/metrics#ca=FILE,login=FILE with TLS and a login
 
 A reading starts at the beginning of a tick and is collected at its end, so that it does not delay the tick. A
 late reading is collected by a later tick; a failed one is a gap with a reason. The delay before the next
@@ -44,16 +37,18 @@ _SSH = re.compile(rf"{_USER}{_HOST}(?::(?P<port>\d+))?/?")
 
 
 class HostAddress(NamedTuple):
-    """A parsed `--host-metrics`. `url` is set for a node_exporter, `user`, `host` and `port` for ssh.
+    """A parsed `--host-metrics`.
 
-    `ca` is the file with the certificate of the exporter's issuer, empty for those of the system; `login` is
-    the file with the login, empty for ~/.netrc.
+    It is recorded and shown, so it has no password: the login is in a file.
     """
 
     text: str
     url: str = ""
+    """Set for a node_exporter; `user`, `host` and `port` are set for ssh."""
     ca: str = ""
+    """The file with the certificate of the exporter's issuer; empty for those of the system."""
     login: str = ""
+    """The file with the login; empty for ~/.netrc."""
     user: str = ""
     host: str = ""
     port: int | None = None
@@ -118,11 +113,12 @@ def _exporter(text: str) -> HostAddress:
 
 
 class NamedSample(NamedTuple):
-    """A sample of a remote host, or the reason for its absence; `failed` if it could not be read."""
+    """A sample of a remote host, or the reason for its absence."""
 
     sample: Tick | None
     note: str = ""
     failed: bool = False
+    """True if the host could not be read."""
 
 
 COLLECTORS = ("cpu", "meminfo", "diskstats", "netdev", "time")
@@ -153,7 +149,7 @@ DISKS = {
     "read_ms": ("node_disk_read_time_seconds_total", MS_PER_SECOND),
     "write_ms": ("node_disk_write_time_seconds_total", MS_PER_SECOND),
 }
-"""The metric of each figure of the disks, and its unit."""
+"""The metric and the unit of each figure of the disks."""
 NETWORK = {
     "received_bytes": ("node_network_receive_bytes_total", 1.0),
     "sent_bytes": ("node_network_transmit_bytes_total", 1.0),
@@ -168,7 +164,7 @@ MADE_OF = {
 
 
 class Figure(NamedTuple):
-    """One line of the page."""
+    """One line of node_exporter's page."""
 
     name: str
     labels: dict[str, str]
@@ -182,8 +178,8 @@ OTHERS_MAY_READ = 0o077
 
 
 def read_login(file: str, host: str) -> tuple[str, str] | None:
-    """User and password for a host from a file in the form of netrc(5); None without the default file, or
-    without an entry.
+    """User and password for a host from a file in the form of netrc(5), as curl reads it; None without the
+    default file, or without an entry.
 
     Raises HostSourceError for a file that others may read, or that is not in this form.
     """
@@ -207,7 +203,12 @@ def read_login(file: str, host: str) -> tuple[str, str] | None:
 
 
 class NodeExporterSource(HostSource):
-    """`timeout_seconds` limits each request."""
+    """One request per reading, limited to the collectors needed. The server's share is unknown, because there
+    are no processes.
+
+    The login is sent over TLS and to this host itself, and not to an address of a redirection.
+    `timeout_seconds` limits each request.
+    """
 
     def __init__(self, address: HostAddress, timeout_seconds: float) -> None:
         self._address = address
@@ -216,7 +217,9 @@ class NodeExporterSource(HostSource):
         self._query = "" if urlsplit(address.url).query else f"?{QUERY}"
 
     async def read(self) -> HostTotals:
-        """One reading. Raises HostSourceError. A run without an exporter does not import the libraries."""
+        """One reading. Raises HostSourceError. The libraries are imported here, so that other runs do not
+        import them.
+        """
         from http.client import HTTPException
         from ssl import SSLCertVerificationError
         from urllib.error import HTTPError, URLError
@@ -237,13 +240,13 @@ class NodeExporterSource(HostSource):
         return totals
 
     def follow(self, server: ServerInfo) -> None:
-        """Nothing to do: the host remains the same."""
+        """Does nothing: the host remains the same."""
 
     async def close(self) -> None:
-        """Nothing to do: no connection is open between readings."""
+        """Does nothing: no connection is open between readings."""
 
     def _get(self) -> str:
-        """The page. An exporter without one of the collectors refuses the query: then all collectors are
+        """The page. If an exporter lacks one of the collectors and refuses the query, all collectors are
         requested.
         """
         from urllib.error import HTTPError
@@ -258,7 +261,7 @@ class NodeExporterSource(HostSource):
         return self._get_url(self._address.url)
 
     def _tls(self) -> "SSLContext":
-        """The system's certificates, or only the given one."""
+        """A context that trusts the system's certificates, or only the given one."""
         from ssl import create_default_context
 
         if self._context is None:
@@ -280,8 +283,10 @@ class NodeExporterSource(HostSource):
 
 
 def parse_figures(page: str) -> tuple[list[Figure], dict[str, str]]:
-    """The lines of node_exporter's own metrics, others are ignored; and by name why a metric is missing: a
-    value of it is not a number, or negative. Of such a metric no line is kept, as its sum would be wrong.
+    """The lines of node_exporter's own metrics, and the reason for each missing metric, by its name.
+
+    A metric is missing if one of its values is not a number, or negative, because its sum would be wrong.
+    Other metrics are ignored.
     """
     figures: list[Figure] = []
     missing: dict[str, str] = {}
@@ -297,8 +302,9 @@ def parse_figures(page: str) -> tuple[list[Figure], dict[str, str]]:
 
 
 def parse_page(page: str) -> HostTotals | None:
-    """The totals of a page, by that host's own clock; None if the processors or the time are missing. Raises
-    ValueError if these cannot be read.
+    """The totals of a page, by the clock of that host; None if the processors or the time are missing.
+
+    Raises ValueError if these cannot be read.
     """
     figures, missing = parse_figures(page)
     for name in (TIME, PROCESSORS):
@@ -362,7 +368,7 @@ def _own_devices(names: dict[str, float]) -> set[str]:
 
 
 def _of_devices(figures: list[Figure], metrics: dict[str, tuple[str, float]]) -> dict[str, float]:
-    """The sums of the host's own devices, of the metrics that have them."""
+    """The sums of the host's own devices, by figure; without metrics that no device has."""
     tables = {name: _by_device(figures, metric) for name, (metric, _) in metrics.items()}
     wanted = _own_devices({device: value for table in tables.values() for device, value in table.items()})
     sums: dict[str, float] = {}
@@ -382,7 +388,12 @@ END_SECONDS = 1.0
 
 
 class SshSource(HostSource):
-    """One connection; the next reading after its loss opens another one."""
+    """One long-running command over ssh that prints figures on request; the next reading after its loss
+    starts another.
+
+    Keys, jump hosts and known hosts are those of ~/.ssh: ssh runs with BatchMode, so it never prompts. The
+    command ends when its input is closed, including by the end of this process.
+    """
 
     def __init__(self, address: HostAddress, server: ServerInfo) -> None:
         self._address = address
@@ -485,7 +496,7 @@ FIRST_NOTE = "the next sample has its figures"
 
 
 class RemoteHost:
-    """One host. `begin` never waits; `finish` waits for a part of a tick at most."""
+    """One host. `begin` never waits; `finish` waits at most for a part of a tick."""
 
     def __init__(self, source: HostSource, origin: str, clock: Clock, interval_seconds: float) -> None:
         self._source = source
@@ -502,7 +513,7 @@ class RemoteHost:
 
     @classmethod
     def of(cls, text: str, server: ServerInfo, clock: Clock, interval_seconds: float) -> "RemoteHost":
-        """Create for a value of `--host-metrics`, without sending anything. Raises UsageError if it is
+        """The host of a value of `--host-metrics`; nothing is sent yet. Raises UsageError if the value is
         invalid.
         """
         address = parse_host_metrics(text)

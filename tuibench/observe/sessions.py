@@ -1,11 +1,12 @@
 """The server's sessions: the list, lock waits, open transactions, the last deadlock.
 
-Other sessions are listed individually, our own by state, both limited in number: our own may be thousands, so
-the server filters and aggregates them itself, by ranges of their ids. The server reports the start of a wait
-or a transaction in its own time zone, which may differ from the session's. The deadlock comes from the
-section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, in the formats of MariaDB and MySQL.
+Other sessions are listed individually, tuibench's own by state. Both are limited in number: there may be
+thousands of own ones, so the server filters and aggregates them, by ranges of their ids. The server reports
+the start of a wait or a transaction in its own time zone, which may differ from the session's. The deadlock
+comes from the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, in the formats of MariaDB and
+MySQL.
 
-The connection for it is open only while a viewer shows the sessions.
+The connection is open only while a viewer shows the sessions.
 """
 
 import asyncio
@@ -126,13 +127,13 @@ MOST_SESSIONS = 200
 MOST_STATES = 20
 
 LONGEST_SECONDS = 10 * 365 * 86_400
-"""A time above this is the server's -1 read as unsigned."""
+"""A time above this is a -1 of the server, read as unsigned."""
 
 SOURCES = {
     Flavour.MARIADB: ("information_schema.PROCESSLIST",),
     Flavour.MYSQL: ("performance_schema.processlist", "information_schema.PROCESSLIST"),
 }
-"""Where each flavour has the list, the cheaper source first."""
+"""The tables with the list of sessions, by flavour, the cheaper source first."""
 
 _OTHERS = """
 SELECT ID, USER, HOST, DB, COMMAND, STATE, TIME, LEFT(INFO, {characters}) FROM {source}
@@ -172,12 +173,12 @@ def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4)
 def among(ids: frozenset[int], name: str = "ID") -> str:
-    """The condition that a column is one of some numbers, by ranges."""
+    """The condition that a column has one of these numbers, as ranges."""
     return " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
 
 
 def _seconds(value: object) -> int:
-    """The seconds of a list; 0 if the server does not say them."""
+    """The seconds of a list; 0 if the server does not report them."""
     seconds = numerals.count(value) or 0
     return seconds if seconds < LONGEST_SECONDS else 0
 
@@ -317,7 +318,7 @@ class ActivitySampler:
         )
 
     async def _listed(self, connection: Connection, ids: Set[int]) -> tuple[Sequence[Row], Sequence[Row]]:
-        """Other sessions and our own, from the cheapest source of this server.
+        """Other sessions and tuibench's own, from the cheapest source of this server.
 
         With performance_schema off, its list exists but is empty: it does not even contain this connection.
         """

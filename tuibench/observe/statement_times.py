@@ -1,4 +1,4 @@
-"""Statement times measured by the server, and the traffic of its own clients.
+"""Statement times measured by the server, and the traffic of its clients.
 
 | server | source | gives |
 |---|---|---|
@@ -6,7 +6,7 @@
 | MariaDB with the plugin | QUERY_RESPONSE_TIME | the distribution, in buckets a factor of 10 wide |
 | MariaDB with performance_schema | events_statements_summary_global_by_event_name | the average |
 
-The best source available is read; its figures are cumulative. The server's configuration is not changed. A
+The best available source is read; its figures are cumulative. The server's configuration is not changed. A
 source that refuses the login is not queried again; the reason is kept.
 
 The traffic of all clients is counted together, between two readings of the status. The session's own
@@ -31,31 +31,32 @@ from tuibench.numerals import MOST_TIMER
 
 PS_PER_US, US_PER_SECOND = 1_000_000, 1_000_000
 LONGEST_US = 10**10
-"""The last bucket of each source has no upper bound."""
+"""The upper bound of each source's last bucket, which has none of its own."""
 
 QUERY_RESPONSE_TIME_STATS = "query_response_time_stats"
 
 
 class StatementTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """Cumulative times at one moment. `buckets` counts statements by the upper bound of their bucket in µs,
-    None without a distribution. `note` names the source, or is the reason why there is none.
-
-    `own_us` are the durations of the session's own statements since the last reading.
-    """
+    """Cumulative times at one moment."""
 
     count: int = 0
     total_us: float = 0.0
     buckets: dict[int, int] | None = None
+    """Counts of statements by the upper bound of their bucket in µs; None without a distribution."""
     note: str = ""
+    """The source, or the reason why there is none."""
     is_known: bool = True
     own_us: tuple[int, ...] = ()
+    """The durations of the session's own statements since the last reading."""
 
 
 class TimedInterval(NamedTuple):
-    """The statements between two readings: no average without times, no histogram without buckets."""
+    """The statements between two readings."""
 
     histogram: Histogram | None
+    """None without buckets."""
     average_ms: float | None
+    """None without times."""
     note: str
 
 
@@ -79,8 +80,8 @@ def times_between(before: StatementTimes | None, after: StatementTimes) -> Timed
 def _without(grown: dict[int, int], own_us: Iterable[int]) -> dict[int, int]:
     """The buckets without the session's own statements.
 
-    The server measures a little less than the client: each is subtracted from the highest bucket that can
-    hold it.
+    The server measures a slightly shorter time than the client, so each is subtracted from the highest bucket
+    that can hold it.
     """
     left = {end: times for end, times in grown.items() if times}
     for duration in sorted(own_us, reverse=True):
@@ -95,8 +96,8 @@ def _without(grown: dict[int, int], own_us: Iterable[int]) -> dict[int, int]:
 
 
 def _histogram(buckets: Mapping[int, int], total_us: float) -> Histogram:
-    """The buckets as a histogram at their upper bounds; the sum is the server's own if it is within the
-    buckets.
+    """The buckets as a histogram at their upper bounds. The sum is the server's own if it is consistent with
+    the buckets.
     """
     if not buckets:
         return Histogram()
@@ -109,12 +110,11 @@ def _histogram(buckets: Mapping[int, int], total_us: float) -> Histogram:
 
 
 class QueryTimer:
-    """Measures the session's own statements, for a reader of the server's statement times that takes them.
-    `selects` counts its SELECT statements.
-    """
+    """Measures the session's own statements, which a reader of the server's statement times subtracts."""
 
     def __init__(self) -> None:
         self.selects = 0
+        """The number of its SELECT statements."""
         self._durations_us: list[int] = []
 
     async def measure(self, connection: Queries, sql: str) -> Sequence[Row]:
@@ -143,7 +143,7 @@ class _TimedQueries(NamedTuple):
 
 
 def timed(connection: Queries, timer: QueryTimer | None) -> Queries:
-    """The connection, whose statements `timer` measures, if there is one."""
+    """The connection, with its statements measured by `timer`, if there is one."""
     return connection if timer is None else _TimedQueries(connection, timer)
 
 
@@ -157,7 +157,7 @@ class TimesSource(Protocol):
 
 
 class HistogramSource:
-    """MySQL's global statement histogram. It has no sum: that of the buckets' midpoints is used."""
+    """MySQL's global statement histogram. It has no sum, so that of the buckets' midpoints is used."""
 
     sql = (
         "SELECT BUCKET_TIMER_LOW, BUCKET_TIMER_HIGH, COUNT_BUCKET "
@@ -270,7 +270,7 @@ class OwnStatements(NamedTuple):
 
 
 def traffic_in(interval: CounterInterval, own: OwnStatements, times: TimedInterval) -> Tick:
-    """The clients' traffic of an interval; `own` is what the session itself sent in it.
+    """The clients' traffic of an interval; `own` are the statements of the session in it.
 
     A commit counts as a completed transaction. `statement_ms` is the time of the `timed` statements.
     """

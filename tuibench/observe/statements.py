@@ -8,7 +8,6 @@ Newer servers count prepared statements in it, too, with the prefix EXECUTE. Old
 disappears with the statement.
 
 A reading is limited to the most recent statements, and to the histograms of those that took the most time.
-The statements of a span are the differences of two readings, ranked by time.
 """
 
 import re
@@ -95,7 +94,7 @@ HISTOGRAM_SQL = (
     "FROM performance_schema.events_statements_histogram_by_digest "
     "WHERE SCHEMA_NAME {schema} AND DIGEST = '{digest}' AND COUNT_BUCKET > 0"
 )
-"""Reads one statement by the table's key: any other condition reads the whole table, 450 rows for each
+"""Selects one statement by the table's key. Any other condition reads the whole table, 450 rows for each
 digest.
 """
 
@@ -104,7 +103,7 @@ Distribution = dict[int, int]
 
 
 class StatementSums(NamedTuple):
-    """Cumulative figures of a statement. `distribution` is counts by upper bounds in µs, or None."""
+    """Cumulative figures of a statement."""
 
     text: str
     source: str
@@ -114,15 +113,16 @@ class StatementSums(NamedTuple):
     lock_us: float | None = None
     cpu_us: float | None = None
     distribution: Mapping[int, int] | None = None
+    """Counts by upper bounds in µs, or None."""
 
 
 class StatementReading(msgspec.Struct, frozen=True, kw_only=True):
-    """One reading: totals, for some statements with the distributions of their times; `gaps` describes
-    missing data.
-    """
+    """One reading."""
 
     totals: dict[str, StatementSums] = {}
+    """By statement; some have the distribution of their times."""
     gaps: tuple[str, ...] = ()
+    """What could not be read."""
 
 
 class StatementSampler:
@@ -283,7 +283,9 @@ Sums = Mapping[str, StatementSums]
 
 
 def figures_between(before: StatementSums | None, after: StatementSums) -> StatementFigures | None:
-    """The figures of a statement in a span; None if it was not called, or its figures were reset."""
+    """The figures of a statement between two readings; None if it was not called, or its figures were
+    reset.
+    """
     calls = after.calls - (before.calls if before else 0)
     time_us = after.time_us - (before.time_us if before else 0.0)
     if calls <= 0 or time_us < 0:
@@ -319,7 +321,7 @@ def statement_rows(first: Sums, changed: Sums | None, now: Sums) -> tuple[Statem
 
 
 def _p95_ms(before: StatementSums | None, after: StatementSums) -> float | None:
-    """The p95; None if the distribution is not known at both ends of the span."""
+    """The p95; None unless both readings have the distribution."""
     if after.distribution is None or (before is not None and before.calls and before.distribution is None):
         return None
     old = (before.distribution if before is not None else None) or {}

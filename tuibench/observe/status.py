@@ -1,19 +1,16 @@
 """Samples of the server: its status, variables that change, and the connection that reads them.
 
 One SHOW GLOBAL STATUS per tick, over a separate connection. All other queries of a tick are sent before it,
-so that the status has counted every statement of ours.
+so that the status has counted every statement of tuibench.
 
 A job of the connection has a timeout shorter than a tick. A job that exceeds it stays in flight and is
 collected by a later call, so a slow response costs a gap and not the connection: with max_connections
 exhausted, a new login might fail.
 
-InnoDB: MySQL has the history list's length and deadlocks in information_schema.innodb_metrics only. Reading
-that table takes about as long as the whole status, so it is read every few ticks. MariaDB has both in its
-status.
-
-Binary log: MySQL's status has no counter of its syncs and bytes. The performance schema counts the operations
-on the binary log's files; those that are neither reads nor writes are syncs, plus a few for each new file.
-MariaDB has group commits and bytes in its status.
+MariaDB's status has the history list's length, deadlocks, and group commits and bytes of the binary log.
+MySQL has the first two in information_schema.innodb_metrics only; reading that table takes about as long as
+the whole status, so it is read every few ticks. For the binary log, MySQL's performance schema counts the
+operations on its files; those that are neither reads nor writes are syncs, plus a few for each new file.
 """
 
 import asyncio
@@ -61,51 +58,58 @@ INNODB = "Innodb_"
 """Prefix of InnoDB's counters."""
 
 RESTART_SLACK_SECONDS = 2.0
-"""Tolerated lag of Uptime behind our clock: it has whole seconds, and the server's clock may be corrected."""
+"""Tolerated difference between Uptime and the monotonic clock: Uptime has whole seconds, and the server's
+clock may be corrected.
+"""
 
 
 class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of SHOW GLOBAL STATUS at `at_ns` of the monotonic clock.
-
-    `connection` is the number of the connection used, `identity` names the server that answered. `own` is
-    what the session had sent at that moment beside its load, `transactions` those of the load. `times` are
-    the server's statement times for a session without load, None with one. `unavailable` says by name why a
-    figure is missing; a limit that the server does not report is 0.
-    """
+    """Result of one SHOW GLOBAL STATUS."""
 
     at_ns: int
+    """The time of the monotonic clock."""
     connection: int
+    """The number of the connection used."""
     identity: str
+    """Names the server that answered."""
     status: dict[str, int]
     max_connections: int
+    """0 if the server does not report the limit."""
     table_open_cache: int
+    """0 if the server does not report the limit."""
     transactions: int | None
+    """The load's transactions up to then."""
     unavailable: dict[str, str] = {}
+    """Why a figure is missing, by name."""
     own: OwnStatements = OwnStatements()
+    """The session's statements up to then, apart from its load."""
     times: StatementTimes | None = None
+    """The server's statement times, for a session without load; None with one."""
 
 
 class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """One sample of the server, and events detected with it.
-
-    `tick` is the server's part of a tick, None for a gap; then `last_error` is the reason. `counters` are the
-    cumulative counters, `uptime_seconds` is None if the server does not report it. `restarted` and
-    `counters_reset` are True once, in the first sample after it; `restarted` also if another server answers,
-    whose identity is `replaced_by` then. `own_statements` is the session's total that
-    the counters include, for the reconciliation. `traffic` is that of the server's clients since the previous
-    sample, None if a load is measured instead, if there are no rates, and if the server does not count its
-    statements.
-    """
+    """One sample of the server, and events detected with it."""
 
     tick: Tick | None
+    """The server's part of a tick; None for a gap."""
     counters: dict[str, int] = {}
+    """The cumulative counters."""
     uptime_seconds: int | None = None
+    """None if the server does not report it."""
     last_error: str = ""
+    """The reason for a gap."""
     restarted: bool = False
+    """True in the first sample after a restart, or if another server answers."""
     replaced_by: str = ""
+    """The identity of the other server."""
     counters_reset: bool = False
+    """True in the first sample after a reset of the counters."""
     own_statements: int = 0
+    """The session's statements that the counters include, for the reconciliation."""
     traffic: Tick | None = None
+    """The traffic of the server's clients since the previous sample; None if a load is measured instead,
+    without rates, or if the server does not count its statements.
+    """
 
 
 def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
@@ -139,12 +143,12 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
 
 
 def has_restarted(before: StatusReading, after: StatusReading) -> bool:
-    """True after a restart, or if it is another server.
+    """True after a restart, or if another server answers.
 
-    One sign alone is not proof: the server's clock may be set back, a connection may be killed, counters may
-    be reset; and a proxy keeps our connection over a restart. Two signs are. An uptime shorter than the slack
-    may show only one, and be taken for a reset of the counters. A server of another make may not report its
-    uptime: then both other signs are needed.
+    A single sign is not proof: the server's clock may be set back, a connection may be killed, counters may
+    be reset, and a proxy keeps the connection over a restart. Two signs are. If the uptime was shorter than
+    the slack, there may be only one sign, which is taken for a reset of the counters. A server of another
+    make may not report its uptime: then both other signs are needed.
     """
     if before.identity != after.identity:
         return True
@@ -161,9 +165,10 @@ def has_restarted(before: StatusReading, after: StatusReading) -> bool:
 
 
 def _is_ahead(before: StatusReading, after: StatusReading) -> bool:
-    """True if the uptime grew by more than the time between: the counters may be those of an older server.
+    """True if the uptime grew by more than the time between the readings: the counters may be those of an
+    older server.
 
-    The clock of a server may have been set forward, so this is a gap and no restart.
+    The server's clock may have been set forward, so this is a gap and no restart.
     """
     aged = _grown(Counter.UPTIME, before, after)
     elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
@@ -177,7 +182,9 @@ def _grown(counter: Counter, before: StatusReading, after: StatusReading) -> int
 
 
 def _flushed_at(reading: StatusReading) -> int:
-    """The time of the last reset of the counters, in seconds of uptime. Both values are of one moment."""
+    """The time of the last reset of the counters, in seconds of uptime. Both values are read at the same
+    moment.
+    """
     uptime = reading.status.get(Counter.UPTIME, 0)
     return uptime - reading.status.get(Counter.FLUSH_AGE, uptime)
 
@@ -193,10 +200,10 @@ def _cumulative(reading: StatusReading) -> dict[str, int]:
 
 
 def kept_status(rows: Iterable[Sequence[object]]) -> Readable:
-    """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers.
+    """The rows of SHOW GLOBAL STATUS that samples use, as numbers.
 
-    Counters of InnoDB are left out where its page size is 0: some servers of another make list them without
-    having an InnoDB.
+    Counters of InnoDB are left out if its page size is 0: some servers of another make list them without
+    having InnoDB.
     """
     status = numerals.readable((str(name), value) for name, value in rows if name in SAMPLED_NAMES)
     if status.found.get(Counter.PAGE_SIZE) != 0:
@@ -211,7 +218,7 @@ def _server_tick(
     interval: CounterInterval | None,
     traffic: Tick | None,
 ) -> Tick:
-    """Without an interval there are values, and no growth."""
+    """The server's part of a tick. Without an interval it has values, and no growth."""
     status = after.status
     levels: dict[str, float] = {
         "max_connections": after.max_connections,
@@ -244,11 +251,7 @@ async def log_in(target: Target) -> Connection:
 
 
 class MonitoringConnection:
-    """A connection that reconnects by itself, one of `own`.
-
-    `last_error` is the reason why the last job failed, and is empty after a success. `logins` counts
-    the connections made so far.
-    """
+    """A connection that reconnects by itself, one of `own`."""
 
     def __init__(
         self,
@@ -271,7 +274,9 @@ class MonitoringConnection:
         self._task: asyncio.Task[Any] | None = None
         self._since_ns = 0
         self.logins = 0
+        """The connections made so far."""
         self.last_error = ""
+        """The reason why the last job failed; empty after a success."""
 
     async def run(self, job: Job[T]) -> T | None:
         """The job's result; None if it failed or timed out (see `last_error`).
@@ -372,7 +377,7 @@ class InnodbMetrics:
         self._ticks = 0
 
     async def read(self, connection: Queries, variables: Mapping[str, str]) -> Readable:
-        """Both figures, under tuibench's own names, or why they are missing."""
+        """Both figures, by tuibench's own names, or why they are missing."""
         if "mariadb" in variables.get("version", "").lower():
             return NOTHING
         if not self._is_refused and self._ticks % INNODB_EVERY_TICKS == 0:
@@ -393,7 +398,7 @@ class InnodbMetrics:
 
 
 def innodb_figures(rows: Iterable[Sequence[object]]) -> Readable:
-    """The rows of `INNODB_METRICS_SQL` under tuibench's own names."""
+    """The rows of `INNODB_METRICS_SQL`, by tuibench's own names."""
     return numerals.readable(
         (INNODB_METRICS[str(name)], count) for name, count in rows if name in INNODB_METRICS
     )
@@ -420,7 +425,7 @@ class OptionalFigures:
         self._is_refused = False
 
     async def read(self, connection: Queries) -> Readable:
-        """The figures, under tuibench's own names; empty if unavailable."""
+        """The figures, by tuibench's own names; empty if unavailable."""
         if self._is_refused:
             return NOTHING
         rows = await query_if_allowed(connection, self._sql)
@@ -447,8 +452,8 @@ class StatusSampler:
     """Reads status and variables. Its methods never raise for server errors, and never wait for long.
 
     `interval_seconds` is the tick. Nothing is sent before the first call. With a `timer` of the session's own
-    statements the traffic of the server's clients is measured, too, for a session without load. `own` are all
-    connections of the session beside its load, this one included.
+    statements, the traffic of the server's clients is measured, for a session without load. `own` are all
+    connections of the session apart from its load, including this one.
     """
 
     def __init__(
@@ -549,7 +554,7 @@ class StatusSampler:
         )
 
     async def _read_variables(self, connection: Connection) -> dict[str, str]:
-        """All of them; empty for a server that does not support the statement."""
+        """All global variables; empty for a server that does not support the statement."""
         try:
             rows = await timed(connection, self._timer).query("SHOW GLOBAL VARIABLES")
         except SQLError as error:
@@ -561,9 +566,9 @@ class StatusSampler:
         return dict(variables)
 
     async def _read_identity(self, connection: Queries) -> str:
-        """Which server answers now: a proxy may give each statement to another one.
+        """The server that answers now: a proxy may send each statement to another one.
 
-        Empty where the server reports none of `IDENTITY_VARIABLES`.
+        Empty if the server reports none of `IDENTITY_VARIABLES`.
         """
         names = [name for name in IDENTITY_VARIABLES if name in self._variables]
         values: Sequence[object] = [self._variables[name] for name in names]
@@ -606,7 +611,7 @@ ALIASES = {
     "tx_isolation": "transaction_isolation",
     "tx_read_only": "transaction_read_only",
 }
-"""Second names that some servers list beside the first: a change is reported once, under the first name."""
+"""Second names of variables on some servers: a change is reported once, by the first name."""
 
 
 def variable_changes(
@@ -614,8 +619,8 @@ def variable_changes(
 ) -> tuple[tuple[str, str, str], ...]:
     """The settings that differ, by name, with their values before and after.
 
-    A variable that was added or removed (a plugin) is ignored. `ours` holds values that we set meanwhile, as
-    the server reads them back: they are not reported.
+    A variable that was added or removed (a plugin) is ignored. `ours` are values that tuibench has set
+    meanwhile, as the server reads them back: they are not reported.
     """
     known = ours or {}
     return tuple(

@@ -1,16 +1,14 @@
-"""Lookup of settings by name, their state on a server, their limits, and presets.
+"""Lookup of settings by name, their state on a server, their limits, privileges, and presets.
 
-Some settings are another one's upper limit. MySQL cuts a value that breaks the limit; MariaDB changes the
-*other* setting instead, which tuibench would not restore. So the limit is kept here, and settings are changed
-in an order that keeps it.
+Some settings are the upper limit of another one. If a value exceeds the limit, MySQL reduces it, but MariaDB
+changes the *other* setting, which tuibench would not restore. So the limits are known here, and settings are
+changed in an order that keeps them.
 
 Presets are named groups of settings, built-in or the user's own from the configuration file:
 
     [presets.night]
     settings = { sync_binlog = 0, innodb_io_capacity = 4000, long_query_time = 0.5 }
     risk = "A crash of the host loses the latest of the binary log."
-
-Privileges of a login, from the lines of SHOW GRANTS, and the settings that it cannot change.
 """
 
 import re
@@ -100,11 +98,11 @@ SETTING_ALIASES = {
     "log_slow_query": ServerVariable.SLOW_QUERY_LOG,
     "log_slow_query_time": ServerVariable.LONG_QUERY_TIME,
 }
-"""Second names by which servers or people call a setting."""
+"""Other names of settings, on servers or in common use."""
 
 
 def find_setting(name: str) -> Setting:
-    """The setting of that name; UsageError with the nearest name otherwise."""
+    """The setting of that name. Raises UsageError with the nearest name if there is none."""
     plain = name.strip().lower().replace("-", "_")
     setting = SETTINGS_BY_NAME.get(SETTING_ALIASES.get(plain, plain))
     if setting:
@@ -114,17 +112,17 @@ def find_setting(name: str) -> Setting:
 
 
 def is_slow(name: str) -> bool:
-    """True for a setting whose changes go on in the background."""
+    """True for a setting whose changes continue in the background."""
     return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].slow
 
 
 def survives_restart(name: str) -> bool:
-    """True for a setting that the server stores: a restart does not end a change."""
+    """True for a setting that the server stores, so that a change survives a restart."""
     return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].survives_restart
 
 
 def may_become(name: str, asked: str, found: str) -> bool:
-    """True if a server that was asked for one value may have the other one, because it rounds."""
+    """True if a server may have the value `found` after it was asked for another one, because it rounds."""
     step = SETTINGS_BY_NAME[name].rounding_step if name in SETTINGS_BY_NAME else 0
     wanted, has = numerals.count(asked), numerals.count(found)
     if not step or wanted is None or has is None:
@@ -133,7 +131,9 @@ def may_become(name: str, asked: str, found: str) -> bool:
 
 
 def canonical_value(setting: Setting, server: ServerVersion, value: str) -> str:
-    """The value as the server will say it; UsageError with limits and nearest value if it cannot be."""
+    """The value as the server reports it. Raises UsageError with limits and nearest value if it is
+    invalid.
+    """
     support = setting.support(server)
     if support is None:
         raise UsageError(f"{setting.name} cannot be changed here: {unsupported_reason(setting, server)}")
@@ -141,7 +141,7 @@ def canonical_value(setting: Setting, server: ServerVersion, value: str) -> str:
 
 
 def unsupported_reason(setting: Setting, server: ServerVersion) -> str:
-    """Why this version of this flavour does not let it be changed; empty if it does."""
+    """Why this version of this flavour does not allow a change of the setting; empty if it does."""
     support = setting.support(server)
     here = f"{server.flavour} {server.version}"
     if support is not None:
@@ -171,7 +171,7 @@ def requires_restart(setting: Setting, server: ServerVersion) -> bool:
 
 
 def start_option(setting: Setting, server: ServerVersion, value: str) -> tuple[str, str]:
-    """The option of the command line of such a server, and the value as the server will say it.
+    """The option of such a server's command line, and the value as the server reports it.
 
     Raises UsageError if it does not have the setting or the value.
     """
@@ -231,7 +231,7 @@ LIMIT_PAIRS: tuple[tuple[str, str], ...] = (
     (ServerVariable.IO_CAPACITY, ServerVariable.IO_CAPACITY_MAX),
     ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct"),
 )
-"""The lower one first."""
+"""Pairs of settings, of which the second is the upper limit of the first."""
 
 
 def paired_setting(name: str) -> str | None:
@@ -242,7 +242,7 @@ def paired_setting(name: str) -> str | None:
 
 
 def check_pair_limit(name: str, value: str, other: str | None) -> None:
-    """Raises UsageError when the value is beyond its partner's, which is `other` now."""
+    """Raises UsageError if the value violates the limit of its partner, whose current value is `other`."""
     limit = numerals.number(other)
     for lower, upper in LIMIT_PAIRS:
         if limit is None or name not in (lower, upper):
@@ -254,7 +254,7 @@ def check_pair_limit(name: str, value: str, other: str | None) -> None:
 
 
 def order_by_limits(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The names in an order in which each change keeps the limits, if the values of before and after do."""
+    """The names in an order in which each change keeps the limits, if the values before and after do."""
     names = list(wanted)
     for lower, upper in LIMIT_PAIRS:
         if lower in wanted and upper in wanted:
@@ -270,7 +270,7 @@ def _builtin_preset(name: str, flush_log: str, sync_binlog: str, risk: str) -> P
 
 
 def _grouped(name: str, delay_us: int, count: int) -> PresetState:
-    """1/1 with a delay of group commit; each flavour takes the names that it has."""
+    """The preset 1/1 with a delay of group commit; each flavour uses its own names."""
     values: dict[str, str] = {
         ServerVariable.FLUSH_LOG: "1",
         ServerVariable.SYNC_BINLOG: "1",
@@ -309,15 +309,15 @@ BUILTIN_PRESETS = (
         "the end of the binary log, and replicas then differ.",
     ),
 )
-"""Those that come with tuibench, the safest first."""
+"""The presets of tuibench, the safest first."""
 
 _BUILTIN_NAMES = frozenset(preset.name for preset in BUILTIN_PRESETS)
 
 
 def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tuple[PresetState, ...]:
-    """The presets with their values as this server will say them, where it can take them at all.
+    """The presets with their values as this server reports them, if it supports them at all.
 
-    A built-in preset leaves out what only another flavour or version has.
+    A built-in preset leaves out the settings that only another flavour or version has.
     """
     return tuple(
         PresetState(
@@ -335,7 +335,7 @@ def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tu
 
 
 def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:
-    """The preset of that name; UsageError with the valid names otherwise."""
+    """The preset of that name. Raises UsageError with the valid names if there is none."""
     by_name = {preset.name: preset for preset in presets}
     preset = by_name.get(name.strip().lower())
     if preset:
@@ -355,7 +355,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
 
 class PresetConfig(msgspec.Struct, forbid_unknown_fields=True):
-    """A preset as it is written."""
+    """A preset in the configuration file."""
 
     settings: dict[str, str | int | float | bool]
     risk: str = "Your own preset, without a description of its risk."
@@ -403,7 +403,7 @@ def _decode_preset(table: Any, where: str) -> PresetConfig:
 
 
 def _preset_value(setting: Setting, value: str | float | bool, where: str) -> str:
-    """The value as text; it must be one that some server takes."""
+    """The value as text. Raises UsageError unless some server accepts it."""
     text = str(value) if not isinstance(value, bool) else ("on" if value else "off")
     refusal: UsageError | None = None
     for support in setting.supported:
@@ -422,7 +422,7 @@ _GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTA
 
 
 def global_privileges(grants: Iterable[str]) -> frozenset[str]:
-    """The privileges on `*.*` that the lines of SHOW GRANTS name, in capitals. `ALL` means every one."""
+    """The privileges on `*.*` in the lines of SHOW GRANTS, in capitals. `ALL` means every one."""
     found: set[str] = set()
     for line in grants:
         match = _GLOBAL_GRANT.match(line.strip())
@@ -443,13 +443,15 @@ WITHOUT_EFFECT = "this server has no InnoDB: it accepts the variable, which has 
 
 
 def needs_innodb(setting: Setting) -> bool:
-    """True for settings of InnoDB, and for those of durability, which mean its log and the log beside it."""
+    """True for settings of InnoDB, and for those of durability, which concern its redo log and the binary
+    log.
+    """
     is_log = setting.group is SettingGroup.DURABILITY and setting.scope is not SettingScope.WORKLOAD
     return is_log or setting.name.startswith("innodb_")
 
 
 async def unavailable_settings(control: AdminConnection, server: ServerInfo) -> dict[str, str]:
-    """The settings that cannot be changed here, each with the reason."""
+    """The settings that cannot be changed on this server, each with the reason."""
     names = [setting.name for setting in SETTINGS]
     present = await control.values(names) | await control.session_values()
     fixed = await control.read_only(names) if server.flavour == Flavour.MARIADB else set()
@@ -466,7 +468,7 @@ async def unavailable_settings(control: AdminConnection, server: ServerInfo) -> 
 
 
 def _read_only_reason(setting: Setting, server: ServerInfo, value: str | None, *, is_fixed: bool) -> str:
-    """What keeps this one server from changing it, though its version could."""
+    """Why this server does not allow a change, although its version supports it; empty if it does."""
     support = setting.support(server)
     if value is None:
         return f"{server.flavour} {server.version} does not have it here"
@@ -478,7 +480,9 @@ def _read_only_reason(setting: Setting, server: ServerInfo, value: str | None, *
 
 
 async def _held_privileges(control: AdminConnection) -> frozenset[str]:
-    """The login's privileges; if the server does not report them, the change itself is the test."""
+    """The login's privileges; all if the server does not report them, so that the change itself is
+    the test.
+    """
     try:
         return global_privileges(await control.grants())
     except SQLError:
@@ -495,18 +499,17 @@ _COLUMNS = re.compile(r"\([^)]*\)")
 
 
 class Grants(msgspec.Struct, frozen=True, kw_only=True):
-    """Privileges in capitals: on everything, on one database, and (`partly`) on some of its tables.
-
-    `account` is the login as the server writes it.
-    """
+    """Privileges of a login, in capitals."""
 
     everywhere: frozenset[str]
     database: frozenset[str]
     partly: bool
+    """Those on some tables of the database."""
     account: str = ""
+    """The login as the server writes it."""
 
     def lacks(self, privileges: Iterable[str]) -> tuple[str, ...]:
-        """Those of the privileges that the login has neither everywhere nor on the database."""
+        """The privileges that the login has neither globally nor on the database."""
         held = self.everywhere | self.database
         return () if EVERYTHING in held else tuple(name for name in privileges if name not in held)
 
@@ -516,7 +519,7 @@ class Grants(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_grants(lines: Iterable[str], database: str) -> Grants:
-    """What the lines grant, as far as it concerns the database."""
+    """The privileges that the lines grant on the database."""
     known = list(lines)
     on_database: set[str] = set()
     partly = False

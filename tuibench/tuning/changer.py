@@ -1,9 +1,9 @@
 """Changes of settings: consent, single changes, presets, the load's session settings.
 
-One change on the server: read the old value, journal it on disk, SET GLOBAL, read back. It is confirmed, or
-withdrawn as without effect, only by a value that was read back. Until then it stays open in the journal:
-after a lost connection, and for a setting that changes in the background, also after a refusal, which may be
-that of a repeated statement while the first one is still being executed.
+A change on the server has four steps: read the old value, journal it on disk, SET GLOBAL, read back. Only a
+value that was read back confirms the change, or withdraws it as without effect. Until then it stays open in
+the journal. That includes a lost connection, and, for a setting that changes in the background, a refusal: it
+may be that of a repeated statement while the first one is still being executed.
 
 Session settings of the load's connections never affect other clients, and need no journal, because they end
 with the connections.
@@ -59,11 +59,14 @@ CONSENT_OPTION = "--yes-this-server"
 
 
 class ConsentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A consent: the server's identity, the time (Unix seconds), and the signs of a production server."""
+    """A consent to changes of a server."""
 
     identity: str
+    """The server's identity."""
     at: float
+    """Unix seconds."""
     signs: tuple[str, ...]
+    """The signs of a production server."""
 
 
 class ProductionError(UsageError):
@@ -108,7 +111,7 @@ class ProductionConsent:
 
 
 def _open_without_waiting(name: str, flags: int) -> int:
-    """Raises OSError for a link, and for a pipe without a reader."""
+    """Opens a file. Raises OSError for a link, and for a pipe without a reader."""
     return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, files.OWNER_ONLY)
 
 
@@ -145,19 +148,18 @@ def explain_refusal(error: SQLError, setting: Setting, value: str, server: Serve
 
 
 class SettingChanger:
-    """Changes one setting at a time, under the server's lock. `values` are those last read from the
-    server.
-    """
+    """Changes one setting at a time, under the server's lock."""
 
     def __init__(self, control: AdminConnection, journal: Journal, server: ServerInfo, clock: Clock) -> None:
         self.values: dict[str, str] = {}
+        """The values last read from the server."""
         self._control = control
         self._journal = journal
         self._server = server
         self._clock = clock
 
     async def read_all(self) -> None:
-        """Has all values read."""
+        """Reads all values."""
         self.values = await self._control.values(setting.name for setting in SETTINGS)
 
     async def read(self, setting: Setting) -> str:
@@ -167,11 +169,11 @@ class SettingChanger:
         return self.values[setting.name]
 
     async def set(self, setting: Setting, value: str) -> bool:
-        """True if the server's value has changed; it may be rounded.
+        """Sets a value; True if the server's value has changed. It may be rounded.
 
         A value that is already set is recorded as this session's if another session would restore it. Raises
         SQLError if the server refuses, JournalError if the change cannot be journalled, RunError if the
-        outcome of the change before is unknown.
+        outcome of the previous change is unknown.
         """
         other = catalogue.paired_setting(setting.name)
         if other is not None:
@@ -190,7 +192,7 @@ class SettingChanger:
         return True
 
     async def _expect_known_origin(self, setting: Setting) -> None:
-        """Raises RunError while a change before, of which nothing is known, has the say about the value."""
+        """Raises RunError if the value may come from an earlier change whose outcome is unknown."""
         start = await self._control.server_start(self._server.flavour)
         unconfirmed = await asyncio.to_thread(restore.unconfirmed_values, self._journal, setting.name, start)
         if unconfirmed is None:
@@ -206,10 +208,10 @@ class SettingChanger:
             )
 
     async def _check_way_back(self, setting: Setting, old: str) -> None:
-        """Raises UsageError for a size that the server has and would not take: it could not be restored.
+        """Raises UsageError if the server would refuse its current size, which could not be restored.
 
         Limits of sizes may depend on other variables: a server starts with a log file that is smaller than
-        its log buffer, and refuses to be set to it.
+        its log buffer, and refuses to set this size.
         """
         if setting.kind is not ValueKind.SIZE or setting.name in self._journal.ledger.open_settings:
             return
@@ -231,7 +233,7 @@ class SettingChanger:
         )
 
     async def _ask(self, setting: Setting, change: SettingChange) -> None:
-        """SET GLOBAL."""
+        """Sends the change to the server."""
         try:
             await self._control.set_global(setting.name, change.new)
         except ConnectionLostError:
@@ -242,7 +244,9 @@ class SettingChanger:
             raise explain_refusal(error, setting, change.new, self._server) from error
 
     async def _confirm(self, setting: Setting, change: SettingChange) -> None:
-        """Reads the value. A third value counts as the server's rounding, so that it is restored as well."""
+        """Reads the value back. A value other than the old and the requested one counts as the server's
+        rounding, so that it is restored, too.
+        """
         actual = await self._settled_value(setting, change)
         if actual == change.new:
             await asyncio.to_thread(self._journal.applied, change)
@@ -263,7 +267,7 @@ class SettingChanger:
         )
 
     async def _settled_value(self, setting: Setting, change: SettingChange) -> str:
-        """The value read back; a server that is still busy with the change before is asked again."""
+        """The value read back. A server that is still busy with the previous change is asked again."""
         actual = await self.read(setting)
         for _ in range(SLOW_ATTEMPTS if setting.slow else 0):
             if actual != change.old:
@@ -285,13 +289,11 @@ class SettingChanger:
 
 
 RunOnConnections = Callable[[tuple[str, ...]], None]
-"""Has every connection of the workload, present and future, run these statements."""
+"""Executes these statements on every connection of the workload, present and future."""
 
 
 class WorkloadSettings:
-    """The session settings of the load's connections. `at_login` are values that its logins set
-    themselves.
-    """
+    """The session settings of the load's connections. `at_login` are the values that its logins set."""
 
     def __init__(self, at_login: Mapping[str, str] | None = None) -> None:
         self.run: RunOnConnections = lambda _: None
@@ -310,7 +312,7 @@ class WorkloadSettings:
 
     @property
     def changed(self) -> dict[str, str]:
-        """The settings of its own that differ from the beginning, with the value they had then."""
+        """The settings of the load that differ from the beginning, with their values at that time."""
         return {name: was for name, was in self._original.items() if self.values[name] != was}
 
     def set(self, name: str, value: str) -> None:
@@ -322,11 +324,11 @@ class WorkloadSettings:
 Guard = Callable[[], Awaitable[object]]
 
 KEEP_SECONDS = 30.0
-"""How often it is checked that the server's lock is held, while there are changes to restore."""
+"""Interval of the check that the server's lock is held, while there are changes to restore."""
 
 
 def session_journal(session: str, target: Target, server: ServerInfo, clock: Clock) -> Journal:
-    """The journal of a session that starts now; its file appears with the first change."""
+    """The journal of a session that starts now; its file is created with the first change."""
     host, boot = this_host()
     header = JournalHeader(
         session=session,
@@ -344,10 +346,6 @@ def session_journal(session: str, target: Target, server: ServerInfo, clock: Clo
 class SettingsManager:
     """A session's access to the settings. One change at a time; `guard` is awaited before each change of the
     server.
-
-    `presets` are those that can be applied, `workload` are the session settings of the load's connections,
-    `control` is the connection for all statements, `refusal` the error of a server that does not report its
-    settings.
     """
 
     def __init__(
@@ -364,7 +362,9 @@ class SettingsManager:
     ) -> None:
         self.journal = journal
         self.presets = presets_for_server(presets, server)
+        """Those that can be applied."""
         self.control = AdminConnection(connect, own)
+        """The connection for all statements."""
         self.server = server
         self._clock = clock or SystemClock()
         self._guard = guard
@@ -375,6 +375,7 @@ class SettingsManager:
         self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
         self.refusal: SQLError | None = None
+        """The error of a server that does not report its settings."""
         self._known: tuple[SettingState, ...] | None = None
 
     @property
@@ -384,7 +385,7 @@ class SettingsManager:
 
     @property
     def known(self) -> tuple[SettingState, ...]:
-        """All settings as last read, without asking the server; every tick reads them."""
+        """All settings as last read, without a statement to the server; every tick reads them."""
         if self._known is not None:
             return self._known
         found = tuple(self._state(setting) for setting in SETTINGS)
@@ -394,13 +395,13 @@ class SettingsManager:
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """Our turn at the settings, in which the states change."""
+        """Exclusive access to the settings, within which the states change."""
         async with self._lock:
             self._known = None
             yield
 
     async def open(self) -> tuple[SettingState, ...]:
-        """Logs in, reads the settings and finds out which can be changed.
+        """Logs in, reads the settings and determines which can be changed.
 
         On a server of another make, which does not know the statements for it, no setting can be changed.
         """
@@ -486,9 +487,11 @@ class SettingsManager:
                 return [await self._after_restart(decision) for decision in found]
 
     async def keep(self) -> str:
-        """While there are changes to restore: writes a journal anew whose file is gone, and takes the
-        server's lock again if its connection was lost. Returns what was done as a sentence, empty if nothing
-        was. Raises JournalError if it is not possible, ServerUnavailableError and ConnectionLostError.
+        """While there are changes to restore: writes a journal again whose file is gone, and takes the
+        server's lock again if its connection was lost.
+
+        Returns what was done as a sentence, empty if nothing was. Raises JournalError if it is not possible,
+        ServerUnavailableError and ConnectionLostError.
         """
         if self.is_busy or not self.journal.ledger.open_settings:
             return ""
@@ -546,7 +549,7 @@ class SettingsManager:
         return "others" if value != (original if changes else began) else ""
 
     def _checked(self, setting: Setting, value: str) -> str:
-        """The value as the server will say it. Raises UsageError if it cannot be set here."""
+        """The value as the server reports it. Raises UsageError if it cannot be set on this server."""
         reason = self._unavailable.get(setting.name)
         if reason:
             hint = PARAMETER_GROUP if "privilege" in reason else ""
@@ -555,7 +558,9 @@ class SettingsManager:
 
     @contextlib.asynccontextmanager
     async def _exclusive_change(self, settings: Iterable[Setting]) -> AsyncIterator[None]:
-        """Our turn to change the server, with a guardian up; the workload's own settings need neither."""
+        """Exclusive access to change the server, with a running guardian. The workload's own settings need
+        neither.
+        """
         if all(setting.scope is SettingScope.WORKLOAD for setting in settings):
             yield
             return
@@ -581,7 +586,9 @@ class SettingsManager:
         return self._state(setting)
 
     def _take_copies(self, names: Iterable[str]) -> None:
-        """The workload's connections follow where each has a copy of the server's value."""
+        """Sets the server's value on the workload's connections, for settings of which each connection has a
+        copy.
+        """
         for name in names:
             if catalogue.find_setting(name).scope is SettingScope.DEFAULT and self._setter.values.get(name):
                 self._workload.set(name, self._setter.values[name])

@@ -1,8 +1,8 @@
 """The control connection: the statements that read and set settings, counted.
 
 Every statement can be repeated without harm, so a broken connection is opened again and the statement is sent
-again. Values are compared in the form of SHOW GLOBAL VARIABLES. Never SET PERSIST. Redo logging is not a
-variable: it is read from the status and set with ALTER INSTANCE.
+again. Values are compared in the form of SHOW GLOBAL VARIABLES. SET PERSIST is never used. Redo logging is
+not a variable: it is read from the status and set with ALTER INSTANCE.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 def change_sql(name: str, value: str) -> str:
-    """The statement that changes a setting for everybody."""
+    """The statement that changes a setting for all connections."""
     if name == ServerVariable.REDO_LOG_ENABLED:
         return _REDO_SQL[value]
     return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
@@ -56,7 +56,7 @@ def is_change(sql: str, name: str) -> bool:
 
 
 def manual_statement(name: str, value: str) -> str:
-    """The same for people to read: what comes from a journal may be no statement at all."""
+    """The same statement for a message. A name or value from a journal may not be valid in a statement."""
     try:
         return change_sql(name, value)
     except (UsageError, KeyError):
@@ -101,7 +101,7 @@ _SESSION_NAMES = {
 
 
 def admin_connector(target: Target) -> Connect:
-    """How the control connection logs in: no database is needed to change settings."""
+    """The login of the control connection, without a database."""
     return partial(connect_with_defaults, target, use_database=False, manner=Manner.IS_TIMED)
 
 
@@ -119,7 +119,7 @@ class AdminConnection:
         self._connection: Connection | None = None
 
     async def values(self, names: Iterable[str]) -> dict[str, str]:
-        """The global values of those settings that the server has."""
+        """The global values of the settings that the server has."""
         wanted = tuple(names)
         rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted_list(wanted)})")
         if ServerVariable.REDO_LOG_ENABLED in wanted:
@@ -134,7 +134,7 @@ class AdminConnection:
         return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
 
     async def has_innodb(self) -> bool:
-        """False on a server of another make that has variables of InnoDB, and no page size in its status."""
+        """False on a server of another make that has variables of InnoDB, but no page size in its status."""
         try:
             rows = await self._query(f"SHOW GLOBAL STATUS LIKE '{Counter.PAGE_SIZE}'")
         except SQLError as error:
@@ -148,22 +148,23 @@ class AdminConnection:
         await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS, self.before_repeating)
 
     async def server_start(self, flavour: Flavour) -> int:
-        """When the server was started, in seconds by its own clock; 0 if it does not say.
+        """The start of the server, in seconds by its own clock; 0 if it does not report it.
 
-        Exact: both terms have the time at which the statement began, so that the difference is constant.
+        The value is exact: both terms have the time at which the statement began, so their difference is
+        constant.
         """
         rows = await self._rows_if_known(_START_SQL.format(table=_STATUS_TABLES[flavour]))
         return int(rows[0][0]) if rows else 0
 
     async def lock_holder(self, name: str) -> tuple[int | None, int]:
-        """The connection that has a user-level lock, 0 for none, None on a server without them; and this
-        one.
+        """The connection that has a user-level lock (0 for none, None on a server without such locks), and
+        this connection.
         """
         rows = await self._rows_if_known(f"SELECT IS_USED_LOCK('{name}'), CONNECTION_ID()")
         return (int(rows[0][0] or 0), int(rows[0][1])) if rows else (None, 0)
 
     async def take_lock(self, name: str) -> bool:
-        """Takes a user-level lock if it is free, until it is released or this connection ends."""
+        """Takes a user-level lock if it is free; it lasts until it is released or this connection ends."""
         rows = await self._rows_if_known(f"SELECT GET_LOCK('{name}', 0)")
         return bool(rows) and str(rows[0][0]) == "1"
 
@@ -180,7 +181,7 @@ class AdminConnection:
         return f"connection {number}{sanitize.excerpt(who)}"
 
     async def _rows_if_known(self, sql: str) -> Sequence[Row]:
-        """The rows; none from a server that does not know the statement, or refuses it."""
+        """The rows; empty from a server that does not know the statement, or refuses it."""
         try:
             return await self._query(sql)
         except ConnectionLostError:
@@ -189,9 +190,9 @@ class AdminConnection:
             return ()
 
     async def being_changed(self, names: Iterable[str]) -> set[str]:
-        """Those of the settings that the server is changing now, for a client that may be gone.
+        """The settings that the server is changing now, perhaps for a client that has ended.
 
-        The statement is in one of the columns, which depends on the make of the server.
+        The statement is in one of the columns, depending on the make of the server.
         """
         rows = await self._query("SHOW FULL PROCESSLIST")
         running = [text for row in rows for text in row if isinstance(text, str)]
@@ -207,7 +208,7 @@ class AdminConnection:
         return [str(row[0]) for row in await self._query("SHOW GRANTS")]
 
     async def read_only(self, names: Iterable[str]) -> set[str]:
-        """Those of the variables that cannot be changed while the server runs. MariaDB only."""
+        """The variables that cannot be changed while the server runs. MariaDB only."""
         fixed = "information_schema.SYSTEM_VARIABLES WHERE READ_ONLY = 'YES'"
         wanted = f"VARIABLE_NAME IN ({quoted_list(names)})"
         rows = await self._query(f"SELECT VARIABLE_NAME FROM {fixed} AND {wanted}")  # noqa: S608
@@ -239,7 +240,7 @@ class AdminConnection:
         return await self._once(sql, seconds)
 
     async def _once(self, sql: str, seconds: float | None) -> Sequence[Row]:
-        """Sends the statement; a connection on which it was cut short is not used again."""
+        """Sends the statement. A connection on which it was interrupted is not used again."""
         connection = self._connection or await self._open()
         timeout_seconds = connection.target.query_timeout if seconds is None else seconds
         try:

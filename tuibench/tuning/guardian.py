@@ -1,13 +1,12 @@
-"""The guardian: a process that outlives the session, restores what its journal still holds, and removes its
-socket.
+"""The guardian: a process that outlives the session, restores what its journal holds, and removes its socket.
 
 `Guardian` is the session's handle: start, check, release. It uses plain `subprocess`: asyncio's transports
 kill their child when the session's loop ends.
 
-The process (`main`) gets its order as one line over a socket on stdin; the end of that is the session's end,
-however it came. The descriptor of the journal's file comes the same way: the file is found by it wherever it
-is, and if it was deleted, too. Signals that end a terminal's programs are ignored: being there afterwards is
-this process's only purpose.
+The process (`main`) gets its order as one line over a socket on stdin. The end of that socket is the
+session's end, whatever the cause. The descriptor of the journal's file comes over the same socket, so that
+the guardian finds the file even if it was moved or deleted. Signals that end a terminal's programs are
+ignored, because the process exists only to outlive the session.
 """
 
 import asyncio
@@ -36,10 +35,12 @@ from tuibench.unix_sockets import remove_dead_socket, socket_path
 
 READY = b"ready\n"
 GUARDIAN_RETRY_SECONDS = 120.0
-"""How long a guardian keeps trying while the server is away; after that `tuibench restore` has to."""
+"""How long a guardian retries while the server is unavailable; after that, `tuibench restore` is needed."""
 
 GONE_SECONDS = 3.0
-"""How long a guardian waits after its journal was deleted or moved: the other sessions write theirs again."""
+"""How long a guardian waits after its journal was deleted or moved, so that the other sessions can write
+theirs again.
+"""
 
 SOCKET_ATTEMPTS, SOCKET_PAUSE_SECONDS = 20, 0.05
 
@@ -55,7 +56,7 @@ class GuardianRequest(msgspec.Struct, frozen=True):
 
 
 START_SECONDS = 30.0
-"""How long a guardian may take to answer; a loaded host is slow to start a process."""
+"""Timeout for the answer of a guardian: a loaded host is slow to start a process."""
 
 _COMMAND = own_command("tuibench.tuning.guardian")
 
@@ -66,8 +67,8 @@ Pipes = tuple[IO[bytes], IO[bytes]]
 class Guardian:
     """One guardian process after the other, as long as the session lives.
 
-    The order goes through a socket, password and all. `pass_fds` stay open in the process until it ends.
-    `pid` is the process id of the present one, 0 if there is none.
+    The order, which includes the password, is sent over a socket. `pass_fds` stay open in the process until
+    it ends.
     """
 
     def __init__(self, request: GuardianRequest, pass_fds: tuple[int, ...]) -> None:
@@ -77,6 +78,7 @@ class Guardian:
         self._link: socket.socket | None = None
         self._journal_fd = -1
         self.pid = 0
+        """The current process; 0 without one."""
         self._lock = asyncio.Lock()
 
     @property
@@ -84,9 +86,9 @@ class Guardian:
         return self._process is not None and self._process.poll() is None
 
     def hold(self, journal_fd: int) -> None:
-        """Gives the open file of the journal to the process, and to each that follows; -1 if there is none.
+        """Sends the open file of the journal to the process, and to each that follows; -1 for none.
 
-        Any thread may call it. One that has died is replaced before the next change.
+        Any thread may call it. A process that has died is replaced before the next change.
         """
         self._journal_fd = journal_fd
         if journal_fd >= 0 and self._link is not None:
@@ -96,7 +98,7 @@ class Guardian:
     async def ensure_alive(self) -> bool:
         """Starts a guardian if there is none; True if it had to. Await it before each change.
 
-        Raises RunError if it does not come up: then no setting should be changed.
+        Raises RunError if it does not start: then no setting should be changed.
         """
         async with self._lock:
             if self.alive:
@@ -110,7 +112,7 @@ class Guardian:
             return True
 
     async def release(self, wait_seconds: float = 5.0) -> bool:
-        """Notifies the guardian that the session is over; True if it ends within the time.
+        """Tells the guardian that the session is over; True if it ends within the time.
 
         It ends at once when everything is restored, otherwise it keeps trying.
         """
@@ -174,7 +176,7 @@ def _did_not_start(why: str) -> RunError:
 
 
 def _read(fd: int, length: int, seconds: float) -> bytes:
-    """Up to `length` bytes, fewer at the end of the pipe or when time is up."""
+    """Up to `length` bytes; fewer at the end of the pipe or after the timeout."""
     data, deadline = b"", time.monotonic() + seconds
     while len(data) < length and select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
         more = os.read(fd, length - len(data))
@@ -200,7 +202,7 @@ class _SessionLink:
         self._socket = socket.socket(fileno=_STDIN)
 
     def line(self) -> bytes:
-        """The first line; empty if the session ended before it was whole."""
+        """The first line; empty if the session ended before it was complete."""
         line = b""
         while b"\n" not in line:
             if not (more := self._receive()):
@@ -225,7 +227,7 @@ class _SessionLink:
 
 
 def main() -> int:
-    """The process: 0 if nothing is left to restore, 1 otherwise."""
+    """Runs the guardian; returns 0 if nothing is left to restore, otherwise 1."""
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     link = _SessionLink()
@@ -253,10 +255,10 @@ def main() -> int:
 
 
 async def restore_until_done(path: Path, connect: Connect, clock: Clock, journal_fd: int = -1) -> bool:
-    """Tries until nothing more can be done, or patience ends; True if nothing is left in the journal, whose
-    file is found by the descriptor, if there is one, or else by its path.
+    """Retries until nothing more can be done, or the time is up; True if nothing is left in the journal.
 
-    Raises JournalError when the journal is damaged.
+    The journal's file is found by the descriptor, if there is one, otherwise by its path. Raises JournalError
+    if the journal is damaged.
     """
     if journal_fd >= 0 and await asyncio.to_thread(_write_again, path, journal_fd):
         journal_fd = -1
@@ -277,8 +279,9 @@ async def restore_until_done(path: Path, connect: Connect, clock: Clock, journal
 
 
 def _write_again(path: Path, journal_fd: int) -> bool:
-    """Writes a journal that was deleted or moved to its path again, where other sessions look for it. False
-    if it was not, has no change to restore, or cannot be written.
+    """Writes a journal that was deleted or moved to its path again, where other sessions look for it.
+
+    False if it was in place, has no change to restore, or cannot be written.
     """
     try:
         with Journal.adopt(path, journal_fd) as journal:
@@ -292,7 +295,7 @@ def _write_again(path: Path, journal_fd: int) -> bool:
 async def _attempt(
     path: Path, journal_fd: int, control: AdminConnection, clock: Clock
 ) -> set[RestoreOutcome]:
-    """One try. The lock is released between tries, so that `tuibench restore` can take over."""
+    """One attempt. The lock is released between attempts, so that `tuibench restore` can take over."""
     try:
         journal = (
             Journal.claim(path) if journal_fd < 0 else Journal.adopt(place_of(journal_fd) or path, journal_fd)

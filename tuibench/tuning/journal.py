@@ -1,22 +1,22 @@
 """The settings journal: one file per session, written and synced before a change.
 
-Line 1 is a `JournalHeader`. Each `Change` is written before the server is asked; `ChangeConfirmed` says the
-server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it finally. A
+Line 1 is a `JournalHeader`. A `SettingChange` is written before the statement is sent; `ChangeConfirmed` says
+that the server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it. A
 change that is not settled is to be restored. docs/journal.md describes the format.
 
-Whose a value is: a change whose line is written may have been sent or not, executed or not, and a lost reply
-says nothing. Until it is confirmed, the setting may have the value before it, the requested value, or what
-the server rounds that to: all of them are ours. After the confirmation only the value that was read back is.
-Any other value is another client's after a confirmed change; after an unconfirmed one it is not known whose
-it is: then nothing is touched and nothing is settled.
+Whose value: the statement of a written change may have been sent or not, executed or not, and a lost reply
+does not tell. Until a change is confirmed, the setting may have the value before it, the requested value, or
+what the server rounds that to: all of them count as this session's. After the confirmation, only the value
+that was read back does. Any other value is another client's after a confirmed change; after an unconfirmed
+one its origin is unknown, and the setting is neither changed nor settled.
 
 The file exists from the first change until the last one is settled. It appears under its name complete and
-locked, and the kernel drops the lock with its owner, however that ended; so unlike a process id, a lock is
-never mistaken for that of another process. The process that may settle its changes holds the lock: the
-session as long as it lives, then the guardian or `tuibench restore`. The lock says nothing about a session on
-another host, whose file system may have no common locks: the header names host and boot.
+locked. The process that may settle its changes holds the lock: the session as long as it lives, then the
+guardian or `tuibench restore`. The kernel releases the lock with the process, so unlike a process id, a lock
+is never that of another process. It tells nothing about a session on another host, whose file system may not
+share locks: the header names host and boot.
 
-A file that was deleted or moved while it is open is written anew from the ledger. Only regular files of this
+A file that was deleted or moved while it is open is written again from the ledger. Only regular files of this
 account are read.
 """
 
@@ -51,10 +51,7 @@ class JournalError(RunError):
 
 
 class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
-    """Whose changes these are.
-
-    `identity` names the server instance, see `control.AdminConnection.identity`.
-    """
+    """The session and the server of the changes."""
 
     format: int = FORMAT
     session: str
@@ -62,11 +59,12 @@ class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
     started: float
     target: Target
     identity: str
+    """The server instance, see `connection.AdminConnection.identity`."""
     flavour: Flavour
     host: str = ""
-    """The name of the session's host; empty if it is not known."""
+    """The name of the session's host; empty if unknown."""
     boot: str = ""
-    """The boot of that host; empty where the system has none."""
+    """The boot of that host; empty if the system does not report one."""
 
     @property
     def is_of_this_host(self) -> bool:
@@ -77,7 +75,7 @@ class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
 
 
 def this_host() -> tuple[str, str]:
-    """The name of this host, and its boot; the latter is empty where the system has none."""
+    """The name of this host, and its boot; the latter is empty if the system does not report one."""
     try:
         return socket.gethostname(), Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -85,22 +83,21 @@ def this_host() -> tuple[str, str]:
 
 
 class SettingChange(msgspec.Struct, frozen=True, tag="change", kw_only=True):
-    """About to be asked of the server: `setting` from `old` to `new`, at a wall clock time.
-
-    `seq` grows over all journals of one server: it shows which change came first. `server_start` is when the
-    server was started, in seconds by its own clock; 0 if it did not say.
-    """
+    """A change that is about to be sent to the server."""
 
     seq: int
+    """Increases over all journals of one server, so it shows which change came first."""
     at: float
+    """Unix seconds."""
     setting: str
     old: str
     new: str
     server_start: int = 0
+    """The start of the server, in seconds by its own clock; 0 if unknown."""
 
 
 class ChangeConfirmed(msgspec.Struct, frozen=True, tag="applied"):
-    """The server confirmed this change when read back."""
+    """The server confirmed this change when it was read back."""
 
     seq: int
 
@@ -114,7 +111,7 @@ class ChangeHandedOver(msgspec.Struct, frozen=True, tag="handed", kw_only=True):
 
 
 class Settlement(StrEnum):
-    """Why changes need no restore any more."""
+    """Why changes no longer need a restore."""
 
     RESTORED = "restored"
     UNCHANGED = "unchanged"
@@ -123,12 +120,13 @@ class Settlement(StrEnum):
 
 
 class ChangeSettled(msgspec.Struct, frozen=True, tag="settled", kw_only=True):
-    """These changes are closed; `why` is empty or says why they were not restored."""
+    """These changes are closed."""
 
     seqs: tuple[int, ...]
     how: Settlement
     at: float
     why: str = ""
+    """Why they were not restored; otherwise empty."""
 
 
 JournalEntry = SettingChange | ChangeConfirmed | ChangeHandedOver | ChangeSettled
@@ -144,17 +142,17 @@ def encode_line(record: JournalHeader | JournalEntry) -> bytes:
 
 
 def complete_length(data: bytes) -> int:
-    """The number of bytes up to the end of the last complete line; what follows is half-written."""
+    """The number of bytes up to the end of the last complete line."""
     return data.rfind(b"\n") + 1
 
 
 def decode_journal(data: bytes, name: str) -> tuple[JournalHeader, list[JournalEntry], tuple[str, ...]]:
-    """The journal `name` from its bytes, without a half-written last line: header, entries, and faults, which
-    say which of its lines could not be read.
+    """The journal `name` from its bytes: header, entries, and faults, which name the lines that could not be
+    read.
 
-    A half-written line can be dropped: the server is asked only after its line is safely on disk. Any other
-    line that cannot be read is passed over and named, so that the good ones count. Raises JournalError when
-    it is not known which server the journal is about; the message then has all that can be done by hand.
+    A half-written last line is dropped: no statement was sent for it. Any other invalid line is skipped and
+    named, so that the valid ones count. Raises JournalError if the server of the journal is unknown; the
+    message then has what can be restored manually.
     """
     lines = data[: complete_length(data)].splitlines()
     if not lines:
@@ -195,11 +193,12 @@ def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeade
 
 
 class OpenChange(NamedTuple):
-    """A change that is not settled. `handed` once its session has ended and left it to another one."""
+    """A change that is not settled."""
 
     change: SettingChange
     applied: bool
     handed: bool
+    """True once its session has ended and left it to another one."""
 
     def is_lost(self, server_start: int) -> bool:
         """True if the server, started at this time, was started after the change; False if unknown."""
@@ -227,7 +226,7 @@ class Ledger:
             self.add(entry)
 
     def add(self, entry: JournalEntry) -> None:
-        """Learns one entry, in the order of the journal."""
+        """Adds an entry, in the order of the journal."""
         match entry:
             case SettingChange():
                 self._open[entry.seq] = entry
@@ -259,7 +258,7 @@ class Ledger:
 
     @property
     def open_entries(self) -> Iterator[JournalEntry]:
-        """The entries that leave the same changes open."""
+        """Entries that result in the same open changes."""
         for change in self._changes():
             yield change
             if change.seq in self._applied:
@@ -268,7 +267,7 @@ class Ledger:
                 yield ChangeHandedOver(seqs=(change.seq,), successor="", at=change.at)
 
     def original(self, setting: str) -> str | None:
-        """The value to go back to, as far as this journal knows; None if there is nothing to restore."""
+        """The value to restore, according to this journal; None if there is nothing to restore."""
         changes = self.changes_of(setting)
         return original_and_ours(changes)[0] if changes else None
 
@@ -278,11 +277,12 @@ class Ledger:
 
 
 class OurValues(NamedTuple):
-    """The values of a setting that are ours. `asked` is that of an unconfirmed change, empty without one."""
+    """The values of a setting that come from this session."""
 
     setting: str = ""
     exact: frozenset[str] = frozenset()
     asked: str = ""
+    """The value of an unconfirmed change; empty without one."""
 
     @property
     def is_confirmed(self) -> bool:
@@ -295,10 +295,11 @@ class OurValues(NamedTuple):
 
 
 def original_and_ours(changes: Iterable[OpenChange]) -> tuple[str, OurValues]:
-    """The original value, and the values that are ours if the server has them now. There must be a change.
+    """The original value, and the values that are this session's if the server has them now. There must be a
+    change.
 
-    An old value that was not ours was set by somebody else since, who must find it again: it becomes the
-    original. A server that fell back to the original by a restart keeps it.
+    If the value before a change was not this session's, another client had set it meanwhile: it becomes the
+    original. If it was the original again, after a restart of the server, that stays the original.
     """
     original: str | None = None
     ours = OurValues()
@@ -314,7 +315,7 @@ def original_and_ours(changes: Iterable[OpenChange]) -> tuple[str, OurValues]:
 
 
 UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-"""What opening for writing meets where a file can only be read, as on a disk that failed."""
+"""Errors of opening a file for writing that can only be read, as on a failed disk."""
 
 _SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _FLAGS = os.O_RDWR | os.O_APPEND | _SAFELY
@@ -325,7 +326,7 @@ class ForeignFileError(OSError):
 
 
 def create_locked(path: Path, lines: bytes) -> int:
-    """Makes the file with its first lines; returns its descriptor. FileExistsError if it is there already."""
+    """Creates the file with its first lines; returns its descriptor. Raises FileExistsError if it exists."""
     paths.ensure_private(path.parent)
     if os.path.lexists(path):
         raise FileExistsError(0, "the file exists already")
@@ -347,7 +348,7 @@ def create_locked(path: Path, lines: bytes) -> int:
 def open_locked(path: Path) -> int | None:
     """A locked descriptor of the file that has this name now; None if there is none.
 
-    It is good for reading only where the file cannot be written. BlockingIOError if a live process holds it.
+    It is read-only if the file cannot be written. Raises BlockingIOError if a live process holds the lock.
     """
     while True:
         try:
@@ -374,8 +375,8 @@ def _opened(path: Path) -> int:
 
 
 def open_own(path: Path, flags: int = os.O_RDONLY | _SAFELY) -> int:
-    """A descriptor of the file. Raises ForeignFileError for a link, a pipe, a device, a folder, or a file of
-    another account; none of them is waited for.
+    """A descriptor of the file, without waiting. Raises ForeignFileError for a link, a pipe, a device, a
+    folder, or a file of another account.
     """
     try:
         fd = os.open(path, flags)
@@ -439,7 +440,7 @@ def is_locked(path: Path) -> bool:
 
 
 def append(fd: int, line: bytes, *, sync: bool) -> None:
-    """Adds a line, whole or not at all; with `sync` it is on the disk afterwards."""
+    """Appends a line, whole or not at all; with `sync`, it is on disk when this returns."""
     if not _is_writable(fd):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
     before = os.fstat(fd).st_size
@@ -456,7 +457,7 @@ def append(fd: int, line: bytes, *, sync: bool) -> None:
 
 
 def truncate(fd: int, length: int) -> None:
-    """Drops what is behind this many bytes, in a file that can be written."""
+    """Removes what follows this many bytes, if the file can be written."""
     if _is_writable(fd):
         os.ftruncate(fd, length)
 
@@ -481,10 +482,10 @@ def _sync_directory(directory: Path) -> None:
 
 SUFFIX = ".jsonl"
 DAMAGED_SUFFIX = ".damaged"
-"""Is put behind the name of a journal that had unreadable lines, once all else in it is settled."""
+"""Suffix of a journal that had unreadable lines, after everything else in it is settled."""
 
 CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 20, 0.01
-"""A check whether a journal is locked locks it for a moment."""
+"""Attempts to lock a journal: another process's check of the lock holds it for a moment."""
 
 
 class JournalBusyError(JournalError):
@@ -492,24 +493,23 @@ class JournalBusyError(JournalError):
 
 
 def journal_path(session: str) -> Path:
-    """Where the journal of a session is."""
+    """The path of a session's journal."""
     return paths.journal_dir() / f"{session}{SUFFIX}"
 
 
 class Journal:
-    """One session's journal. Its methods block on the disk, so call them in a thread; any thread may.
-
-    `on_file` is called with the descriptor of each new file, before it returns from the first change, and
-    with -1 when the file is closed.
-    """
+    """One session's journal. Its methods block on the disk, so call them in a thread; any thread may."""
 
     def __init__(self, path: Path, header: JournalHeader) -> None:
-        """A journal that makes its file at the first change."""
+        """Creates a journal, whose file is created with the first change."""
         self.path = path
         self.header = header
         self.ledger = Ledger()
         self.faults: tuple[str, ...] = ()
         self.on_file: Callable[[int], None] = lambda fd: None
+        """Called with the descriptor of each new file, before the first change returns, and with -1 when the
+        file is closed.
+        """
         self._fd = -1
         self._torn_at: int | None = None
         self._notes: list[str] = []
@@ -517,10 +517,10 @@ class Journal:
 
     @classmethod
     def claim(cls, path: Path) -> "Journal | None":
-        """Takes over a journal whose session is gone; None if there is no such file (any more).
+        """Takes over the journal of a session that has ended; None if the file does not exist (any more).
 
         Lines that cannot be read are in `faults`. Raises JournalBusyError if a live process holds it,
-        JournalError when it cannot be used.
+        JournalError if it cannot be used.
         """
         with _translated(path):
             fd = _claim_file(path)
@@ -536,7 +536,7 @@ class Journal:
     def adopt(cls, path: Path, held: int) -> "Journal":
         """Takes over a journal by the descriptor `held` of its file, which stays open.
 
-        Raises JournalBusyError if a live process holds it, JournalError when it cannot be used.
+        Raises JournalBusyError if a live process holds it, JournalError if it cannot be used.
         """
         with _translated(path):
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -568,16 +568,16 @@ class Journal:
         self.close()
 
     def identify(self, identity: str) -> None:
-        """Says which server instance the changes are made on; before the first change."""
+        """Sets the server instance of the changes, before the first change."""
         self.header = msgspec.structs.replace(self.header, identity=identity)
 
     def change(
         self, setting: str, old: str, new: str, at: float, seq: int = 0, server_start: int = 0
     ) -> SettingChange:
-        """Writes that a setting is about to be changed. When this returns, the line is on the disk.
+        """Writes that a setting is about to be changed. When this returns, the line is on disk.
 
-        Its number is `seq`, or greater if this journal has got further. Raises JournalError if it cannot be
-        written where it is looked for.
+        Its number is `seq`, or greater if this journal already has it. Raises JournalError if it cannot be
+        written to the journal's path.
         """
         with self._lock:
             change = SettingChange(
@@ -594,8 +594,10 @@ class Journal:
             return change
 
     def keep(self) -> str:
-        """Writes the file anew if it was deleted or moved. Returns what happened since the last call, as a
-        sentence; empty if nothing did. Raises JournalError if that is not possible.
+        """Writes the file again if it was deleted or moved.
+
+        Returns what happened since the last call, as a sentence; empty if nothing did. Raises JournalError if
+        that is not possible.
         """
         with self._lock:
             with _translated(self.path):
@@ -625,7 +627,9 @@ class Journal:
         )
 
     def _is_in_place(self) -> bool:
-        """True if the open file is the one that is looked for. Raises OSError if that cannot be told."""
+        """True if the open file is the one at the journal's path. Raises OSError if that cannot be
+        determined.
+        """
         here = os.fstat(self._fd)
         try:
             there = os.lstat(self.path)
@@ -653,8 +657,8 @@ class Journal:
             self._append(ChangeHandedOver(seqs=seqs, successor=successor, at=at), sync=True)
 
     def close(self) -> None:
-        """Unlocks the journal. A file with changes to restore stays, one without is removed, unless it may
-        be that of a live session on another host.
+        """Unlocks the journal. A file with changes to restore stays; one without is removed, unless it may be
+        that of a live session on another host.
 
         One that cannot be removed is harmless; the next check tries again.
         """
@@ -701,7 +705,7 @@ class Journal:
 
 
 def place_of(fd: int) -> Path | None:
-    """Where an open file is now, in a system that tells; None for a deleted one."""
+    """The current path of an open file, if the system reports it; None for a deleted file."""
     try:
         place = Path(os.readlink(f"/proc/self/fd/{fd}"))
         here, there = os.fstat(fd), os.lstat(place)
@@ -721,7 +725,7 @@ def _claim_file(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def _translated(path: Path) -> Iterator[None]:
-    """The disk's errors in our own tree."""
+    """Converts errors of the disk to JournalError."""
     try:
         yield
     except BlockingIOError as error:

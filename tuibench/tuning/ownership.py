@@ -1,10 +1,10 @@
 """Ownership of a setting's value that several sessions changed, and its messages.
 
-The changes of all journals of one server have one order. The last session that lives restores what was
-before the first of them. A session that ends earlier restores what the others expect to find if its own
-value is on top; it hands over its own changes below theirs.
+The changes of all journals of one server have one order. The last live session restores the value before the
+first of them. A session that ends earlier restores the value that the others expect, if its own is the
+current one; it hands over its own changes that come before theirs.
 
-A server that was started after a change has lost it, and has its own values. They are left alone.
+A server that was started after a change has lost it, and has its own values. They are left unchanged.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,11 +37,12 @@ class ChangeOwner(StrEnum):
 
 
 class OtherSession(msgspec.Struct, frozen=True):
-    """Another session's journal on the same server. `is_live` while it is locked."""
+    """Another session's journal on the same server."""
 
     session: str
     ledger: Ledger
     is_live: bool
+    """True while the journal is locked."""
 
 
 class OwnedChange(msgspec.Struct, frozen=True):
@@ -57,20 +58,20 @@ class OwnedChange(msgspec.Struct, frozen=True):
 
 
 class RestoreDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do with a setting.
-
-    `seqs` are the changes of ours that this settles, `gone` those of sessions that are gone, by session.
-    `handed` are changes of ours that stay open for the session `successor`. `last` is what we asked for last.
-    """
+    """What to do with a setting."""
 
     setting: str
     action: RestoreAction
     current: str
     original: str
     last: str
+    """The value that this session requested last."""
     seqs: tuple[int, ...]
+    """This session's changes that the decision settles."""
     gone: dict[str, tuple[int, ...]] = {}
+    """The changes of ended sessions that it settles, by session."""
     handed: tuple[int, ...] = ()
+    """This session's changes that stay open for the session `successor`."""
     successor: str = ""
 
 
@@ -83,10 +84,10 @@ def decide_restore(
     *,
     even_restarted: bool = False,
 ) -> RestoreDecision:
-    """What to do with a setting of `own.open_settings` that has the value `current` now.
+    """What to do with a setting of `own.open_settings` whose current value is `current`.
 
-    The server was started at `server_start` (0 if that is not known); what an earlier start has lost is
-    restored only `even_restarted`.
+    The server was started at `server_start` (0 if unknown). Changes that an earlier start has lost are
+    restored only with `even_restarted`.
     """
     everything = _owned_changes(setting, own, others)
     lost = [each for each in everything if each.open.is_lost(server_start)]
@@ -134,7 +135,7 @@ def decide_restore(
 
 
 def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
-    """Those of sessions that are gone, by session."""
+    """The changes of ended sessions, by session."""
     gone: dict[str, tuple[int, ...]] = {}
     for each in held:
         if each.owner is ChangeOwner.GONE:
@@ -143,9 +144,11 @@ def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
 
 
 def _action(current: str, original: str, ours: OurValues, first: str) -> RestoreAction:
-    """A server that was restarted has the very `first` value again, whatever was there in between.
+    """The action for a current value. A restarted server has the very `first` value again, whatever was set
+    in between.
 
-    An unconfirmed change that goes on in the background may be still to come: then the original is set, too.
+    An unconfirmed change that continues in the background may still take effect: then the original is set,
+    too.
     """
     if current == original:
         is_late = not ours.is_confirmed and catalogue.is_slow(ours.setting)
@@ -160,8 +163,8 @@ def _action(current: str, original: str, ours: OurValues, first: str) -> Restore
 def unconfirmed_values(
     setting: str, own: Ledger, others: Iterable[OtherSession], server_start: int = 0
 ) -> tuple[str, OurValues] | None:
-    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed and
-    made since `server_start`.
+    """The original value and this session's, if the last open change of the setting, of any session, is
+    unconfirmed and newer than `server_start`.
     """
     held = [each for each in _owned_changes(setting, own, others) if not each.open.is_lost(server_start)]
     if not held:
@@ -181,7 +184,7 @@ def _owned_changes(setting: str, own: Ledger, others: Iterable[OtherSession]) ->
 
 
 def _seqs(held: Sequence[OwnedChange]) -> tuple[int, ...]:
-    """Our own among them."""
+    """The numbers of this session's changes."""
     return tuple(each.seq for each in held if each.owner is ChangeOwner.OURS)
 
 
@@ -245,7 +248,7 @@ def not_restored(name: str, original: str, error: TuibenchError) -> str:
 
 
 def journal_not_written(error: TuibenchError) -> str:
-    """Added to what became of a setting."""
+    """Follows the result of a setting in a message."""
     return f"; it stays in the journal until the next tuibench restore: {error.message}"
 
 
@@ -254,7 +257,7 @@ def _by_hand(name: str, value: str) -> str:
 
 
 def reset_by_restart(decision: RestoreDecision) -> str:
-    """After a restart of the server."""
+    """The message about a setting that a restart of the server has reset."""
     if decision.action not in (RestoreAction.LEAVE, RestoreAction.UNCLEAR, RestoreAction.CONFIGURED):
         return f"{decision.setting} is {decision.current} again, as before tuibench"
     return (
@@ -264,5 +267,5 @@ def reset_by_restart(decision: RestoreDecision) -> str:
 
 
 def unchanged_by_restart(decision: RestoreDecision) -> str:
-    """After a restart of the server that did not reset the setting."""
+    """The message about a setting that a restart of the server did not reset."""
     return f"{decision.setting} is still {decision.current}, and is restored at the end"

@@ -1,8 +1,8 @@
 """Preflight checks of server, host, disk and limits against the requirements of a run.
 
 `CHECKS` lists them in display order; each is a function from facts to a finding. `read_server` reads the
-facts about the server. `production_signs` tells whether a server looks like production, so that a change of
-its settings needs a confirmation.
+facts about the server. `production_signs` determines whether a server looks like production, so that a change
+of its settings needs a confirmation.
 """
 
 import math
@@ -33,30 +33,30 @@ from tuibench.workload.program import Program, flat_statements
 
 STATEMENT_KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 OWN_CONNECTIONS = 4
-"""Besides the load: sampler, settings, their guardian, and the list of sessions."""
+"""Connections in addition to the load: sampler, settings, their guardian, and the list of sessions."""
 
 OWN_AT_ONCE = 2
-"""Those of them that every run has from its beginning: sampler and settings."""
+"""Those that every run has from its beginning: sampler and settings."""
 
 DISK_PER_ROW_BYTE = 1.4
 """Disk space of InnoDB per byte of a row: half-filled pages, the row's header, one secondary index."""
 
 
 class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
-    """The needs of one run.
-
-    `open_files` are those of a worker process, None if load hosts open the connections, `statements` is how
-    many each connection prepares, `kinds` which privileges its statements take, `stems` are the beginnings
-    of its tables' names, `data_bytes` what the data set takes on disk, indexes included.
-    """
+    """The needs of one run."""
 
     threads: int
     open_files: int | None
+    """Those of a worker process; None if load hosts open the connections."""
     tables: int
     statements: int = 0
+    """The number of statements that each connection prepares."""
     kinds: tuple[str, ...] = STATEMENT_KINDS
+    """The privileges that the statements need."""
     stems: tuple[str, ...] = ()
+    """The prefixes of the tables' names."""
     data_bytes: int = 0
+    """The size of the data set on disk, indexes included."""
     rate: float = 0.0
     idle_connections: int = 0
 
@@ -66,7 +66,7 @@ class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def connections(self) -> int:
-        """All that tuibench opens."""
+        """All connections that tuibench opens."""
         return self.threads + self.idle_connections + OWN_CONNECTIONS
 
 
@@ -87,12 +87,12 @@ def load_requirements(plan: RunPlan, program: Program, open_files: int | None) -
 
 
 def count_prepared_statements(program: Program) -> int:
-    """How many statements each connection of the load prepares."""
+    """The number of statements that each connection of the load prepares."""
     return sum(statement.prepared for statement in flat_statements(program))
 
 
 def statement_kinds(program: Program) -> tuple[str, ...]:
-    """The privileges that the program's statements take, in a fixed order."""
+    """The privileges that the program's statements need, in a fixed order."""
     found = {word for flat in flat_statements(program) if (word := flat.sql.split(None, 1)[0].upper())}
     found |= {"INSERT", "DELETE"} if "REPLACE" in found else set()
     return tuple(kind for kind in STATEMENT_KINDS if kind in found)
@@ -102,9 +102,9 @@ TRANSACTION_CONTROL = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK"})
 
 
 def is_load(client: ServerSession, database: str, stems: Iterable[str]) -> bool:
-    """True if a client does what another load would, as far as can be seen: it works on a data set's tables.
+    """True if a client seems to run another load: it works on a data set's tables.
 
-    `stems` are the beginnings of the tables' names.
+    `stems` are the prefixes of the tables' names.
     """
     if client.database != database:
         return False
@@ -115,13 +115,7 @@ def is_load(client: ServerSession, database: str, stems: Iterable[str]) -> bool:
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the server. None is not visible to this login.
-
-    `clients` are the connections of others; without `sees_all` only those of this user. `writes` are the
-    server's counts of data changes at `read_at` (seconds of a monotonic clock), `writes_later` those of the
-    second reading, `watched_seconds` later. `user` is the login's user, `user_connections` the maximum number
-    of connections of the account: its own limit, otherwise the server's, 0 for no limit.
-    """
+    """Facts about the server; None if this login may not see them."""
 
     info: ServerInfo
     database: str
@@ -129,18 +123,26 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     status: dict[str, int]
     grants: Grants | None
     clients: tuple[ServerSession, ...] | None
+    """The connections of others; without `sees_all`, only those of this user."""
     registered_replicas: int = 0
     clock_ahead_seconds: float | None = None
     writes: dict[str, int] = {}
+    """The server's counts of data changes at the first reading."""
     writes_later: dict[str, int] = {}
+    """The counts at the second reading, `watched_seconds` later."""
     read_at: float = 0.0
+    """The time of the first reading, in seconds of a monotonic clock."""
     watched_seconds: float = 0.0
     user: str = ""
+    """The login's user."""
     user_connections: int | None = None
+    """The maximum number of connections of the account: its own limit, otherwise the server's; 0 for no
+    limit.
+    """
 
     @property
     def account(self) -> str:
-        """The login, as GRANT wants it."""
+        """The login in the notation of GRANT."""
         return self.grants.account if self.grants and self.grants.account else "CURRENT_USER()"
 
     @property
@@ -149,7 +151,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replicas(self) -> int:
-        """How many are attached: those that fetch the binary log now, or those that registered."""
+        """The number of attached replicas: those that fetch the binary log now, or those that registered."""
         fetching = sum(client.is_replica for client in self.clients or ())
         return max(fetching, self.registered_replicas)
 
@@ -159,11 +161,11 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def written(self) -> int:
-        """Statements that changed data between the two looks."""
+        """Statements that changed data between the two readings."""
         return sum(max(0, later - self.writes.get(name, later)) for name, later in self.writes_later.items())
 
     def number(self, name: str) -> int | None:
-        """A variable as a whole number; None where it is missing or none."""
+        """A variable as a whole number; None if it is missing or no number."""
         return numerals.whole(numerals.number(self.variables.get(name)))
 
     def is_on(self, name: str) -> bool:
@@ -171,26 +173,26 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The data set: `described` in words; why it is not `ready` and what to do; what the server refused.
-
-    `is_creatable` if none of it exists yet, so that `prepare` creates it.
-    `refusal` is empty when every statement of the program was accepted, None if that could not be tried.
-    `text_only` is why all statements are sent as text although they are to be prepared.
-    `unused` says what the run does not use although it was made for use.
-    """
+    """The data set, as this login sees it."""
 
     described: str
+    """In words."""
     ready: bool
     is_creatable: bool = False
+    """True if none of it exists yet, so that `prepare` creates it."""
     problem: str = ""
+    """Why it is not ready; `remedy` is what to do."""
     remedy: str = ""
     refusal: str | None = None
+    """The server's refusal of a statement; empty if it accepted all, None if that could not be tested."""
     text_only: str = ""
+    """Why all statements are sent as text although they are to be prepared."""
     unused: str = ""
+    """The part of it that the run does not use."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the checks judge by."""
+    """Everything that the checks need."""
 
     server: ServerFacts
     machine: HostConditions
@@ -199,21 +201,23 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 STEADY_CLOCKS = frozenset({"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", ""})
-"""Clock sources read without a system call; the empty name is an unknown one."""
+"""Clock sources that are read without a system call; the empty name is an unknown one."""
 
 STEADY_GOVERNORS = frozenset({"performance"})
 TOLERATED_OFFSET_SECONDS = 1.0
 SWAP_SHARE = 0.05
 BUSY_SHARE, STEAL_SHARE = 0.25, 0.02
-"""Of all processor time, from which on figures are not those of the load alone."""
+"""Shares of all processor time above which figures are affected by more than the load."""
 
 DISK_SHARE = 0.05
 GROWTH_BYTES = 2 << 30
-"""Redo log, binary log and temporary tables while a load runs for minutes."""
+"""Growth of redo log, binary log and temporary tables while a load runs for minutes."""
 
 
 def check_files(facts: Facts) -> Finding:
-    """A worker raises its soft limit to the hard one by itself."""
+    """The limit of open files against the worker's need. A worker raises its soft limit to the hard one by
+    itself.
+    """
     name, machine, needed = "file_descriptors", facts.machine, facts.requirements.open_files
     if needed is None:
         return ok(name, "the load's hosts open its connections, each within its own limit of open files")
@@ -231,7 +235,7 @@ def check_files(facts: Facts) -> Finding:
 
 
 def check_disk(facts: Facts) -> Finding:
-    """Room for the data set that is not there yet, and for the logs that a load writes."""
+    """The free space for a data set that does not exist yet, and for the logs that a load writes."""
     name, machine = "disk", facts.machine
     if not facts.server.info.is_local:
         return note(name, "the server's disk cannot be examined from another host")
@@ -256,7 +260,9 @@ def check_disk(facts: Facts) -> Finding:
 
 
 def check_clock_offset(facts: Facts) -> Finding:
-    """Only times in logs are compared between the two: all figures come from one clock."""
+    """The difference between the clocks. It affects only times in logs, because all figures come from one
+    clock.
+    """
     name, ahead = "clock", facts.server.clock_ahead_seconds
     if ahead is None:
         return not_visible(name, "the server's clock")
@@ -272,7 +278,7 @@ def check_clock_offset(facts: Facts) -> Finding:
 
 
 def check_busy(facts: Facts) -> Finding:
-    """Other work on this host takes processor time from the load, and its noise goes into every figure."""
+    """Other work on this host takes processor time from the load, and adds noise to every figure."""
     name, machine = "host_busy", facts.machine
     busy, steal = machine.busy_share, machine.steal_share
     if busy is None or steal is None:
@@ -353,17 +359,17 @@ ROOM_FOR_OPERATOR = 10
 """Connections that should stay free for administrators while the load runs."""
 
 LARGEST_PREPARED_LIMIT = 4_194_304
-"""The most that servers of either flavour take for max_prepared_stmt_count."""
+"""The maximum of max_prepared_stmt_count on either flavour."""
 
 SPREAD = 5
-"""How many times the mean a wait for work at random may well last."""
+"""A random wait for work may well last this many times the mean."""
 
 FILES_FOR_ITSELF = 100
 """Logs, system tables and temporary files of the server."""
 
 
 def check_connections(facts: Facts) -> Finding:
-    """Threads against max_connections, those of others and of tuibench itself counted in."""
+    """Threads, and the connections of others and of tuibench itself, against max_connections."""
     limit = facts.server.number(ServerVariable.MAX_CONNECTIONS)
     if limit is None:
         return not_visible(NAME, ServerVariable.MAX_CONNECTIONS)
@@ -381,7 +387,9 @@ def check_connections(facts: Facts) -> Finding:
 
 
 def _of_user(facts: Facts, limit: int) -> Finding | None:
-    """The account's own limit, or the server's for each account, if it is too low and the lower one."""
+    """The account's own limit, or the server's for each account, if it is too low and lower than
+    max_connections.
+    """
     server = facts.server
     most = server.user_connections
     if not most or not 0 < most < limit:
@@ -410,7 +418,7 @@ def _wanted(facts: Facts) -> str:
 
 
 def check_prepared_statements(facts: Facts) -> Finding:
-    """Threads times statements, compared with max_prepared_stmt_count, which counts those of all clients."""
+    """Threads times statements, against max_prepared_stmt_count, which counts those of all clients."""
     name, limit = (
         ServerVariable.MAX_PREPARED_STATEMENTS,
         facts.server.number(ServerVariable.MAX_PREPARED_STATEMENTS),
@@ -438,7 +446,9 @@ def check_prepared_statements(facts: Facts) -> Finding:
 
 
 def check_open_tables(facts: Facts) -> Finding:
-    """A thread holds one table open at a time; with fewer than threads × tables some are opened again."""
+    """The table cache. A thread holds one table open at a time; with fewer than threads × tables, some are
+    opened again.
+    """
     name, cache = ServerVariable.TABLE_OPEN_CACHE, facts.server.number(ServerVariable.TABLE_OPEN_CACHE)
     if cache is None:
         return not_visible(name, ServerVariable.TABLE_OPEN_CACHE)
@@ -454,7 +464,9 @@ def check_open_tables(facts: Facts) -> Finding:
 
 
 def check_table_definitions(facts: Facts) -> Finding:
-    """A definition that is not cached is read from the dictionary whenever its table is opened."""
+    """The definition cache. A definition that is not cached is read from the dictionary whenever its table is
+    opened.
+    """
     name = ServerVariable.TABLE_DEFINITION_CACHE
     cache, tables = facts.server.number(name), facts.requirements.tables
     if cache is None:
@@ -467,7 +479,7 @@ def check_table_definitions(facts: Facts) -> Finding:
 
 
 def check_open_files(facts: Facts) -> Finding:
-    """The server's own file descriptors: one a connection, some for the tables."""
+    """The server's own file descriptors: one per connection, some for the tables."""
     name, limit = ServerVariable.OPEN_FILES_LIMIT, facts.server.number(ServerVariable.OPEN_FILES_LIMIT)
     if not limit:
         return not_visible(name, ServerVariable.OPEN_FILES_LIMIT)
@@ -495,7 +507,7 @@ def check_idle_connections(facts: Facts) -> Finding:
 
 
 SLOW_SECONDS = 0.1
-"""A slow log with a threshold below this is written at nearly every statement under load."""
+"""With a threshold below this, a slow log is written at nearly every statement under load."""
 
 NAMED = 3
 DAY_SECONDS = 86_400
@@ -520,7 +532,7 @@ def check_data_set(facts: Facts) -> Finding:
 
 
 def check_read_only(facts: Facts) -> Finding:
-    """A server that refuses writes, unless the login is above that."""
+    """A server that refuses writes, unless the login is exempt."""
     name, server = ServerVariable.READ_ONLY, facts.server
     if ServerVariable.READ_ONLY not in server.variables:
         return not_visible(name, ServerVariable.READ_ONLY)
@@ -643,7 +655,7 @@ def check_binary_log(facts: Facts) -> Finding:
 
 
 def check_clients(facts: Facts) -> Finding:
-    """Activity of other clients distorts the figures."""
+    """Activity of other clients, which distorts the figures."""
     name, busy = "other_clients", facts.server.busy
     if facts.server.clients is None:
         return not_visible(name, "other clients")
@@ -674,7 +686,9 @@ def check_clients(facts: Facts) -> Finding:
 
 
 def check_load_privileges(facts: Facts) -> Finding:
-    """The server's own word counts; without tables to try the statements on, its grants."""
+    """The privileges for the load: the server's response to the statements or, without tables to test them
+    on, its grants.
+    """
     name, grants, kinds = "privileges_load", facts.server.grants, facts.requirements.kinds
     wanted = ", ".join(kinds)
     if facts.data.refusal:
@@ -691,7 +705,7 @@ def check_load_privileges(facts: Facts) -> Finding:
 
 
 def check_setting_privileges(facts: Facts) -> Finding:
-    """Which settings of the catalogue this login may change."""
+    """The settings of the catalogue that this login may change."""
     name, grants, info = "privileges_settings", facts.server.grants, facts.server.info
     if grants is None:
         return not_visible(name, "its own privileges (SHOW GRANTS)")
@@ -728,13 +742,11 @@ def _grant(facts: Facts, kinds: tuple[str, ...]) -> str:
 
 
 class Check(NamedTuple):
-    """A function from facts to a finding.
-
-    `run_checks_before_run`: its warnings are shown before every run, too.
-    """
+    """A function from facts to a finding."""
 
     run: Callable[[Facts], Finding]
     before_run: bool = False
+    """True if its warnings are shown before every run, too."""
 
 
 CHECKS = (
@@ -778,9 +790,9 @@ def run_checks_before_run(facts: Facts) -> tuple[Finding, ...]:
 
 
 def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:
-    """Each sign in a few words; none for a server that is idle, or has other loads only.
+    """Each sign in a few words; empty for a server that is idle, or has other loads only.
 
-    `stems` are the beginnings of the names of a load's own tables.
+    `stems` are the prefixes of the names of a load's own tables.
     """
     found = []
     if server.replicas:
@@ -795,14 +807,15 @@ def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, 
 
 
 FASTEST_FLUSH_US = {"HDD": 1_000.0, "NVMe SSD": 4.0, "SSD": 15.0, "virtual disk": 15.0, "": 4.0}
-"""Below these a flush has not reached the medium. A turn of a disk takes 4 ms and more; SSDs with a capacitor
-answer from their protected memory, which takes some microseconds for the way there."""
+"""A faster flush has not reached the medium. A turn of a disk takes 4 ms and more; SSDs with a capacitor
+answer from their protected memory, within some microseconds.
+"""
 
 UNEVEN = 20.0
-"""Times the median: flushes of this length at p99 are stalls."""
+"""Flushes whose p99 is this many times the median are stalls."""
 
 SHARING = 16
-"""Transactions that group commit is assumed to flush together."""
+"""Number of transactions that group commit is assumed to flush together."""
 
 
 def disk_findings(facts: DiskFacts | None, speed: DiskSpeed) -> tuple[Finding, ...]:
@@ -890,7 +903,7 @@ async def read_server(
     wall_seconds: Callable[[], float] = time.time,
     monotonic_seconds: Callable[[], float] = time.monotonic,
 ) -> ServerFacts:
-    """The server's facts as this login may see them. Raises ConnectionLostError only."""
+    """The server's facts as this login may see them. Raises only ConnectionLostError."""
     begun = monotonic_seconds()
     status = await _status(connection, _STATUS_SQL)
     granted = await query_if_allowed(connection, "SHOW GRANTS")
@@ -929,7 +942,7 @@ async def read_writes_again(
     *,
     monotonic_seconds: Callable[[], float] = time.monotonic,
 ) -> ServerFacts:
-    """The same facts, with what was written since they were read, and by whom. Once only."""
+    """The same facts, with the writes since they were read, and the clients. May be called once."""
     later = await _status(connection, _WRITES_SQL)
     listed = await list_processes(connection)
     known = {client.id: client for client in listed or () if client.id != connection.thread_id}

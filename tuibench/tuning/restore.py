@@ -1,7 +1,7 @@
 """Restore of settings: at the end of a session, by the guardian, by `tuibench restore`.
 
 Journals of other sessions on the same server are read and settled only under `server_lock`. A journal that
-cannot be read has no say.
+cannot be read is ignored.
 
 A statement may outlive the session that sent it: MariaDB changes the size of its log for seconds, reports the
 old value meanwhile, and accepts it as a new one. So a setting that the server is still changing is not read,
@@ -60,7 +60,7 @@ from tuibench.units import pluralize
 
 
 def other_sessions(journal: Journal) -> list[OtherSession]:
-    """Those with open changes on the server that this journal is about."""
+    """The sessions with open changes on the server of this journal."""
     found = []
     for path in sorted(journal.path.parent.glob(f"*{SUFFIX}")):
         if path == journal.path:
@@ -78,18 +78,18 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
 
 
 def next_seq(journal: Journal) -> int:
-    """The number of the next change: greater than all that are open on this server."""
+    """The number of the next change: greater than all open ones on this server."""
     return max([journal.ledger.next_seq, *(other.ledger.next_seq for other in other_sessions(journal))])
 
 
 def is_restored_by_other_session(journal: Journal, setting: str) -> bool:
-    """True if another session will restore this setting: its value stays only by a further change."""
+    """True if another session will restore this setting: only a further change keeps its value."""
     return any(setting in other.ledger.open_settings for other in other_sessions(journal))
 
 
 def unconfirmed_values(journal: Journal, setting: str, server_start: int) -> tuple[str, OurValues] | None:
-    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed and
-    made since `server_start`.
+    """The original value and this session's, if the last open change of the setting, of any session, is
+    unconfirmed and newer than `server_start`.
     """
     return ownership.unconfirmed_values(setting, journal.ledger, other_sessions(journal), server_start)
 
@@ -97,9 +97,9 @@ def unconfirmed_values(journal: Journal, setting: str, server_start: int) -> tup
 def settle_for_session(
     journal: Journal, session: str, seqs: tuple[int, ...], how: Settlement, at: float
 ) -> None:
-    """Closes changes of a session that is gone, which this one has restored along with its own.
+    """Closes changes of an ended session, which this one has restored along with its own.
 
-    If that journal is locked, it stays as it is: the next check finds the value restored.
+    If that journal is locked, it stays unchanged: the next check finds the value restored.
     """
     try:
         other = Journal.claim(journal.path.with_name(f"{session}{SUFFIX}"))
@@ -114,17 +114,17 @@ UNKNOWN_AUTHOR, OWN_AUTHOR = "another session set", "this session set"
 
 
 class ChangeAttribution:
-    """Names the authors of what others changed, each change once."""
+    """Names the authors of changes by others, each change once."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._changes: dict[str, tuple[str, str]] = {}
-        """The session that changed a setting, and what it will go back to."""
+        """The session that changed a setting, and the value that it will restore."""
 
     def author_of(self, setting: str, value: str) -> str:
-        """Which session set this value, and how, as the beginning of a sentence.
+        """The session that set this value, and how, as the beginning of a sentence.
 
-        A session that ends takes its journal away: that it puts a value back is known from its change. A
+        A session removes its journal when it ends, so that it restores a value is known from its change. A
         change of this session whose reply was lost is noticed like one of another session.
         """
         unconfirmed = ownership.unconfirmed_values(setting, self._journal.ledger, ())
@@ -145,11 +145,11 @@ class ChangeAttribution:
 
 
 SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS = 20, 0.25
-"""A change in the background keeps a server from taking the next one for so long at most."""
+"""Limits of the wait for a server that accepts no change while it executes another one in the background."""
 
 
 class OtherServerError(RunError):
-    """Behind the address there is another server than the one whose settings were changed."""
+    """The address leads to another server than the one whose settings were changed."""
 
 
 class ChangingError(RunError):
@@ -160,9 +160,8 @@ class ChangingError(RunError):
 
 
 class RestoreOutcome(StrEnum):
-    """How putting a setting back ended. The last three leave it in the journal; so does HANDED, for another.
-
-    UNREACHABLE is worth another attempt: the server is away or busy.
+    """The result of restoring a setting. UNCLEAR, REFUSED and UNREACHABLE leave it in the journal; so does
+    HANDED, for another session.
     """
 
     RESTORED = "restored"
@@ -172,6 +171,7 @@ class RestoreOutcome(StrEnum):
     UNCLEAR = "unclear"
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
+    """The server is unavailable or busy; another attempt may succeed."""
 
 
 PENDING = frozenset({RestoreOutcome.UNCLEAR, RestoreOutcome.REFUSED, RestoreOutcome.UNREACHABLE})
@@ -185,13 +185,15 @@ SETTLEMENTS = {
 
 
 class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one setting: its value now (empty if unknown), the original one, and a sentence."""
+    """The result of restoring one setting."""
 
     setting: str
     outcome: RestoreOutcome
     value: str
+    """Its value now; empty if unknown."""
     original: str
     text: str
+    """The result as a sentence."""
 
     @property
     def pending(self) -> bool:
@@ -207,10 +209,10 @@ async def restore_settings(
     *,
     even_restarted: bool = False,
 ) -> list[RestoreResult]:
-    """Restores what the journal holds (or `only` these of it), unless it was changed since, or the server was
-    started since, unless `even_restarted`.
+    """Restores the journal's settings, or only those in `only`.
 
-    Failures are reported, not raised.
+    A setting stays unchanged if it was changed since, or if the server was started since, unless
+    `even_restarted`. Failures are reported, not raised.
     """
     names = tuple(name for name in journal.ledger.open_settings if not only or name in only)
     done: list[RestoreResult] = []
@@ -238,7 +240,7 @@ async def restore_settings(
 
 
 def _expect_dead_session(header: JournalHeader, *, is_alone: bool) -> None:
-    """Raises ServerLockError for a journal of another host, unless nobody else has the server's lock."""
+    """Raises ServerLockError for a journal of another host, unless no other session has the server's lock."""
     if not (is_alone or header.is_of_this_host):
         raise ServerLockError(
             f"session {header.session} ran on host {header.host}, and may still run there",
@@ -249,9 +251,10 @@ def _expect_dead_session(header: JournalHeader, *, is_alone: bool) -> None:
 async def restore_decisions(
     control: AdminConnection, journal: Journal, only: Collection[str] = (), *, even_restarted: bool = False
 ) -> list[RestoreDecision]:
-    """What to do with each setting (or `only` with these), so that no change breaks the limit of another one.
+    """What to do with each setting, or those in `only`, in an order in which no change breaks the limit of
+    another setting.
 
-    To be called in one's turn. Raises TuibenchError when this is not the server of the journal.
+    The caller must have the server's turn. Raises TuibenchError if this is not the server of the journal.
     """
     await expect_same_server(control, journal)
     names = [name for name in journal.ledger.open_settings if not only or name in only]
@@ -275,7 +278,7 @@ async def restore_decisions(
 
 
 async def settle_decision(journal: Journal, clock: Clock, decision: RestoreDecision, why: str = "") -> None:
-    """Closes in all journals what a decision that was carried out has settled, and hands over the rest."""
+    """Closes the changes in all journals that an executed decision has settled, and hands over the others."""
     at = clock.wall_seconds()
     if decision.action is not RestoreAction.HAND_OVER:
         how = SETTLEMENTS[decision.action]
@@ -287,7 +290,7 @@ async def settle_decision(journal: Journal, clock: Clock, decision: RestoreDecis
 
 
 async def expect_same_server(control: AdminConnection, journal: Journal) -> None:
-    """Raises OtherServerError when the connection leads to another server than the journal is about."""
+    """Raises OtherServerError if the connection leads to another server than that of the journal."""
     identity = await control.identity()
     if identity != journal.header.identity:
         raise OtherServerError(
@@ -341,10 +344,10 @@ async def _restore_value(
 
 
 async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecision, why: str = "") -> str:
-    """Settles; what to add to the sentence where a journal cannot be written.
+    """Settles a decision; returns an addition to its result if a journal cannot be written.
 
-    A full disk must not keep the other settings from going back. What stays in the journal is found as it
-    should be by the next restore.
+    A full disk must not prevent the restore of the other settings. The next restore finds the value of a
+    change that stays in the journal restored.
     """
     try:
         await settle_decision(journal, clock, decision, why)
@@ -354,7 +357,7 @@ async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecis
 
 
 async def _set(control: AdminConnection, clock: Clock, decision: RestoreDecision) -> str:
-    """Sets the original value; the value read back. A server that is still busy is asked again."""
+    """Sets the original value; returns the value read back. A server that is still busy is asked again."""
     name, original = decision.setting, decision.original
     tries = SLOW_ATTEMPTS if catalogue.is_slow(name) else 1
     while True:
@@ -384,7 +387,7 @@ def _restored(decision: RestoreDecision, outcome: RestoreOutcome, value: str, te
 
 
 async def _drop(journal: Journal, clock: Clock, names: tuple[str, ...]) -> list[RestoreResult]:
-    """Closes the changes of a private server that is gone, with its data. A journal that cannot be written
+    """Closes the changes of a private server that was removed with its data. A journal that cannot be written
     is removed by the next check.
     """
     ledger = journal.ledger
@@ -424,7 +427,7 @@ Notify = Callable[[str], None]
 
 
 def retry_delays() -> Iterator[float]:
-    """Seconds between tries: 0.1, doubling up to 5."""
+    """Seconds between attempts: 0.1, doubling up to 5."""
     pause = 0.1
     while True:
         yield pause
@@ -434,7 +437,9 @@ def retry_delays() -> Iterator[float]:
 async def restore_with_retries(
     attempt: Callable[[], Awaitable[list[RestoreResult]]], clock: Clock, seconds: float, notify: Notify
 ) -> list[RestoreResult]:
-    """Tries until the server answers, or time is up; what came of it. Says now and then what it waits for."""
+    """Retries until the server answers, or the time is up; returns the last results. Reports what it waits
+    for at intervals.
+    """
     start_ns = clock.now_ns()
     done: dict[str, RestoreResult] = {}
     reported_at = -REPORT_EVERY_SECONDS
@@ -453,32 +458,28 @@ async def restore_with_retries(
 
 
 class LeftoverSetting(msgspec.Struct, frozen=True):
-    """A setting that a session changed from `original` to `last` and did not restore.
-
-    It is back if the server confirmed the original value last, as between two windows of an A/B test.
-    """
+    """A setting that a session changed from `original` to `last` and did not restore."""
 
     name: str
     original: str
     last: str
     is_back: bool = False
+    """True if the server confirmed the original value last, as between two windows of an A/B test."""
 
 
 class Leftover(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal of a session that is gone.
-
-    `problem` says what of the file cannot be used, with a hint. If that is all of it, `header` is None and
-    there are no settings.
-    """
+    """The journal of a session that has ended."""
 
     path: Path
     header: JournalHeader | None = None
+    """None if nothing in the file can be used; then there are no settings."""
     settings: tuple[LeftoverSetting, ...] = ()
     problem: str = ""
+    """The part of the file that cannot be used, with a hint."""
 
     @property
     def text(self) -> str:
-        """What is left, in a line."""
+        """The leftover in one line."""
         if self.header is None:
             return self.problem
         changes = ", ".join(
@@ -494,8 +495,8 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
 def leftovers(directory: Path | None = None) -> list[Leftover]:
     """The journals that no live process holds, the oldest name first.
 
-    Removes those that are empty, and those of private servers that are gone. What a live session will restore
-    along with its own changes is not included.
+    Removes those that are empty, and those of private servers that were removed. Changes that a live session
+    will restore along with its own are not included.
     """
     found = []
     directory = directory or paths.journal_dir()
@@ -525,7 +526,7 @@ def leftovers(directory: Path | None = None) -> list[Leftover]:
 
 
 def leftover_warnings(directory: Path | None = None) -> list[str]:
-    """What earlier sessions have left: a line for all that they changed, and one for each other problem."""
+    """Warnings about earlier sessions: one line for all their changes, and one for each other problem."""
     found = leftovers(directory)
     changed = [
         one
@@ -540,7 +541,9 @@ def leftover_warnings(directory: Path | None = None) -> list[str]:
 
 
 def _is_of_gone_private_server(header: JournalHeader) -> bool:
-    """Its settings are gone with its data directory, which is in a folder with a random name of its own."""
+    """True if the settings were removed with the data directory of a private server, whose folder has a
+    random name.
+    """
     host, _, place = header.identity.partition(":")
     parents = Path(place.partition(":")[2]).parents
     folder = next((one for one in parents if one.name.startswith(PRIVATE_SERVER_PREFIX)), None)
@@ -555,11 +558,12 @@ async def restore_leftover(
     *,
     even_restarted: bool = False,
 ) -> list[RestoreResult]:
-    """Restores the settings of a leftover, logged in as `target` says; empty if another process just did.
-    What the server has lost by a restart, and has its own value of, is restored only `even_restarted`.
+    """Restores the settings of a leftover, with the login of `target`; empty if another process has just done
+    so.
 
-    While the server is away it tries again for so long, and tells of it. Raises JournalBusyError when a
-    guardian is at it now, JournalError when the journal cannot be used.
+    Changes that the server has lost by a restart are restored only with `even_restarted`. While the server is
+    unavailable, it retries for `retry_seconds`, with messages to `notify`. Raises JournalBusyError while a
+    guardian restores them, JournalError if the journal cannot be used.
     """
     journal = await asyncio.to_thread(Journal.claim, leftover.path)
     if journal is None:

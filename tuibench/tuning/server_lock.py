@@ -1,18 +1,18 @@
 """The right to change the settings of a server: one turn after the other, and one home at a time.
 
-Within a home (TUIBENCH_HOME, the state folder of an account), a change and a restore are each one turn, under
-the lock of a file: between reading a value, journalling it and setting another one, no neighbour can do the
-same.
+Within a home (TUIBENCH_HOME, the state folder of an account), each change and each restore is a turn, under
+the lock of a file: between reading a value, journalling it and setting another one, no other session of the
+home can do the same.
 
-Between homes, hosts and accounts there is a lock on the server itself (`GET_LOCK`). A session takes it before
-its first change, on its control connection, and releases it when nothing is left to restore. Changing and
-restoring both need it. It ends with its connection, so nobody is locked out by a session that died; whatever
-restores its changes then, takes it first. So a home that changes a setting after another one has always
-restored it before the other one does, and the oldest value is what remains.
+Between homes, hosts and accounts there is a lock on the server itself (`GET_LOCK`), which changing and
+restoring both need. A session takes it on its control connection before its first change, and releases it
+when nothing is left to restore. The lock ends with its connection, so a session that died blocks nobody;
+whoever restores its changes takes the lock first. So a home that changes a setting after another home has
+always restored it before the other home does, and the oldest value remains.
 
-The sessions of a home share this lock, as their journals know each other: the file of the turn has the
-connection that took it. A server without such locks is changed without; then the sessions of other homes
-count as other clients.
+The sessions of a home share this lock, because they know each other's journals: the file of the turn names
+the connection that took it. On a server without such locks, settings are changed without; then the sessions
+of other homes count as other clients.
 """
 
 import asyncio
@@ -36,16 +36,17 @@ LOCK_NAME = "tuibench.settings"
 
 
 class ServerLockError(JournalError):
-    """Another session is changing settings on this server, and does not come to an end."""
+    """Another session is changing settings on this server for too long."""
 
 
 @contextlib.asynccontextmanager
 async def server_turn(
     control: AdminConnection, journal: Journal, clock: Clock, *, is_restore: bool = False
 ) -> AsyncIterator[bool]:
-    """A turn at the settings of the server of a journal; True if no other session has the server's lock.
+    """A turn at the settings of the server of a journal; yields True if no other session has the server's
+    lock.
 
-    A restore is possible where the file of the turn cannot be made. Raises ServerLockError when another
+    A restore is possible even if the file of the turn cannot be created. Raises ServerLockError if another
     session keeps the turn for too long, or a session of another home has the server's lock.
     """
     async with file_lock(journal.path.parent, journal.header.identity, clock, is_restore=is_restore) as turn:
@@ -87,7 +88,9 @@ async def _take(control: AdminConnection, turn: int, start: int) -> bool:
 
 
 def _note(turn: int, text: str) -> None:
-    """Without it, the other sessions of this home wait for this one like those of other homes."""
+    """Writes the connection into the file of the turn. Without it, the other sessions of this home wait for
+    this one as for those of other homes.
+    """
     with contextlib.suppress(OSError):
         os.pwrite(turn, text.ljust(MAX_NOTE_BYTES).encode(), 0)
 
@@ -106,8 +109,10 @@ MAX_NOTE_BYTES = 64
 async def file_lock(
     folder: Path, identity: str, clock: Clock, *, is_restore: bool = False
 ) -> AsyncIterator[int]:
-    """The turn of this home at the server `identity`, of which `folder` holds the journals: its descriptor,
-    -1 for a restore without a file. Raises ServerLockError when another session keeps it for too long.
+    """The turn of this home at the server `identity`, of which `folder` holds the journals; yields its
+    descriptor.
+
+    -1 for a restore without a file. Raises ServerLockError if another session keeps it for too long.
     """
     try:
         fd = await asyncio.to_thread(_open, folder.with_name("locks"), identity)

@@ -23,7 +23,9 @@ Version = tuple[int, ...]
 
 
 class ServerVersion(Protocol):
-    """What decides which settings there are: of a running server, or of a program."""
+    """The flavour and version, of a running server or of a program, on which the support of settings
+    depends.
+    """
 
     @property
     def flavour(self) -> Flavour: ...
@@ -51,7 +53,9 @@ _SUPER = PrivilegeRule(Flavour.MARIADB, (), ("SUPER",))
 
 
 def _mariadb_also(privilege: str) -> tuple[PrivilegeRule, ...]:
-    """MariaDB split SUPER in 10.5.2, and took the parts out of it in 11.0.1."""
+    """The privilege as an alternative to SUPER: MariaDB split SUPER in 10.5.2, and removed the parts from it
+    in 11.0.1.
+    """
     return (
         _SUPER,
         PrivilegeRule(Flavour.MARIADB, (10, 5, 2), (privilege, "SUPER")),
@@ -60,7 +64,7 @@ def _mariadb_also(privilege: str) -> tuple[PrivilegeRule, ...]:
 
 
 GLOBAL_VARIABLE = (_SUPER, *_MYSQL)
-"""For any global variable without a specific privilege."""
+"""The privileges for a global variable without a specific privilege."""
 
 BINARY_LOG = (*_mariadb_also("BINLOG ADMIN"), *_MYSQL)
 REPLICA = (*_mariadb_also("REPLICATION SLAVE ADMIN"), *_MYSQL)
@@ -71,7 +75,7 @@ SESSION_LOG_BIN = (
 )
 REDO_LOG = (PrivilegeRule(Flavour.MYSQL, (8, 0, 21), ("INNODB_REDO_LOG_ENABLE",)),)
 NONE_NEEDED: tuple[PrivilegeRule, ...] = ()
-"""Everyone may change the transaction isolation of their own connection."""
+"""For the transaction isolation, which everyone may change on their own connection."""
 
 
 UNKNOWN = "a value unknown to this version of tuibench"
@@ -108,19 +112,20 @@ _WITH_DECIMALS = (ValueKind.DECIMAL, ValueKind.PERCENT)
 
 
 class SettingScope(StrEnum):
-    """The connections that a change affects.
-
-    SERVER is one value for all. DEFAULT is the server's value for new connections: the workload's connections
-    have a copy each, which is changed along with it. WORKLOAD is only the workload's connections.
-    """
+    """The connections that a change affects."""
 
     SERVER = "server"
+    """One value for all connections."""
     DEFAULT = "default"
+    """The server's value for new connections. Each of the workload's connections has a copy, which is changed
+    along with it.
+    """
     WORKLOAD = "workload"
+    """Only the workload's connections."""
 
 
 class TrialRule(StrEnum):
-    """Whether `tune` may try other values by default."""
+    """Says if `tune` may try other values by default."""
 
     FREE = "free"
     """The results of statements and what survives a crash stay the same."""
@@ -129,7 +134,7 @@ class TrialRule(StrEnum):
     """Only with `--allow-risk`: other results or locks, lost checks, or transactions that wait or fail."""
 
     NEVER = "never"
-    """A limit or a log: not a matter of speed."""
+    """A limit or a log, which is not a matter of speed."""
 
 
 class MemoryUse(StrEnum):
@@ -142,23 +147,25 @@ class MemoryUse(StrEnum):
 
 
 class FlavourSupport(msgspec.Struct, frozen=True):
-    """The support of a setting by a flavour, in versions from `since` up to, but not including, `until`.
-
-    Numbers (bytes for sizes) range from `low` to `high`; `values` are the words of a choice. Before
-    `dynamic_since` a change requires a restart of the server, and later too from a value that is `stuck`: one
-    of a choice that can only be set at the start.
-    `kind` is set if the flavour has its own notation.
-    """
+    """The support of a setting by a flavour."""
 
     flavour: Flavour
     low: int = 0
+    """The minimum of numbers; bytes for sizes."""
     high: int = 0
+    """The maximum of numbers; bytes for sizes."""
     values: tuple[str, ...] = ()
+    """The words of a choice."""
     since: Version = ()
+    """The first version with the setting."""
     until: Version = ()
+    """The first version without it."""
     dynamic_since: Version = ()
+    """Before this version, a change requires a restart of the server."""
     stuck: tuple[str, ...] = ()
+    """Words of a choice that can only be set at the start: a change from one of them requires a restart."""
     kind: ValueKind | None = None
+    """Set if the flavour has its own notation."""
 
     def has(self, server: ServerVersion) -> bool:
         version = server.version_tuple
@@ -185,49 +192,56 @@ def both(
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting. `name` is the name of its variable, if it has one.
+    """A setting of the catalogue.
 
-    By default all servers have it, it concerns performance, and a change requires the privilege for global
-    variables. One whose support has `values` is a choice, one with meanings of ON and OFF alone a switch; the
-    others are whole numbers by default. `meanings` describes single values, `otherwise` all others (`{value}`
-    is replaced, sizes in words). `offered` are the values to choose from, by default those with a meaning,
-    `safe` those that lose no committed transaction, None if no value loses one; `risk` is the possible cost
-    of a change, in one sentence. `needs`
-    are the privileges, `counters` the status counters that show its effect. `aliases` are other spellings of
-    values. `rounding` describes how the server rounds values, empty if it accepts or refuses them as they
-    are; no value moves by more than `rounding_step`. `slow` is True if a change continues in the background,
-    and no other is accepted before its end. `roles` are the places where it is shown although it was not
-    changed, `cost` is its cost for a commit, `short_name` is for narrow panels. `at_commit` is True if a
-    change acts on commits only, and leaves the other statements of a transaction as they are. `trial`,
-    `tried` (None for those offered) and `memory` determine which values `tune` may try; `acts_with` are
-    variables that need these values for the setting to have any effect.
+    By default all servers have it, it concerns performance, its values are whole numbers, and a change
+    requires the privilege for global variables. If its support has `values`, it is a choice; if only ON and
+    OFF have a meaning, it is a switch.
     """
 
     name: str
+    """The name of its variable, if it has one."""
     group: SettingGroup = SettingGroup.TUNING
     topic: SettingTopic
     kind: ValueKind = ValueKind.INTEGER
     supported: tuple[FlavourSupport, ...] = both()
     meanings: dict[str, str] = {}
+    """Descriptions of single values."""
     otherwise: str = UNKNOWN
+    """The description of all other values; `{value}` is replaced, sizes in words."""
     offered: tuple[str, ...] = ()
+    """The values to choose from; by default those with a meaning."""
     risk: str
+    """The possible cost of a change, in one sentence."""
     needs: tuple[PrivilegeRule, ...] = GLOBAL_VARIABLE
+    """The privileges."""
     counters: tuple[str, ...]
+    """The status counters that show its effect."""
     safe: tuple[str, ...] | None = None
+    """The values that lose no committed transaction; None if no value loses one."""
     scope: SettingScope = SettingScope.SERVER
     aliases: dict[str, str] = {}
+    """Other spellings of values."""
     rounding: str = ""
+    """How the server rounds values; empty if it accepts or refuses them unchanged."""
     rounding_step: int = 0
+    """No value is rounded by more than this."""
     slow: bool = False
+    """True if a change continues in the background, and no other one is accepted before its end."""
     roles: tuple[SettingRole, ...] = ()
+    """Where the setting is shown although it was not changed."""
     cost: CostFigure = CostFigure.NONE
+    """Its cost for a commit."""
     short_name: str = ""
+    """For narrow panels."""
     at_commit: bool = False
+    """True if a change affects only commits, not the other statements of a transaction."""
     trial: TrialRule = TrialRule.FREE
     tried: tuple[str, ...] | None = None
+    """The values that `tune` may try; None for the offered ones."""
     memory: MemoryUse = MemoryUse.NONE
     acts_with: Mapping[str, tuple[str, ...]] = {}
+    """Variables that need these values for the setting to have any effect."""
     at_start: str = ""
     start_options: Mapping[str, str] = {}
     survives_restart: bool = False
@@ -297,7 +311,9 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 return "one of " + ", ".join(support.values)
 
     def canonical(self, support: FlavourSupport, text: str) -> str:
-        """The value as the server reports it. Raises UsageError with the valid values, and the nearest."""
+        """The value as the server reports it. Raises UsageError with the valid values, and the
+        nearest one.
+        """
         words = text.strip()
         match self.kind_of(support):
             case ValueKind.SWITCH:
