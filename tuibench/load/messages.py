@@ -110,7 +110,7 @@ class GapsOfWorkers:
     def add(self, worker: int, reported: CompletionGaps) -> None:
         """Adds the gaps of a report."""
         known = self._known.get(worker, CompletionGaps(gaps=()))
-        # A later report of the same worker: its gaps replace those that it repeats or that have grown.
+        # Gaps of a later report replace those that it repeats or that have grown.
         first_ns = reported.gaps[0].start_ns if reported.gaps else FOREVER_NS
         kept = [gap for gap in known.gaps if gap.end_ns <= first_ns]
         self._known[worker] = CompletionGaps(reported.until_ns, (*kept, *reported.gaps)[-MOST_GAPS:])

@@ -252,7 +252,7 @@ class NativeUser(LoadConnection[Any]):
         self._is_spent = False
         # An event of a script waits for the login that it asked for.
         self._is_suspended = False
-        # Its script has opened a session beside the one that goes on.
+        # Its script has opened another session, and continues with the current one.
         self._is_same = False
         self._further = FurtherSessions(native, number, self._login_further)
         self._statements = Statements(array("L"), [])

@@ -408,7 +408,7 @@ class ProfileWriter:
         elif counts != {1}:
             yield f"repeat = {min(counts)}"
         if tables_vary and len(repetitions[0][1]) >= 1 and counts != {1}:
-            # The table of a step is drawn once for all repetitions: each has a step of its own.
+            # A step draws its table once for all repetitions, so each repetition needs a step of its own.
             table += ".steps"
             yield f"[[{table}]]"
         lets: list[str] = []

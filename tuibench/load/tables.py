@@ -136,7 +136,7 @@ class RowSender:
         for (_, rows), following in zip_longest(ranges, ranges[1:]):
             response = asyncio.ensure_future(self._insert(block))
             try:
-                # The statement is on its way; the next one is written while the server works.
+                # While the server executes the statement, the next one is encoded.
                 await asyncio.sleep(0)
                 block = self._rows.block(*following) if following else b""
                 taken = await response
@@ -711,13 +711,13 @@ class TableLoader:
         await run_all(self._connect() for _ in range(self._parallel))
         self._methods = await supported_methods(self._connections[0], self._method.insert_method)
         names = iter(self._spec.table_names())
-        # The first table alone: an error with it applies to all.
+        # The first table is created alone: an error with it applies to all.
         await self._create(self._connections[0], islice(names, 1))
         self.accepted()
         await run_all(self._create(connection, names) for connection in self._connections)
         work = iter(self._pieces)
         await run_all(self._fill(connection, work) for connection in self._connections)
-        # Constraints between tables. The tables are unfinished until these exist.
+        # The tables are unfinished until the constraints between them exist.
         for sql in self._spec.constraint_sql():
             await self._connections[0].execute(sql)
         self._unfinished.clear()

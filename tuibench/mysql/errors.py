@@ -225,7 +225,7 @@ def connect_error(error: BaseException, target: Target, *, could_encrypt: bool =
     code, text = code_and_text(error)
     text = sanitize.excerpt(text)
     if code in ACCESS_DENIED_CODES:
-        # Servers say "access denied" also where an account only misses TLS.
+        # Servers report "access denied" also if an account only requires TLS.
         hint = "give --user and -p, or a [client] section in ~/.my.cnf"
         return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",
@@ -243,7 +243,7 @@ def connect_error(error: BaseException, target: Target, *, could_encrypt: bool =
             code,
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
-        # The remedy; an account may also have a limit by the hour, which the server names.
+        # The hint follows from the code; an account may also have a limit per hour, which the server names.
         by_the_hour = _HOURLY_LIMIT.search(text)
         return SQLError(
             code,

@@ -406,7 +406,7 @@ def shortened(sql: str) -> str:
 
 SESSION_DEFAULTS = {
     "sql_mode": "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
-    "sql_select_limit": str(2**63 - 1),  # of other makes, some take the servers' default 2**64 - 1 for -1
+    "sql_select_limit": str(2**63 - 1),  # some servers of other makes read the default 2**64 - 1 as -1
     "sql_big_selects": "1",
     "sql_safe_updates": "0",
     "wait_timeout": "28800",
@@ -465,7 +465,7 @@ async def apply_session_defaults(connection: Connection) -> None:
         TIME_LIMIT_VARIABLES[detect_flavour(connection.version_text, "")]: "0",
     }
     if not await _set_variables(connection, wanted):
-        # One by one: the server is older than a variable, or something in between does not know it.
+        # One by one, because the server, or a proxy, does not know one of the variables.
         for name, value in wanted.items():
             await _set_variables(connection, {name: value})
 

@@ -199,7 +199,7 @@ class Handshake:
         """
         raw, first = self._raw, self._first
         await raw.driver_read_greeting()
-        # The driver reads the number at the start of the version.
+        # The driver needs a number at the start of the version.
         version = raw.get_server_info()
         number = version.partition(".")[0]
         if not (number.isascii() and number.isdecimal()):
@@ -210,7 +210,7 @@ class Handshake:
             )
         self._is_greeted = True
         if self._target.compress:
-            # The driver compresses after the login what both sides agreed to.
+            # After the login, the driver compresses packets if both sides agreed on it.
             if not raw.server_capabilities & CLIENT.COMPRESS:
                 raise ServerUnavailableError(
                     f"the server at {self._target.where} offers no compression with zlib",
@@ -222,7 +222,7 @@ class Handshake:
         if first is not None and STRENGTHS.get(self._plugin, 0) < first.strength:
             self._plugin = first.plugin
         if self._plugin == SHA256_PLUGIN:
-            self._plugin = CACHING_PLUGIN  # its first packet has the password, or asks for a key
+            self._plugin = CACHING_PLUGIN  # its first packet has the password, or requests a key
         raw.login_plugin = self._plugin
         if self._extended:
             self._raw.write_packet = self.send_login

@@ -534,7 +534,7 @@ def _entries_of_text(text: str, path: Path, tell: Tell, depth: int = 0) -> Itera
         if isinstance(item, OptionEntry):
             yield item
             continue
-        # From the current folder, as with the clients.
+        # The path is relative to the current folder, as in the clients.
         place = files.expand_path(item.path)
         included = [place]
         if item.is_folder:
@@ -547,7 +547,7 @@ def _entries_of_text(text: str, path: Path, tell: Tell, depth: int = 0) -> Itera
             yield from _read_entries(each, tell, depth + 1)
 
 
-# The login file of mysql_config_editor: four unused bytes, a key, and lines, each behind its length.
+# The login file of mysql_config_editor: four unused bytes, a key, and lines, each after its length.
 
 _LOGIN_KEY_BYTES, _AES_KEY_BYTES = 20, 16
 _LOGIN_HEADER_BYTES = 4 + _LOGIN_KEY_BYTES

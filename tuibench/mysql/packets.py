@@ -229,8 +229,8 @@ class ResponseParser:
             if following > end:
                 break
             if sequence != self._sequence or not size:
-                # What is out of sequence: the last words of a server that closes the connection, or nonsense.
-                # An empty packet only ends one that is a multiple of the largest.
+                # Out of sequence: the last message of a server that closes the connection, or invalid bytes.
+                # An empty packet only ends a payload whose length is a multiple of the largest packet.
                 is_allowed = data[body] == ERR or not self._is_numbered if size else self._skip
                 if not is_allowed:
                     raise ProtocolError("its packets are out of order")

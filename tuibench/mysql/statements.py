@@ -107,7 +107,7 @@ def _parse_result_set(data: bytes, key: bytes) -> int | None:
         sequence = sequence + 1 & 0xFF
     rows = _count_rows(data, place, end, sequence, last >> 24)
     if rows == 1:
-        # Remember what is around the one row that begins at `place`.
+        # Cache the frame of the single row, which begins at `place`.
         if len(_frames) >= MAX_FRAMES:
             _frames.clear()
         around = place + HEADER_BYTES + END_BYTES
@@ -128,7 +128,7 @@ def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> 
         return None
     if rows == 1:
         return 1
-    # Whether these packets are rows of the first one's length, in sequence.
+    # True if all packets are rows of the first one's length, with consecutive sequence numbers.
     stride = (end - place) // rows
     kinds = data[place + HEADER_BYTES : end : stride]
     first = data[place + 3]

@@ -248,7 +248,7 @@ def _shared_context(
 ) -> ResumingContext:
     """One context for all equal connections, because reading this host's trusted certificates takes 50 ms."""
     for path in filter(None, (ca, cert, key)):
-        # OpenSSL does not say which file it cannot read.
+        # OpenSSL's error does not name the file that it cannot read.
         try:
             files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
         except OSError as error:

@@ -397,7 +397,7 @@ def host_tick(
     if not grown.get("total") or seconds <= 0:
         return None
     if any(name in grown and grown[name] is None for name in STORED):
-        # The totals of another process.
+        # The totals are those of another process.
         grown |= dict.fromkeys(STORED)
     used = {pid: growth(before.processes.get(pid), cpu) for pid, cpu in after.processes.items()}
     own = [cpu for pid, cpu in used.items() if pid in own_pids and cpu is not None]

@@ -58,7 +58,7 @@ def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostC
     )
     disk = load_average = None
     swap, _ = read_system(psutil.swap_memory)
-    # The data directory's file system, unless there is no permission.
+    # The data directory's file system, if this account may read it.
     with contextlib.suppress(OSError):
         disk = shutil.disk_usage(datadir) if datadir else None
     with contextlib.suppress(OSError, AttributeError):
@@ -592,7 +592,7 @@ async def read_in_effect(
 async def _tables(connection: Connection, server: ServerInfo, tables: Sequence[str]) -> dict[str, str]:
     """Definitions, collations, rows and statistics of the tables that exist."""
     if server.flavour is Flavour.MYSQL:
-        # MySQL's information_schema repeats the rows of up to a day ago.
+        # MySQL's information_schema may return cached statistics of up to a day ago.
         await query_if_allowed(connection, "SET SESSION information_schema_stats_expiry = 0")
     chosen = {
         "schema": connection.quote(connection.target.database),

@@ -197,7 +197,7 @@ def read_login(file: str, host: str) -> tuple[str, str] | None:
             return None
         raise HostSourceError(f"there is no file {path} with the login") from None
     except (NetrcParseError, OSError, UnicodeDecodeError) as error:
-        # The parser's message would have words of the file.
+        # The parser's message would quote the file.
         raise HostSourceError(f"the login in {path} cannot be read ({type(error).__name__})") from None
     return (found[0], found[2] or "") if found else None
 

@@ -189,7 +189,7 @@ class ResponseTimeSource:
         buckets: dict[int, int] = {}
         total_us = 0.0
         for end, count, total in rows:
-            # The last one says TOO LONG.
+            # The last bucket is TOO LONG.
             seconds, times = numerals.amount(end), numerals.count(count)
             last = LONGEST_US if seconds is None else min(round(seconds * US_PER_SECOND), LONGEST_US)
             buckets[last] = buckets.get(last, 0) + (times or 0)

@@ -160,7 +160,7 @@ class StatementSampler:
             return StatementReading(gaps=(OFF,))
         gaps: list[str] = []
         digests = await _first_allowed(connection, DIGESTS_SQL, ", SUM_CPU_TIME", gaps)
-        # Without statements that have no digest, and those that read the performance schema, as ours do.
+        # Excluded: statements without a digest, and those that read the performance schema, as this one does.
         totals = {
             str(key): _totals(str(text), DIGEST, figures)
             for key, text, *figures in digests

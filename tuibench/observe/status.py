@@ -287,7 +287,7 @@ class MonitoringConnection:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout_seconds
         while True:
-            # The task in flight and its job; starts the given one if there is none.
+            # The task in flight and its job; without one, the given job is started.
             if self._task is None or self._job is None:
                 self._task = asyncio.create_task(self._perform(job))
                 self._job, self._since_ns = job, self._clock.now_ns()
@@ -330,7 +330,7 @@ class MonitoringConnection:
         except TuibenchError as error:
             self.last_error = error.message
         except MALFORMED as error:
-            # A job reads what a server sent: rows of another width, texts of another type.
+            # A server may have sent rows of another width, or texts of another type.
             self.last_error = (
                 f"an answer cannot be read: {sanitize.excerpt(str(error)) or type(error).__name__}"
             )

@@ -184,7 +184,7 @@ class MetricsExporter:
     """Listens to a run, and renders its metrics at any time."""
 
     def __init__(self, run: LoadRun | WatchRun) -> None:
-        # prometheus_client is slow to import: only runs with an endpoint do, and not in the first scrape.
+        # prometheus_client is slow to import: imported only for an endpoint, and before the first scrape.
         from tuibench.record import prometheus
 
         self._run = run

@@ -128,7 +128,7 @@ class Lifecycle:
         self.outcome = "failed"
         self.over.set()
         with contextlib.suppress(Exception):
-            # The failure of a listener may be what is reported here.
+            # A listener may have caused the failure that is reported here.
             self._log.emit(EventKind.WARNING, str(known))
 
     def check_running(self) -> None:
@@ -183,7 +183,7 @@ class BackgroundTasks(AbstractAsyncContextManager["BackgroundTasks"]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-        # The error of the body, if there is one, is its own: the group would wrap it.
+        # An error of the body is raised unchanged; the group would wrap it.
         await self._group.__aexit__(None, None, None)
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -219,7 +219,7 @@ class LoadController:
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
         tick = self.accounting.tick(reports, threads, rate)
-        # What adds up to the headline figure: its value times the seconds.
+        # The value times the seconds, because that adds up.
         headline = self._program.headline
         sums = {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)} if headline else {}
         tick = replace(

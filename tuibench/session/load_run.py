@@ -122,7 +122,7 @@ class MeasuringLoop:
         if self._lifecycle.over.is_set():
             return
         self._load.resume()
-        # Why the engine is not the native one is told, too.
+        # The event also says why the engine is not the native one.
         engine = self._engine
         note = f" on the {engine.name} engine: {engine.reason}" if engine.reason else ""
         threads = pluralize(self._load.threads, "thread")
@@ -353,7 +353,7 @@ class LoadRun(SessionRun):
     def data_set(self) -> str:
         return build_data_set(self.program).describe()
 
-    # The beginning
+    # Start
 
     async def _identify(self) -> tuple[ServerInfo, tuple[str, ...]]:
         plan, target = self.spec.plan, self.spec.target
@@ -423,7 +423,7 @@ class LoadRun(SessionRun):
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),
         )
 
-    # The end
+    # End
 
     async def _end_load(self) -> None:
         self._is_load_ended = True

@@ -60,7 +60,7 @@ class ReplayClient:
         self._changed = asyncio.Event()
         self.hello = self._hello()
 
-    # What the screen asks of any client.
+    # Interface of any client
 
     async def messages(self) -> AsyncIterator[ReplayMessage]:
         """Messages when they are due. After a jump, the first is a hello with the history at that
@@ -91,7 +91,7 @@ class ReplayClient:
         self._closed = True
         self._changed.set()
 
-    # What the operator does with a replay.
+    # Operator's control of the replay
 
     def toggle(self) -> None:
         """Pauses or resumes; at the end, restarts from the beginning."""

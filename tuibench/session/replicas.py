@@ -296,7 +296,7 @@ class Replicas:
 
     async def _read(self) -> tuple[ReplicaSample, ...]:
         if self._choice.find and self._ticks % LOOK_EVERY_TICKS == 0:
-            # Replicas that were found stay, so that a lost one is seen.
+            # A replica that was found stays in the list, so that its loss is noticed.
             attached = await self._source.run(attached_replicas) or {}
             self._silent = {name: NO_ADDRESS for name, address in attached.items() if address is None}
             for name, address in attached.items():

@@ -572,7 +572,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         if present is not None:
             raise UsageError(f"{present.name} is running", "end it first")
 
-    # The end
+    # End
 
     async def _end(self) -> Summary:
         """End the load and restore the settings, in this order; then compute the summary. Every step runs."""
@@ -741,7 +741,7 @@ class WatchRun(SessionRun):
         self.watcher.bus.interval(sample.tick)
         self.effect_tracker.tick(sample)
 
-    # The end
+    # End
 
     async def _read_last(self) -> None:
         """Counts the traffic after the last tick that had an answer."""

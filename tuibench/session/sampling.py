@@ -317,7 +317,7 @@ class Sampler:
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
-            # After a restart the server is another process, with the variables it starts with.
+            # After a restart, the server is another process, with its initial variables.
             self._variables = await self._sampler.variables()
             info = await self._sampler.info()
             if info is not None:

@@ -524,7 +524,7 @@ class SettingsManager:
             value = own[name]
             began = original = self._workload.changed.get(name, value)
         else:
-            # What the server reports says nothing about a setting without effect.
+            # The server's report does not apply to a setting without effect.
             value = (
                 ""
                 if self._unavailable.get(name) == catalogue.WITHOUT_EFFECT
@@ -572,7 +572,7 @@ class SettingsManager:
 
     async def _change(self, setting: Setting, value: str) -> SettingState:
         if setting.scope is SettingScope.WORKLOAD:
-            # Tried on our own connection first, so that no connection of the load meets a refusal.
+            # Tested on the control connection first, so that no connection of the load gets a refusal.
             try:
                 await self.control.try_session(setting.name, value, self._workload.values[setting.name])
             except ConnectionLostError:

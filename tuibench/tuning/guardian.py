@@ -237,7 +237,7 @@ def main() -> int:
     path, connect = Path(request.journal).absolute(), admin_connector(request.target)
     dead_socket = socket_path(path.stem).absolute()
     os.write(_STDOUT, READY)
-    # The session's pipes, terminal and directory must not be held open.
+    # The process must not keep the session's pipes, terminal and directory open.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, _STDOUT)
     os.dup2(null, _STDERR)

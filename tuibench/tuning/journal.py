@@ -686,7 +686,7 @@ class Journal:
         try:
             with _translated(self.path):
                 if not self._is_in_place():
-                    # Deleted or moved already; another file of this name is not ours.
+                    # Already deleted or moved; another file of this name belongs to another journal.
                     return
                 if self.faults:
                     # Keep the file under another name, for inspection.

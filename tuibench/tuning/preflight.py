@@ -633,7 +633,7 @@ def check_binary_log(facts: Facts) -> Finding:
         return ok(name, "the binary log is off")
     if not facts.requirements.writes:
         return ok(name, "the binary log is on, the load writes nothing")
-    # Zero for never. Both variables have the same value on MariaDB.
+    # Zero means never. On MariaDB, both variables have the same value.
     seconds: float | None = facts.server.number(ServerVariable.BINLOG_EXPIRE_SECONDS)
     if seconds is None:
         days = facts.server.variables.get(ServerVariable.BINLOG_EXPIRE_DAYS, "0")

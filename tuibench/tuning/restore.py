@@ -71,7 +71,7 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
             continue
         ledger = Ledger(entries)
         if header.identity == journal.header.identity and ledger.open_settings:
-            # Of a session on another host, it is not known that it has ended.
+            # A session on another host may still be running.
             is_live = is_locked(path) or not header.is_of_this_host
             found.append(OtherSession(path.stem, ledger, is_live))
     return found
@@ -325,7 +325,7 @@ async def _restore_value(
 ) -> RestoreResult:
     failed = RestoreOutcome.UNREACHABLE if catalogue.is_slow(decision.setting) else RestoreOutcome.REFUSED
     try:
-        # The server would change its partner, too, if another client has changed that meanwhile: refused.
+        # Refused if another client has changed the partner meanwhile: the server would change that, too.
         partner = catalogue.paired_setting(decision.setting)
         if partner:
             other = (await control.values([partner])).get(partner)
