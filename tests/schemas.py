@@ -105,7 +105,7 @@ def _with_fields(schema: dict[str, Any]) -> dict[str, Any]:
                         properties[field]["description"] = words
     for words_of in StrEnum.__subclasses__():
         definition = schema.get("$defs", {}).get(words_of.__name__, {})
-        texts = _field_texts(words_of.__module__)
+        texts = field_texts(words_of.__module__)
         found = {str(each): texts.get((words_of.__name__, each.name), "") for each in words_of}
         lines = [f"{value}: {words}" for value, words in found.items() if words]
         if lines and definition.get("enum") == sorted(found):
