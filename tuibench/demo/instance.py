@@ -99,9 +99,7 @@ SUPERSEDED_BY = {
 MIB = 1 << 20
 
 LOG_FILE_DEFAULTS = {"innodb-log-file-size": 48 * MIB, "innodb-log-files-in-group": 2}
-"""The options of the redo log's files, with MySQL's defaults, for the case that only one of the two
-is given.
-"""
+"""The options of the redo log's files, with MySQL's defaults, in case only one of the two is given."""
 
 
 class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):

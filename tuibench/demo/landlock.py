@@ -63,7 +63,7 @@ def only_writing_below(folders: Iterable[Path]) -> Iterator[Callable[[], None]]:
 
 
 def places_in(options: Iterable[str]) -> Iterator[Path]:
-    """The folders in the options of a server, to which whoever gave them wants it to write."""
+    """The folders that the options of a server name: the caller wants the server to write there."""
     for option in options:
         place = Path(option.partition("=")[2])
         folder = place if place.is_dir() else place.parent

@@ -127,7 +127,7 @@ class WorkerLink(ABC, Generic[Incoming]):
         self._grants = 0
         self._forward = forward
         self.is_overdue = self.is_silent = False
-        """Its report is overdue; it is silent if it does not run, either."""
+        """True while its report is overdue, and silent if it does not run meanwhile."""
         self.has_reported = False
         """True after its last report."""
         self._is_asked = False
@@ -562,8 +562,8 @@ class Fleet:
         is_native: bool = False,
         pool: WorkerPool | None = None,
     ) -> None:
-        """`most` is the maximum number of workers; it grows with the threads. Workers come from `pool`, and
-        return to it at the end.
+        """The number of workers grows with the threads, up to `most`. Workers come from `pool`, and return to
+        it at the end.
         """
         self._plan = plan
         self._target = target
@@ -613,7 +613,9 @@ class Fleet:
 
     @property
     def ended_ns(self) -> int | None:
-        """The end of the load, because hosts report it late; None for the present time."""
+        """The end of the load; None for the present time. The fleet of hosts needs it, because hosts report
+        late.
+        """
         return None
 
     def take_notices(self) -> list[str]:
@@ -747,7 +749,7 @@ class Fleet:
     async def begin_again(
         self, program: Program, *, is_native: bool, keeps_ledger: bool, grace_seconds: float
     ) -> list[WorkerReport]:
-        """Ends the load of every worker, and begins another program on the same connections.
+        """Ends the load of every worker, and begins another program with the same connection numbers.
 
         Returns the last reports of the ended load. The workers have other numbers afterwards, because their
         counters begin again. Raises RunError if a worker does not answer.

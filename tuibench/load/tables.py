@@ -449,8 +449,8 @@ async def check_statements_allowed(connection: Connection, program: Program) -> 
     """Prepares every statement once, so that the server rejects a statement before the load starts.
 
     Returns the reason if all statements must be sent as text, because the server, or a proxy in front of it,
-    does not prepare or execute prepared statements; usually empty. Each connection sends a single statement
-    as text that the server does not prepare.
+    does not prepare them or does not execute prepared ones; usually empty. If the server does not prepare
+    single statements, each connection sends only those as text.
 
     Raises DeniedError for a missing privilege, SQLError with the position for a syntax error.
     """

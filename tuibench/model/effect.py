@@ -87,7 +87,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_warming(self) -> bool:
-        """True if the load had not come to rest since it began, which takes any verdict away."""
+        """True if the load had not come to rest since it began; then there is no verdict."""
         return self.movement is not None and self.movement.kind is MovementKind.WARM_UP
 
     def excludes_zero(self, wider: float = 1.0) -> bool:

@@ -211,10 +211,12 @@ class ResetStats(msgspec.Struct, frozen=True, tag="reset"):
 
 
 class Watch(msgspec.Struct, frozen=True, tag="watch"):
-    """Report for a few seconds what a screen shows only while it is open; repeat the command to continue."""
+    """Report what a screen shows only while it is open. The report ends after a few seconds unless the
+    command is repeated.
+    """
 
     what: Literal["activity", "statements", "time"]
-    """The server's sessions and locks (`activity`), who waits by wait class (`time`), or the statements that
+    """`activity`: the server's sessions and locks. `time`: who waits, by wait class. `statements`: those that
     took the most time since the first such request.
     """
 

@@ -183,7 +183,7 @@ class BoundOption(NamedTuple):
 
     @property
     def metavar(self) -> str | None:
-        """The placeholder for a value; None for that of the command line."""
+        """The placeholder for a value; None for the default of the command line."""
         return self.option.metavar or "|".join(self.choices) or None
 
     def parse(self, text: str) -> Any:
@@ -260,7 +260,7 @@ def bind_options(kind: type, skip: Callable[[str], bool] = lambda name: False) -
 
 
 def bind_option(field: str, hint: Any, default: Any) -> Iterator[BoundOption]:
-    """The options in the annotation of one field; a field may have several."""
+    """The options in the annotation of one field, which may have several."""
     base, *extras = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
     kind = bare_type(base)
     for each in extras:

@@ -19,7 +19,7 @@ from tuibench.model.tick import Latency, SlowTransaction
 from tuibench.model.tune import TuneResult
 
 RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
-"""The reason a run ended: time limit, operator, signal, error, or loss of the session."""
+"""The reason why a run ended: time limit, operator, signal, error, or loss of the session."""
 
 
 class TransactionTotals(msgspec.Struct, frozen=True, kw_only=True):

@@ -94,9 +94,7 @@ def build_server_info(
 
 
 def detect_flavour(version: str, comment: str = "") -> Flavour:
-    """The flavour. MariaDB names itself in its version or its comment; any other server has MySQL's
-    dialect.
-    """
+    """MariaDB if the server names it in its version or its comment; any other server has MySQL's dialect."""
     return Flavour.MARIADB if "mariadb" in f"{version} {comment}".lower() else Flavour.MYSQL
 
 
@@ -127,8 +125,8 @@ def _can_bind(family: int, address: tuple[object, ...]) -> bool:
 
 
 def _absolute(path: str, datadir: str) -> str:
-    """The absolute path of a file. Relative paths are relative to the server's data directory, whose host may
-    have another operating system.
+    """The absolute path of a file. A relative path is relative to the server's data directory. The server's
+    host may have another operating system.
     """
     if not path or path.startswith("/") or not datadir:
         return path
@@ -419,15 +417,14 @@ INIT_CONNECT_FAILED = 1184
 
 
 class Manner(Enum):
-    """The purpose of a connection, which decides how long its statements may take.
-
-    One that asks waits for each answer up to the target's `query_timeout`. One that works waits as long as
-    the work takes, but not for locks. One that is timed has deadlines set by its user.
-    """
+    """The purpose of a connection, which decides how long its statements may take."""
 
     ASKS = "asks"
+    """Each answer may take up to the target's `query_timeout`."""
     WORKS = "works"
+    """The work may take any time, but waits for locks are limited."""
     IS_TIMED = "is timed"
+    """The user of the connection sets deadlines."""
 
 
 async def connect_with_defaults(

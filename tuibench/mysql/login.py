@@ -496,7 +496,7 @@ _PASSWORDS_PER_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, PasswordCache]
 
 
 def password_cache() -> PasswordCache:
-    """The outputs of the running event loop."""
+    """The password cache of the running event loop."""
     return _PASSWORDS_PER_LOOP.setdefault(asyncio.get_running_loop(), PasswordCache())
 
 

@@ -429,7 +429,7 @@ def merge_entries(
 
 
 def _meaning(entry: OptionEntry, tell: Tell, *, is_ours: bool) -> TargetField | None:
-    """The meaning of an entry; None if it has none. An ignored option is told."""
+    """The meaning of an entry; None if it has none. `tell` is called for an ignored option."""
     name, sign = whole_name(entry.key)
     if name in REFUSED:
         raise UsageError(f"{entry.place}: {REFUSED[name]}", f"leave '{name}' out")

@@ -256,7 +256,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         return observed
 
     async def report(self, observed: TickObservation) -> None:
-        """Emits the events of a tick, and reads the settings again where others changed some."""
+        """Emits the events of a tick, and reads the settings again if others changed some."""
         for kind, text in observed.events:
             self.emit(kind, text)
         if observed.settings_changed or self.settings.is_behind:
@@ -531,9 +531,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         return screening.result if screening is not None else None
 
     async def _plan_experiment(self) -> None:
-        """Prepare the experiment of the plan before the load starts. Raises the refusal of an
-        impossible one.
-        """
+        """Prepare the plan's experiment before the load starts. Raises TuibenchError if it is impossible."""
         for kind in EXPERIMENTS:
             if (experiment := await kind.of_plan(self._experiment_session)) is not None:
                 await self.laboratory.plan(experiment)

@@ -466,7 +466,7 @@ class LagTotals:
 
 
 Reading = ServerObservation | None
-"""The server's counters at one moment. `own` counts the session's statements up to then."""
+"""The server's counters at one moment. `own_statements` counts the session's statements up to then."""
 
 
 def counter_deltas(before: Reading, after: Reading) -> dict[str, int] | None:

@@ -124,8 +124,9 @@ class ChangeAttribution:
     def author_of(self, setting: str, value: str) -> str:
         """The session that set this value, and how, as the beginning of a sentence.
 
-        A session removes its journal when it ends, so that it restores a value is known from its change. A
-        change of this session whose reply was lost is noticed like one of another session.
+        A session removes its journal when it ends. So a value that it restores is recognised by the change
+        that was read before. A change of this session whose reply was lost is noticed like one of another
+        session.
         """
         unconfirmed = ownership.unconfirmed_values(setting, self._journal.ledger, ())
         if unconfirmed and unconfirmed[1].has(value):
@@ -346,8 +347,8 @@ async def _restore_value(
 async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecision, why: str = "") -> str:
     """Settles a decision; returns an addition to its result if a journal cannot be written.
 
-    A full disk must not prevent the restore of the other settings. The next restore finds the value of a
-    change that stays in the journal restored.
+    A full disk must not prevent the restore of the other settings. If a change stays in the journal, the next
+    restore finds its value already restored.
     """
     try:
         await settle_decision(journal, clock, decision, why)
