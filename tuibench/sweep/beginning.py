@@ -1,13 +1,17 @@
-"""The known beginning of a cell: what its server is like when its load starts.
+"""The state of a cell's server at the moment when the cell's load starts.
 
-With `--start=cold` or `warm`, three things are the same for each cell. The pages are clean, old row versions
-are purged, and the redo log is short: `LIMITS` has the readings, which are waited for. The buffer pool is
-empty, or all tables were read into it. And the data are the same: private servers get back a copy of their
-data directory (`PrivateServers`), other servers' rows are counted. What cannot be had is said in a warning of
-the cell.
+With `--start=cold` or `warm`, three conditions hold for each cell:
 
-An idle server may leave its pages dirty (MariaDB does by default), so the settings of `FLUSHING` are changed
-for the wait. These are commands of the cell's session: journalled, guarded, restored.
+- The server has no backlog: pages are clean, old row versions are purged, and the checkpoint age is small.
+  The cell waits until the readings are within `LIMITS`.
+- The buffer pool is empty (cold), or all tables have been read into it (warm).
+- The data are the same: a private server gets back a copy of its data directory (`PrivateServers`); on
+  another server the rows are counted.
+
+The cell has a warning for each condition that is not met.
+
+An idle server may keep dirty pages (MariaDB does by default). The settings of `FLUSHING` are therefore
+changed while the cell waits, by commands of the cell's session, which journals and restores them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,7 +36,7 @@ from tuibench.workload.program import Program
 WAIT_SECONDS, LOOK_SECONDS, REPORT_SECONDS = 120.0, 0.5, 10.0
 ROWS, WAITED = "rows", "waited_seconds"
 PREWARM = "prewarm"
-"""The command of a script that reads its tables."""
+"""The command of a Lua script that reads its tables into the buffer pool."""
 
 
 LIMITS: dict[str, tuple[float, str, Callable[[float], str]]] = {
@@ -40,8 +44,8 @@ LIMITS: dict[str, tuple[float, str, Callable[[float], str]]] = {
     "history_list": (1000.0, "history list", lambda value: f"{value:,.0f}"),
     "checkpoint_age_percent": (10.0, "checkpoint age", units.percent),
 }
-"""The most that a reading may be, and its words: shares of the buffer pool and of the redo log. An idle
-server keeps some hundred row versions.
+"""The maximum of each reading, its title and its format. Dirty pages are in percent of the buffer pool, the
+checkpoint age in percent of the redo log. The purge of an idle server leaves some hundred row versions.
 """
 
 FLUSHING = {
@@ -50,14 +54,16 @@ FLUSHING = {
     "innodb_max_dirty_pages_pct_lwm": "0",
     "innodb_max_dirty_pages_pct": "0",
 }
-"""What makes a server write all dirty pages soon, in an order that keeps the limits of pairs."""
+"""Settings that make a server flush all dirty pages soon. In this order, no value exceeds the maximum that
+another setting has at that time.
+"""
 
 Readings = Mapping[str, float]
 Change = Callable[[ChangeSetting], Awaitable[object]]
 
 
 def readings(status: Mapping[str, float]) -> dict[str, float]:
-    """What is known of `LIMITS`, from the counters of a server."""
+    """The readings of `LIMITS` that the server's status variables give, by name."""
     tick = Tick(levels=dict(status))
     found = {}
     pool = status.get(Counter.POOL_PAGES_TOTAL, 0) * status.get(Counter.PAGE_SIZE, 0)
@@ -73,19 +79,22 @@ def readings(status: Mapping[str, float]) -> dict[str, float]:
 
 
 def beyond(found: Readings) -> tuple[str, ...]:
-    """What keeps a server with these readings from a known beginning, by name."""
+    """The names of the readings that exceed their limit."""
     return tuple(name for name, (most, _, _) in LIMITS.items() if found.get(name, 0) > most)
 
 
 def state_words(found: Readings) -> str:
-    """The readings: dirty pages 12 %, history list 4,200."""
+    """The readings as text: dirty pages 12 %, history list 4,200."""
     return ", ".join(
         f"{title} {write(found[name])}" for name, (_, title, write) in LIMITS.items() if name in found
     )
 
 
 def shortcomings(found: Readings, rows_before: float | None) -> tuple[str, ...]:
-    """The warnings of a cell that begins so; `rows_before` is how many rows there were in its tables."""
+    """The warnings of a cell that starts with these readings.
+
+    `rows_before` is the number of rows in its tables before the first cell, None if unknown.
+    """
     warnings = []
     if late := beyond(found):
         kept = state_words({name: found[name] for name in late})
@@ -98,13 +107,13 @@ def shortcomings(found: Readings, rows_before: float | None) -> tuple[str, ...]:
 
 
 def rows_before(sweep: Sweep, case: SweepCase) -> float | None:
-    """The rows of a case's tables at the beginning of the first cell on them."""
+    """The number of rows in a case's tables before the first cell that used them; None if unknown."""
     known = (one.beginning.get(ROWS) for one in sweep.results if one.cell.case.data == case.data)
     return next((rows for rows in known if rows is not None), None)
 
 
 def beginning_line(sweep: Sweep) -> str:
-    """How the cells of a sweep began, in one line; empty if nothing was asked for."""
+    """The state in which the cells of a sweep started, in one line; empty for `--start=as-is`."""
     start = sweep.record.plan.start
     known = [one.beginning for one in sweep.done if one.beginning]
     if start is Start.AS_IS or not known:
@@ -122,7 +131,10 @@ async def begin(
     change: Change,
     report: Callable[[str], None],
 ) -> dict[str, float]:
-    """Have the tables read, if the pool is to be warm, and wait for the rest; returns the readings."""
+    """Read the tables for a warm start, then wait until the readings are within their limits.
+
+    Returns the readings, the seconds of the wait, and the number of rows if they were counted.
+    """
     rows = await _read_tables(target, program, report) if start is Start.WARM else {}
     connection = await connect_with_defaults(target, use_database=False)
     begun_ns = said_ns = clock.now_ns()
@@ -157,8 +169,9 @@ async def _readings(connection: Connection) -> dict[str, float]:
 
 
 async def _flush(connection: Connection, change: Change, changed: dict[str, str]) -> None:
-    """Change the settings of `FLUSHING`; the values before are put into `changed`. What the login may not
-    change stays as it is.
+    """Change the settings of `FLUSHING`, and store the values before in `changed`.
+
+    A setting that the login must not change keeps its value.
     """
     names = ", ".join(f"'{name}'" for name in FLUSHING)
     rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
@@ -177,7 +190,7 @@ async def _flush(connection: Connection, change: Change, changed: dict[str, str]
 
 
 async def _read_tables(target: Target, program: Program, report: Callable[[str], None]) -> dict[str, float]:
-    """Read each table through each of its indexes; returns the number of rows, if they are counted."""
+    """Read each table through each of its indexes; returns the number of rows, empty if not counted."""
     if program.script is not None:
         if PREWARM in script.declared(program.script).commands:
             await run_command(target, program, PREWARM, write=lambda _: None)

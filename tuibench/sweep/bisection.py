@@ -1,13 +1,15 @@
 """Bisection of an ordered list of server programs or configurations: which step has changed the speed.
 
 Both ends are measured first, over all starts. If they differ, the build in the middle is measured, start by
-start, until it belongs to one end, and the search goes on in the other half: 16 builds take six measurements.
+start, until it is known to which end it belongs; the search continues between it and the other end. The step
+among 16 builds takes six measurements.
 
-It is assumed that there is one step. Then all builds that were found on one side are starts of one level, and
-a build has one of two levels. After each of its starts, the likelihoods of both are compared (Wald,
-"Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16, 1945), with the variance
-of all starts within their builds; the halvings share an error rate of 5 %. What is undecided after the last
-start goes to the likelier side, and the result says that this is uncertain.
+The method assumes that there is one step. Then each build has one of two levels, and all builds on one side
+of the step are samples of the same level. After each start of a build, the likelihoods of both levels are
+compared by a sequential probability ratio test (Wald, "Sequential tests of statistical hypotheses", Annals of
+Mathematical Statistics 16, 1945). The variance is that of all starts within their builds. The error rate of
+5 % is divided among the halvings. A build that is undecided after its last start is assigned to the likelier
+side, and the result names it as uncertain.
 """
 
 import math
@@ -25,28 +27,31 @@ from tuibench.units import significant
 
 ERROR_RATE = 0.05
 LEAST_DEVIATION = 1e-3
-"""Of starts, as a share: fewer starts than needed to know it may agree by chance."""
+"""The least standard deviation that is assumed, as a share of the level: a few starts may agree by chance."""
 
 NEAR_THE_MIDDLE = 0.2
-"""The share of the step within which a level is neither: there may be several steps."""
+"""A build whose level is nearer to the middle than this share of the step is not assigned to a side: there
+may be several steps.
+"""
 
 Levels = Mapping[str, Sequence[float]]
-"""The figure of each start, in their order, by build."""
+"""The figure of each start of a build, in the order of the starts, by the name of the build."""
 
 
 class Step(NamedTuple):
-    """The state of a search. `good` and `bad` are the places of the neighbours of the step, as far as known.
-
-    `wanted` is the next start of each build to measure, empty at the end. `uncertain` are the builds that had
-    no verdict after their last start.
-    """
+    """The state of a search: the step is after build `good`, and at build `bad` or before."""
 
     good: int
+    """The index of the last build that is known to be on the first build's side."""
     bad: int
+    """The index of the first build that is known to be on the last build's side."""
     wanted: tuple[tuple[str, int], ...] = ()
+    """The starts to measure next, as build and number of the start; empty at the end of the search."""
     interval: Interval | None = None
+    """The bad side relative to the good one; None until both ends are measured."""
     verdict: Verdict = Verdict.CANNOT_TELL
     uncertain: tuple[str, ...] = ()
+    """Builds that were undecided after their last start."""
 
     @property
     def is_found(self) -> bool:
@@ -54,7 +59,10 @@ class Step(NamedTuple):
 
 
 def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: bool = False) -> Step:
-    """What is known after these starts. With `only_worse` a step that makes the last one better is none."""
+    """The state of the search after these starts, of which each build has at most `starts`.
+
+    With `only_worse`, the search ends without a step if the last build is faster than the first.
+    """
     good, bad = 0, len(names) - 1
     ends = [
         (name, start)
@@ -97,7 +105,7 @@ def _difference(levels: Levels, sides: Mapping[str, bool]) -> tuple[Interval, Ve
 
 
 def _side(levels: Levels, sides: Mapping[str, bool], name: str, evidence: float) -> bool | None:
-    """True if the build is on the good side, None if its starts do not tell."""
+    """True if the build is on the good side, False for the bad side, None if it is undecided."""
     own = levels.get(name, ())
     if not own:
         return None
@@ -106,8 +114,8 @@ def _side(levels: Levels, sides: Mapping[str, bool], name: str, evidence: float)
 
 
 def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> tuple[float, float]:
-    """The logarithm of the likelihood ratio of both sides, above zero for the good one; and the distance from
-    the middle, as a share of the step.
+    """The logarithm of the likelihood ratio, positive for the good side; and the distance of the build's
+    level from the middle of both levels, as a share of the step.
     """
     good, bad = (
         [math.log(one) for name, side in sides.items() if side is is_good for one in levels[name]]
@@ -117,7 +125,8 @@ def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> tuple[flo
     every = [[math.log(one) for one in levels[each]] for each in (*sides, name)]
     degrees = sum(len(starts) - 1 for starts in every)
     squares = math.fsum((one - fmean(starts)) ** 2 for starts in every for one in starts)
-    # Few degrees of freedom underestimate a variance more often than not: as the mean square of Student's t.
+    # With few degrees of freedom, a variance is underestimated more often than not. Dividing by two degrees
+    # less gives it the variance of Student's t.
     variance = max(LEAST_DEVIATION**2, squares / max(1, degrees - 2))
     uncertainty = variance * (1 / len(here) + 1 / (4 * len(good)) + 1 / (4 * len(bad)))
     middle = (fmean(good) + fmean(bad)) / 2
@@ -126,7 +135,7 @@ def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> tuple[flo
 
 
 def sweep_step(sweep: Sweep) -> Step:
-    """The state of a bisection from its results; a geometric mean over its tests."""
+    """The state of a bisection from its results; the figure of a start is the geometric mean of its tests."""
     setup = sweep.record.versions
     assert setup is not None  # noqa: S101
     names = [build.name for build in setup.builds]
@@ -135,7 +144,7 @@ def sweep_step(sweep: Sweep) -> Step:
 
 
 def bisection_sentence(sweep: Sweep) -> str:
-    """The guilty step with its interval, or why there is none."""
+    """The step that was found, with its interval; otherwise the reason why no step was found."""
     step, builds = sweep_step(sweep), sweep.record.versions
     assert builds is not None  # noqa: S101
     names = [build.name for build in builds.builds]

@@ -91,11 +91,11 @@ from tuibench.sweep.versions import (
 from tuibench.units import pluralize, significant
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
-"""Events of a cell that are reported immediately."""
+"""Kinds of a cell's events that are reported immediately."""
 
 SWEEP_WORDS = ("cell", "case", "variant", "run")
 VERSIONS_WORDS = ("run", "test", "server", "start")
-"""Words for a cell and its axes, of a sweep and of a comparison of versions."""
+"""The words for a cell and its axes in a comparison of versions."""
 
 BarUpdate = Callable[[float, str], None]
 """Receives the number of finished cells, and the current activity."""
@@ -115,7 +115,9 @@ class SweepProgress:
         self._done = 0
 
     def outlook(self, sweep: Sweep) -> str:
-        """Number of cells and estimated duration; with the creation of tables only on private servers."""
+        """Number of cells and estimated duration, which includes the creation of tables on private servers
+        only.
+        """
         left = self._total - len(sweep.done)
         self._done = len(sweep.done)
         plan, base = self._plan, self._plan.base
@@ -220,7 +222,7 @@ def sweep_notes(known: Sweep, directory: Path) -> list[str]:
 
 
 def sweep_warnings(known: Sweep) -> list[str]:
-    """One warning of each kind, in the wording of its first cell; its figures differ from cell to cell."""
+    """One warning of each kind, in the wording of the first cell: its figures differ from cell to cell."""
     kinds: dict[str, list[str]] = {}
     for result in known.done:
         for warning in result.warnings:
@@ -310,7 +312,7 @@ def run_sweep(
 
 
 def _programs(axes: SweepOptions, private: PrivateServerOptions) -> list[ServerBuild]:
-    """The programs of the private servers, each with every option file."""
+    """The programs of the private servers, each combined with every option file."""
     if not axes.server_programs:
         return []
     return with_option_files(parse_builds(parse_words("--server", axes.server_programs)), private)
@@ -319,7 +321,7 @@ def _programs(axes: SweepOptions, private: PrivateServerOptions) -> list[ServerB
 def with_option_files(
     named: Sequence[tuple[str, Binary]], private: PrivateServerOptions
 ) -> list[ServerBuild]:
-    """Each program with each of the option files."""
+    """Each program combined with each of the option files."""
     return [
         replace(
             build, name=", ".join([*([name] * (len(named) > 1 or not has_several)), *[word] * has_several])
@@ -396,7 +398,7 @@ def run_and_print(
 ) -> ExitCode:
     """Run the rest of a sweep, then write its results and notes, even if it fails or is interrupted.
 
-    A new one that fails before its first result is discarded, unless it left tables on the server.
+    A new sweep that fails before its first result is discarded, unless it left tables on the server.
     """
     failure: TuibenchError | None = None
     interrupted = False
@@ -446,7 +448,7 @@ async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) ->
 
 
 async def run_on_private_servers(folder: SweepFolder, setup: VersionsSetup) -> None:
-    """Run the rest of a sweep, each start on a server of its own."""
+    """Run the rest of a sweep, each start on a new private server."""
     with show_sweep_progress(folder.sweep.record.plan) as progress:
         async with versions_runner(
             folder, progress, on_message=progress.on_message, show=progress.loading
@@ -483,7 +485,7 @@ MAX_STARTS, MAX_RUNS = 100, 10_000
 
 @dataclass(frozen=True)
 class VersionsOptions:
-    """Tests, and their repetitions."""
+    """The tests of a comparison, and their repetitions."""
 
     profile: Annotated[
         str,
@@ -505,7 +507,7 @@ class VersionsOptions:
         return self.bisect or self.first_bad
 
     def plan(self, names: Sequence[str], given: dict[str, OptionValue], options: PlanValues) -> SweepPlan:
-        """Plan for servers with these names. Raises UsageError for invalid options."""
+        """The plan for servers with these names. Raises UsageError for invalid options."""
         check_range("--starts", self.starts, 1, MAX_STARTS)
         threads = parse_threads(self.threads)
         for each in threads:

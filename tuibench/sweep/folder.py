@@ -1,7 +1,7 @@
-"""Directory of a sweep: `sweep.json` contains the plan, `results.jsonl` a line for each finished cell.
+"""The directory of a sweep: `sweep.json` contains the plan, `results.jsonl` a line for each finished cell.
 
-Each cell has the record of its run in a separate folder beside them. A line that a crash has truncated is
-ignored: its cell is run again.
+The record of each cell's run is in a folder beside them. A line that a crash has truncated is ignored, and
+its cell is run again.
 """
 
 import fcntl
@@ -33,9 +33,9 @@ _LINE = cast("type[SweepLine]", SweepLine)
 
 
 def load_sweep(directory: Path, lines: JsonLines | None = None) -> Sweep:
-    """Load the sweep in a folder, finished or not; `lines` has what was left out.
+    """Load the sweep in a folder, finished or not; `lines` counts the lines that were left out.
 
-    Raises UsageError if there is none, RunError if it cannot be read.
+    Raises UsageError if the folder has no sweep, RunError if it cannot be read.
     """
     return _sweep(_record(directory), directory, lines or JsonLines())
 
@@ -45,7 +45,7 @@ def is_sweep(directory: Path) -> bool:
 
 
 class SweepFolder:
-    """The folder of a running sweep: `sweep` is its state so far."""
+    """The folder of a running sweep; `sweep` is the sweep with its results so far."""
 
     def __init__(self, directory: Path, sweep: Sweep, results: IO[bytes]) -> None:
         self.directory = directory
@@ -68,7 +68,7 @@ class SweepFolder:
 
     @classmethod
     def resume(cls, directory: Path) -> "SweepFolder":
-        """Resume a sweep. Raises UsageError if there is none, or it is already running."""
+        """Resume a sweep. Raises UsageError if the folder has no sweep, or if it is already running."""
         record = _record(directory)
         results = _locked(directory)
         # End a line that a crash has truncated, so that the next one is separate.
@@ -135,7 +135,7 @@ def _without(sweep: Sweep, data: str) -> tuple[DataReady, ...]:
 
 
 def _locked(directory: Path) -> IO[bytes]:
-    """The file of results, locked for this process."""
+    """The open file of results, locked by this process."""
     stream = files.private(directory / RESULTS, "ab")
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,10 +1,11 @@
-"""What is run of a measurement that somebody else has recorded.
+"""The part of a measurement recorded by somebody else that may be run on this host.
 
-Its plan is not carried out: whoever made the file may have written anything into it. A new plan is made from
-a list of what a load consists of, each value read as if it had been typed. What acts on this host or on the
-server as a whole needs consent, and is named for it: statements and commands of `--at`, server options that
-are not values of settings, statements of a profile that are more than reads and writes of rows. Places of the
-other host mean nothing here and are left out.
+The recorded plan is not executed as it is: whoever made the file may have written anything into it. A new
+plan is made from the options of a load (`MEASURED`), each value parsed as on the command line.
+
+The user must consent to what acts on this host or on the whole server: statements and commands of `--at`,
+server options that are not values of settings, and statements of a profile that do more than read and write
+rows. Addresses and paths of the other host are left out.
 """
 
 import re
@@ -32,7 +33,7 @@ MEASURED = frozenset(
         "time", "users", "warmup_time", "workers",
     }
 )  # fmt: skip
-"""The options of a load, by key: all that a plan from elsewhere may set."""
+"""The keys of a load's options: no other option of a foreign plan is used."""
 
 LEFT_OUT = frozenset(
     {
@@ -40,27 +41,29 @@ LEFT_OUT = frozenset(
         "report_checkpoints", "report_interval",
     }
 )  # fmt: skip
-"""Options of a run that a repetition does not need, or that name places of the other host."""
+"""Options of a run that a reproduction does not need, or that name addresses or paths of the other host."""
 
 _OPTIONS = {key: each for key, (_, each) in PLAN_COMMANDS["run"].options.items()}
 _AXES = {_OPTIONS[key].field: _OPTIONS[key] for key in MEASURED if _OPTIONS[key].option.axis}
 _PLAIN = re.compile(r"(?!.*\.\.)[\w+-][\w.,:;%*+-]*|", re.ASCII)
-"""A value that is no path."""
+"""A value that contains no path."""
 
 
 class Foreign(NamedTuple):
-    """The measurement as it may be run here. `asks` is what needs consent, `left_out` what is never run."""
+    """The measurement as it may be run on this host."""
 
     plan: SweepPlan
     builds: tuple[ServerBuild, ...]
     asks: tuple[str, ...]
+    """Parts of the plan that are run only with consent, as text for the user."""
     left_out: tuple[str, ...]
+    """Options of the recorded plan that are never run, as on the command line."""
 
 
 def checked(plan: SweepPlan, builds: Sequence[ServerBuild], most_repeats: int) -> Foreign:
-    """A plan from elsewhere with its builds, whose programs are those of this host.
+    """The part of a foreign plan that may be run here; `builds` name server programs of this host.
 
-    Raises UsageError for a value that no command line accepts.
+    Raises UsageError for a value that the command line would refuse.
     """
     if not (plan.cases and plan.variants and plan.threads and builds):
         raise UsageError("the bundle has no case, no server or no number of threads")
@@ -101,7 +104,7 @@ def checked(plan: SweepPlan, builds: Sequence[ServerBuild], most_repeats: int) -
 
 
 def checked_plan(plan: RunPlan) -> RunPlan:
-    """The load of a plan, and nothing else of it. Raises UsageError for a value that no option has."""
+    """A plan with the options of the load only. Raises UsageError for a value that its option refuses."""
     values = {
         each.field: _checked(key, each.value(plan, plan))
         for key, each in _OPTIONS.items()
@@ -111,7 +114,7 @@ def checked_plan(plan: RunPlan) -> RunPlan:
 
 
 def _checked(key: str, value: Any) -> Any:
-    """A value as it is read from the command line."""
+    """The value, formatted and parsed again as on the command line."""
     option = _OPTIONS[key]
     return bool(value) if option.is_switch else option.parse(option.format(value) or str(value))
 
@@ -150,7 +153,7 @@ def _checked_build(build: ServerBuild) -> ServerBuild:
 
 
 def is_setting(option: str) -> bool:
-    """True for a server option that gives a variable of its speed or durability a value that is no path."""
+    """True for a server option that sets a variable of the settings catalogue to a value without a path."""
     name, _, value = option.removeprefix("--").removeprefix("loose-").partition("=")
     names = {each.replace("-", "_") for each in (name, name.removeprefix("skip-"))}
     is_recorded = option.startswith("--") and any(map(is_recorded_variable, names))
@@ -158,7 +161,7 @@ def is_setting(option: str) -> bool:
 
 
 def _program(case: SweepCase, threads: int, text: str) -> Program:
-    """The program of a case whose profile is built in, or in the bundle."""
+    """The program of a case, whose profile is a built-in one or part of the bundle."""
     plain = case.profile.removesuffix(script.SUFFIX)
     if not text and ("/" in plain or plain not in library.available_profiles()):
         raise UsageError(

@@ -1,12 +1,7 @@
-"""Export formats and pages of a sweep.
+"""The output formats of a sweep and of a comparison of server programs: text, Markdown, CSV, JSON, HTML.
 
-HTML page of a sweep: its tables, and charts of the figures against threads.
-
-HTML page of a comparison of server programs: the table of ratios, its chart, and every test.
-
-Output formats of a sweep, by the names of the command line.
-
-For programs: JSON with all data, CSV with a row per combination or per run.
+Text and Markdown contain one table, whose values are formatted. CSV has plain numbers, a row per combination
+or per run. JSON has all data. The HTML page has all tables and charts.
 """
 
 import math
@@ -70,11 +65,11 @@ PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("server_cpu_us_per_transaction", "server CPU of a transaction (µs)", units.si),
     ("client_cpu_us_per_transaction", "client CPU of a transaction (µs)", units.si),
 )
-"""Figures with a small chart, in pairs."""
+"""Figures with a small chart, two side by side: name, title, format."""
 
 
 def sweep_html(sweep: Sweep) -> str:
-    """The self-contained page, ending in a newline."""
+    """A self-contained page with the tables and charts of the figures against threads; ends in a newline."""
     server = sweep.record.surroundings.server
     started = units.local_time(sweep.record.started_at)
     failed = len(sweep.results) - len(sweep.done)
@@ -96,7 +91,7 @@ def sweep_html(sweep: Sweep) -> str:
 
 
 def _answer(lines: tuple[str, ...]) -> Iterator[Text]:
-    """What was found, in a sentence each; none while too little is known."""
+    """The answers, one sentence per line; nothing if there are none yet."""
     if lines:
         yield Text(tuple(map(whole_changes, lines)), role="answer")
 
@@ -116,7 +111,7 @@ def case_sections(sweep: Sweep) -> Iterator[Section]:
 
 
 def _charts(sweep: Sweep, own: Sequence[SweepPoint]) -> Markup:
-    """The headline over the whole width, the other figures in pairs."""
+    """The chart of the headline figure over the whole width, those of the other figures in pairs."""
     small = [
         _chart(sweep, own, *each, width=SMALL)
         for each in PAIRED
@@ -165,16 +160,16 @@ def _facts(sweep: Sweep) -> list[tuple[str, str]]:
 NAMES_SHARE, RIGHT, TOP, ROW, BOTTOM = 0.3, 24, 10, 22, 27
 DOT = 4
 STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Intervals of the chart's grid."""
+"""Distances between two lines of the ratio chart's grid, as ratios."""
 
 GRID_LINE_WIDTH = 64
-"""The least width between two lines of the grid, for their labels."""
+"""The least distance between two lines of the grid in pixels, for their labels."""
 ROOM = 1.5
 """The axis ends at this multiple of the largest ratio: longer intervals are cut."""
 
 
 def versions_html(sweep: Sweep) -> str:
-    """The self-contained page, ending in a newline."""
+    """A self-contained page with the table of ratios, its chart and every test; ends in a newline."""
     setup = sweep.record.versions
     assert setup is not None  # noqa: S101
     names = [build.name for build in setup.builds]
@@ -227,13 +222,13 @@ def _audit_sections(sweep: Sweep) -> list[Section]:
     ]
 
 
-# The chart
+# Chart of the ratios
 
 
 class RatioScale:
     """Conversion of ratios to coordinates: a linear axis that contains 1 and all ratios.
 
-    It contains all intervals, too, unless they are much longer.
+    The axis also contains all intervals up to `ROOM` times the largest ratio.
     """
 
     def __init__(self, found: Sequence[VersionComparison], width: int) -> None:
@@ -259,7 +254,7 @@ class RatioScale:
 
 
 def ratio_chart(sweep: Sweep, setup: VersionsSetup) -> Markup | None:
-    """A row per test, a dot with its interval for each build; None without comparisons."""
+    """A row per test with a dot and an interval for each build; None without comparisons."""
     others = [build.name for build in setup.builds[1:]]
     found = [one for one in version_comparisons(sweep) if one.build in others and one.relative is not None]
     if not found:
@@ -338,17 +333,19 @@ def _ratio(scale: RatioScale, one: VersionComparison, y: float, number: int) -> 
 
 
 class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
-    """`tuibench.sweep/1` as exported: the record, the result of each cell, and the means over the repeats.
-
-    A comparison of server programs also has the starts, and every test relative to the first program.
-    """
+    """The JSON of a sweep (`tuibench.sweep/1`)."""
 
     record: SweepRecord
     results: tuple[CellResult, ...]
+    """The result of each cell."""
     points: tuple[SweepPoint, ...]
+    """The means over the repeats of each combination."""
     starts: tuple[ServerStart, ...] = ()
+    """The starts of private servers; empty for a sweep of one server."""
     comparisons: tuple[VersionComparison, ...] = ()
+    """Every test relative to the first build or variant on private servers."""
     audit: tuple[SetupDifference, ...] = ()
+    """Differences in effect between the builds."""
 
 
 def sweep_json(sweep: Sweep) -> str:
@@ -433,10 +430,10 @@ TABLES: dict[str, Callable[[Sweep], Sequence[Table]]] = {
     RELATIVE: lambda sweep: (tables.variants_table(sweep),),
 }
 AS_CSV = {SUMMARY: sweep_points_csv, RUNS: sweep_runs_csv}
-"""Tables for programs have plain units; the others have formatted values."""
+"""The tables whose CSV has plain numbers; the CSV of other tables has the formatted values."""
 
 DOCUMENTS: dict[str, Callable[[Sweep], str]] = {"json": sweep_json, "html": sweep_html}
-"""Formats that contain all tables."""
+"""Formats that contain the whole sweep, whatever the table."""
 
 FORMATS = ("text", "markdown", "csv", "json", "html")
 
@@ -449,7 +446,10 @@ def check_format(table: str, form: str) -> None:
 
 
 def sweep_text(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
-    """One sweep's table; ends in a newline. JSON and HTML contain everything, whatever the table."""
+    """A table of a sweep; ends in a newline. JSON and HTML contain the whole sweep, whatever the table.
+
+    Raises UsageError for an unknown table or format.
+    """
     check_format(table, form)
     if form in DOCUMENTS:
         return DOCUMENTS[form](sweep)
@@ -459,7 +459,7 @@ def sweep_text(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
 
 
 def compare_sweeps(sweeps: Sequence[Sweep], form: str = "text") -> str:
-    """Several sweeps, each relative to the first; ends in a newline."""
+    """Several sweeps, each relative to the first; ends in a newline. Raises UsageError for HTML."""
     check_format(RELATIVE, form)
     if form == "html":
         raise UsageError(
@@ -480,7 +480,7 @@ VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
 
 
 def versions_text(sweep: Sweep, form: str = "text") -> str:
-    """A comparison of server programs; ends in a newline."""
+    """A comparison of server programs in a format; ends in a newline."""
     check_format(SUMMARY, form)
     setup = sweep.record.versions
     if setup is not None and setup.bisect and form in ("text", "markdown"):

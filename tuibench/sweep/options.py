@@ -62,7 +62,7 @@ class SweepOptions:
         options: PlanValues,
         adhoc: AdhocSqlOptions | None = None,
     ) -> SweepPlan:
-        """Plan of the sweep. Raises UsageError for invalid options."""
+        """The plan of the sweep. Raises UsageError for invalid options."""
         from tuibench.sweep.planning import (
             build_cases,
             build_variants,
@@ -115,7 +115,7 @@ class SweepOptions:
 def _loads(
     options: PlanValues, axes: Mapping[str, Sequence[AxisValue]], profile: str
 ) -> list[tuple[str, dict[str, OptionValue]]]:
-    """Each combination of the axes with several values: name, and plan fields."""
+    """The combinations of the axes with several values: the name of each, and its fields of the plan."""
     varied = {key: values for key, values in axes.items() if len(values) > 1}
     found = []
     for combination in product(*varied.values()):

@@ -1,9 +1,11 @@
-"""The plan of a sweep: its axes, cases and variants from the options, its cells and their order.
+"""The plan of a sweep: cases and variants from the options, the cells, their order and their duration.
 
-Cells on the same tables are adjacent, as only one size of a table can exist at a time. Among themselves they
-are ordered as the plan says.
+A case is a profile with its options, a variant a combination of settings, load and server. A cell is one run
+of a case and a variant with a number of threads.
 
-How long a sweep will take is estimated from its plan first, then from the cells that are done.
+Cells on the same tables run one after the other, because only one size of a table can exist at a time. Within
+these groups the plan decides the order. The duration of a sweep is estimated from its plan, then also from
+the finished cells.
 """
 
 import shlex
@@ -27,16 +29,16 @@ from tuibench.workload.options import ProfileOption, canonical_name, command_lin
 
 DURABILITY = tuple(catalogue.BUILTIN_PRESETS[0].values)
 SEVERAL = ("integer", "number", "choice")
-"""Types of options of which commas separate several values."""
+"""Types of options that take several values, separated by commas."""
 
 
 def build_cases(
     profiles: Sequence[str], given: Mapping[str, OptionValue], most_threads: int, text: str = ""
 ) -> tuple[SweepCase, ...]:
-    """Each profile with each combination of its options. Commas separate values: `--table-size=1000,9000`.
+    """Each profile with each combination of its options' values, as in `--table-size=1000,9000`.
 
-    A profile takes those of the options that it knows. Raises UsageError for one that none of them knows.
-    With `text`, that is the profile, and what is named is only what it is called.
+    Each profile gets those of the options that it has. A `text` is the profile itself; `profiles` then
+    contains its name only. Raises UsageError for an option that no profile has.
     """
     known = {
         profile: known_options(
@@ -96,10 +98,10 @@ def _with_data(case: SweepCase, most_threads: int, text: str) -> SweepCase:
 
 
 def build_variants(preset_names: str, settings: Sequence[str]) -> tuple[SweepVariant, ...]:
-    """Each preset with each combination of values: `durable,unsafe` and `sync_binlog=0,1`, which come on top.
+    """Each preset with each combination of settings, such as `durable,unsafe` with `sync_binlog=0,1`.
 
-    A variant is called by what it does not share with all others, or by all of it if there is no such thing.
-    Raises UsageError for presets and settings that do not exist.
+    Settings are applied after the preset. The name of a variant consists of the values in which the variants
+    differ, or of all values if there is only one variant. Raises UsageError for an unknown preset or setting.
     """
     named = (
         [_preset(name) for name in parse_words("--preset", preset_names)]
@@ -122,7 +124,7 @@ def build_variants(preset_names: str, settings: Sequence[str]) -> tuple[SweepVar
 def with_loads(
     variants: Sequence[SweepVariant], loads: Sequence[tuple[str, Mapping[str, OptionValue]]]
 ) -> tuple[SweepVariant, ...]:
-    """Each variant with each load: its name, and the fields of the plan that are its own."""
+    """Each variant with each load, which is given by its name and the fields of the plan that it sets."""
     return tuple(
         replace(variant, name=", ".join(word for word in (variant.name, name) if word), load=dict(load))
         for variant in variants
@@ -131,7 +133,7 @@ def with_loads(
 
 
 def with_servers(variants: Sequence[SweepVariant], servers: Sequence[str]) -> tuple[SweepVariant, ...]:
-    """Each variant on each private server; a variant is called by what there are several of."""
+    """Each variant on each private server; names contain the server, and the variant, if there are several."""
     has_several = len(variants) > 1 or len(servers) == 1
     return tuple(
         replace(
@@ -145,7 +147,7 @@ def with_servers(variants: Sequence[SweepVariant], servers: Sequence[str]) -> tu
 
 
 def varies(axes: Sequence[Sequence[object]]) -> bool:
-    """True if any of them has more than one value."""
+    """True if any axis has more than one value."""
     return any(len(axis) > 1 for axis in axes)
 
 
@@ -155,7 +157,7 @@ def _preset(name: str) -> SweepVariant:
 
 
 def _called(preset: PresetState) -> str:
-    """A durability preset shows its two values: durable 1/1."""
+    """The label of a preset; that of a durability preset contains its two values: durable 1/1."""
     if set(preset.values) != set(DURABILITY):
         return preset.name
     return f"{preset.name} {'/'.join(preset.values[name] for name in DURABILITY)}"
@@ -179,7 +181,7 @@ def _check_once(values: Sequence[tuple[str, str]]) -> bool:
 
 
 def parse_words(option: str, text: str) -> list[str]:
-    """The words between commas. Raises UsageError for none, an empty one, or one that comes twice."""
+    """The words between commas. Raises UsageError for an empty word or a repeated one."""
     words = [word.strip() for word in text.split(",")]
     if not all(words):
         raise UsageError(f"{option} takes values separated by commas, not '{text}'")
@@ -195,7 +197,7 @@ def parse_profiles(text: str) -> tuple[str, ...]:
 
 
 def parse_threads(text: str) -> tuple[int, ...]:
-    """The numbers of `4,8,16`. Raises UsageError for what is none."""
+    """The numbers of `4,8,16`. Raises UsageError for a word that is not a whole number."""
     try:
         return tuple(int(word) for word in parse_words("--threads", text))
     except ValueError as error:
@@ -205,7 +207,7 @@ def parse_threads(text: str) -> tuple[int, ...]:
 
 
 def all_cells(plan: SweepPlan) -> tuple[Cell, ...]:
-    """All cells as they were asked for: repeats within threads, within variants, within cases."""
+    """All cells, numbered in the order of the options: case, then variant, then threads, then repeat."""
     repeats = range(1, plan.repeats + 1)
     combined = product(plan.cases, plan.variants, plan.threads, repeats)
     return tuple(
@@ -215,7 +217,7 @@ def all_cells(plan: SweepPlan) -> tuple[Cell, ...]:
 
 
 def cells_in_order(plan: SweepPlan) -> tuple[Cell, ...]:
-    """The same cells in the order they run in."""
+    """All cells in the order in which they run."""
     cells = all_cells(plan)
     tables = dict.fromkeys(case.data for case in plan.cases)
     blocks = ([cell for cell in cells if cell.case.data == data] for data in tables)
@@ -235,10 +237,10 @@ def _in_order(plan: SweepPlan, cells: Sequence[Cell]) -> Iterable[Cell]:
 
 
 def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
-    """The variants of each case and number of threads next to each other, every other time backwards.
+    """The cells grouped by case and threads, the variants of every second group in reverse order.
 
-    What is compared then runs at about the same time. It costs nothing: each cell makes its own settings and
-    puts them back, whichever cell comes next.
+    Cells that are compared with each other thus run at about the same time. The order costs no time: each
+    cell applies and restores its settings anyway.
     """
     groups: dict[tuple[str, int], list[Cell]] = {}
     for cell in cells:
@@ -248,14 +250,15 @@ def _side_by_side(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def build_of(cell: Cell) -> str:
-    """The name of the private server's program; a comparison of versions calls its variants so."""
+    """The name of the cell's build; in a comparison of versions it is the name of the variant."""
     return cell.variant.server or cell.variant.name
 
 
 def cells_by_start(plan: SweepPlan) -> tuple[Cell, ...]:
-    """All cells of a start of a private server together; the variants' starts alternate, to and fro.
+    """All cells, grouped by the start of a private server; every second round has the builds in reverse
+    order.
 
-    Within a start, cells on the same tables are adjacent, else in the order of the plan.
+    Within a start, cells on the same tables are adjacent, otherwise in the order of the plan.
     """
     cells = all_cells(plan)
     tables = list(dict.fromkeys(case.data for case in plan.cases))
@@ -290,26 +293,28 @@ def cell_plan(plan: SweepPlan, cell: Cell) -> RunPlan:
 
 
 def max_threads(plan: SweepPlan) -> int:
-    """The most that any cell has."""
+    """The highest number of threads of any cell."""
     return max(plan.threads)
 
 
 OVERHEAD_SECONDS = 2.5
 
-"""What a cell takes beside its load, as long as none has been seen: workers, connections, settings."""
+"""The estimated time of a cell without its load, for workers, connections and settings. It is used until a
+cell has finished.
+"""
 
 
 def cell_seconds(base: RunPlan, results: Sequence[CellResult]) -> float:
-    """How long one cell takes, from start to start."""
+    """The time from the start of a cell to the start of the next one, in seconds."""
     load = base.warmup_seconds + (base.seconds or 0.0)
     overheads = [max(0.0, result.seconds - load) for result in results if result.outcome == "done"]
     return load + (fmean(overheads) if overheads else OVERHEAD_SECONDS)
 
 
 def starting_seconds(sweep: Sweep, *, is_running: bool = False) -> float:
-    """How long the private servers take that are still to be started, with their tables; 0 without any.
+    """The seconds that the remaining starts of private servers take, with their tables; 0 without any.
 
-    With `is_running`, the server of the last start runs, with the tables of the last result.
+    With `is_running`, the server of the last start is running, and has the tables of the last result.
     """
     setup = sweep.record.versions or sweep.record.servers
     if setup is None:
@@ -318,7 +323,7 @@ def starting_seconds(sweep: Sweep, *, is_running: bool = False) -> float:
     left = [cell for cell in cells_by_start(sweep.record.plan) if cell.number not in done]
     known = [start.seconds for start in sweep.starts]
     loading = setup.loading_seconds | {one.data: one.seconds for one in sweep.data if one.seconds is not None}
-    # Build and number of the last start, and its tables.
+    # `current` is the running server: its build, the number of its start, and its tables.
     seconds, current = 0.0, None
     if is_running and sweep.starts and sweep.results:
         current = sweep.starts[-1].build, sweep.starts[-1].start, sweep.results[-1].cell.case.data
@@ -334,5 +339,5 @@ def starting_seconds(sweep: Sweep, *, is_running: bool = False) -> float:
 
 
 def remaining_seconds(base: RunPlan, results: Sequence[CellResult], cells_left: int) -> float:
-    """Estimated time of the remaining cells, without the creation of tables."""
+    """The estimated time of the remaining cells in seconds, without the creation of tables."""
     return cells_left * cell_seconds(base, results)

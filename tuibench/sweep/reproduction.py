@@ -1,8 +1,8 @@
 """`tuibench bundle` and `tuibench reproduce`: a measurement in one file, and the same measurement here.
 
-A bundle is run again on private servers, each start with new tables, whatever the server there was. Each
-figure is compared over the starts: *reproduced* if the interval of the difference is within ±10 %, *differs*
-if it excludes zero, otherwise *cannot tell*.
+A bundle is reproduced on private servers, each start with new tables, even if the original server was not a
+private one. Each figure is compared over the starts. The verdict is *reproduced* if the interval of the
+difference is within ±10 %, *differs* if it excludes zero, otherwise *cannot tell*.
 """
 
 import getpass
@@ -100,7 +100,7 @@ def bundle(
 
 
 def _of_this_host() -> dict[str, str]:
-    """Names of this host and its user, by what they are."""
+    """Names that identify this host and its user, by their kind."""
     found = {socket.gethostname(): "host", os.path.expanduser("~"): "path"}
     with suppress(OSError, KeyError):
         found[getpass.getuser()] = "user"
@@ -108,7 +108,7 @@ def _of_this_host() -> dict[str, str]:
 
 
 def _pages(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """The report and the commands, from the cleaned records."""
+    """The pages of the bundle, report and commands, made from the cleaned records; by file name."""
     pages: dict[str, str] = {}
     commands: list[str] = []
     for name in manifest.records:
@@ -184,7 +184,10 @@ def reproduce(
 
 
 def _consented(there: "There", *, allow_commands: bool) -> "There":
-    """What is run of it, see `foreign`. Raises UsageError, which names it, for what needs consent."""
+    """The part of the bundle that may be run here, see `foreign`.
+
+    Raises UsageError, which names the parts that need consent, unless `allow_commands` gives it.
+    """
     found = foreign.checked(there.plan, there.builds, MAX_STARTS)
     for each in found.left_out:
         info(f"left out, as it is of the host there: {sanitize.excerpt(each)}")
@@ -201,25 +204,30 @@ def _consented(there: "There", *, allow_commands: bool) -> "There":
 
 Figures = dict[str, float]
 Levels = dict[tuple[str, int, int], list[list[Figures]]]
-"""The figures of each start, by case, place of the variant, and threads."""
+"""The figures of the runs of each start, by case, index of the variant, and threads."""
 
 
 class There(NamedTuple):
-    """What a bundle has: a plan for private servers, the builds that it needs, and what was measured.
-
-    `around` are the surroundings of the starts of each build.
-    """
+    """The measurement of a bundle."""
 
     plan: SweepPlan
+    """The plan that reproduces it on private servers."""
     builds: tuple[ServerBuild, ...]
+    """The server programs that it needs."""
     levels: Levels
+    """The figures that were measured."""
     around: list[list[SweepEnvironment]]
+    """For each build, the environments of its starts."""
     limits: ServerLimits = ServerLimits()
     is_versions: bool = False
+    """True for a comparison of server programs."""
 
 
 def _runs_there(runs: Sequence[Run]) -> There:
-    """Runs of one plan as a sweep of one cell, each start a repetition."""
+    """Runs of one plan as a sweep with one combination, whose repeats are the starts.
+
+    Raises UsageError for runs of different plans, or with an experiment.
+    """
     first = runs[0].plan
     if len({(run.plan.profile_digest, run.plan.plan.threads) for run in runs}) > 1:
         raise UsageError("the runs of the bundle do not have the same plan", "bundle runs of one plan")
@@ -270,13 +278,13 @@ def _sweep_there(folder: Path) -> There:
         return There(plan, setup.builds, _levels(sweep), around, setup.limits, record.versions is not None)
     build = _build_of(record.surroundings.server)
     private = replace(plan, variants=with_servers(plan.variants, [build.name]))
-    # All cells ran on one start of the server.
+    # All cells ran on the same start of the server.
     levels = {key: [[each for start in starts for each in start]] for key, starts in _levels(sweep).items()}
     return There(private, (build,), levels, [[record.surroundings]])
 
 
 def _levels(sweep: Sweep) -> Levels:
-    """Of a sweep on private servers: a repetition is a start."""
+    """The figures of a sweep on private servers, where each repeat is a start."""
     names = [variant.name for variant in sweep.record.plan.variants]
     found: Levels = {}
     for result in sorted(sweep.done, key=lambda result: result.cell.repeat):
@@ -288,7 +296,7 @@ def _levels(sweep: Sweep) -> Levels:
 
 
 def _builds_here(builds: Sequence[ServerBuild], programs: str) -> list[ServerBuild]:
-    """The builds with programs of this host. Raises UsageError for one that is not here."""
+    """The builds with server programs of this host. Raises UsageError if there is no program for one."""
     if programs:
         given = parse_builds(parse_words("--server", programs))
         if len(given) != len(builds):
@@ -316,7 +324,7 @@ def _binaries_here() -> Iterator[Binary]:
 
 
 def _with_program(build: ServerBuild, binary: Binary) -> ServerBuild:
-    """The build here; options that named a path there are left out."""
+    """The build with a program of this host, without options whose path was removed from the bundle."""
     options = tuple(option for option in build.options if not REMOVED.search(option))
     for option in set(build.options) - set(options):
         info(f"{build.name}: left out, as its path was removed: {option}")
@@ -331,7 +339,7 @@ def _with_program(build: ServerBuild, binary: Binary) -> ServerBuild:
 
 
 def reproduction(there: There, here: Sweep) -> tuple[list[Block], bool]:
-    """The tables, and True if any figure differs."""
+    """The tables of the comparison, and True if any figure differs."""
     surroundings = [
         [start.around for start in here.starts if start.build == build.name and start.around]
         for build in there.builds

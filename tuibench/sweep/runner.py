@@ -1,13 +1,12 @@
 """Runner of a sweep: runs the remaining cells one after another, and handles failures.
 
-A cell that fails is run once more, after the server is back if it was away; then it is recorded as failed and
-the sweep continues. An error that every cell would meet ends it: a refused setting, missing tables, a server
-that stays away, several failed cells in succession. A sweep that ended early can be resumed.
+A cell is a whole run. The settings of its variant are commands before its load, which the session journals
+and restores at its end. The tables of a cell are created before it and dropped when other ones replace them.
+For each start of a build, a private server is started with new tables.
 
-A cell is a whole run with the settings of its variant, which are commands before the load: journalled,
-guarded, emitted as events, restored at the end of its session. Its figures are computed from its summary
-and its samples, without I/O. Tables are created before the cells that need them and dropped when they are
-replaced; private servers are started anew, with new tables, for each start of a build.
+A cell that fails is run once more, after the server answers again. If it fails again, it is recorded as
+failed and the sweep continues. An error that would affect every cell ends the sweep: a refused setting,
+missing tables, an unreachable server, several failed cells in succession. The sweep can then be resumed.
 """
 
 import asyncio
@@ -69,7 +68,7 @@ from tuibench.workload.program import Program
 
 
 def cell_figures(summary: Summary, samples: Sequence[Sample]) -> dict[str, float]:
-    """The figures of a run that are known, by name; `samples` are those of its measured time."""
+    """The known figures of a run by name; `samples` are those after the warm-up."""
     tps = summary.transactions.per_second
     latency, counted = summary.latency_ms, summary.reconciliation
     questions = None if counted.questions_server is None else counted.questions_server - counted.own
@@ -114,14 +113,16 @@ Begin = Callable[[Change], Awaitable[dict[str, float]]]
 
 
 class CellRun:
-    """Runs one cell once. Afterwards `error` has ended its run, if there is one; a run that `is_interrupted`
-    counts for nothing; `not_restored` are settings that its end could not restore. With `begin`, it has a
-    known beginning; `rows` there were before the first cell.
+    """One attempt at a cell. `begin` puts the server in a known state before the load, see `beginning`;
+    `rows` is the number of rows that the tables had before the first cell.
     """
 
     error: TuibenchError | None = None
+    """The error that ended the run, if any."""
     is_interrupted = False
+    """True if the operator interrupted the run, which then has no result."""
     not_restored: tuple[UnrestoredSetting, ...] = ()
+    """Settings that could not be restored at the end."""
 
     def __init__(
         self,
@@ -148,7 +149,10 @@ class CellRun:
         self.is_open = False
 
     async def run(self) -> CellResult:
-        """From its connections to its restored settings. Raises what kept the run from opening."""
+        """Run the cell, from opening its connections to restoring its settings; returns its result.
+
+        Raises TuibenchError if the run cannot be opened.
+        """
         started_at, begun_ns = self._clock.wall_seconds(), self._clock.now_ns()
         lifecycle = self._run.watcher.lifecycle
         async with self._run:
@@ -167,7 +171,7 @@ class CellRun:
         return self._result(summary, started_at, seconds)
 
     def interrupt(self) -> None:
-        """Ends the run in good order; only an open one can."""
+        """End the run in good order; it must be open."""
         self._run.request_stop("interrupted")
 
     def _on_message(self, message: SessionMessage) -> None:
@@ -201,13 +205,13 @@ def _level(hosts: Sequence[Tick], name: str) -> int | None:
 
 
 def variant_commands(variant: SweepVariant) -> tuple[ApplyPreset | ChangeSetting, ...]:
-    """What makes the settings of a variant: the preset first, single values over it."""
+    """The commands that apply the settings of a variant: the preset first, then single settings."""
     preset = (ApplyPreset(variant.preset),) if variant.preset else ()
     return (*preset, *(ChangeSetting(name, value) for name, value in variant.settings.items()))
 
 
 def headline_name(summary: Summary) -> str:
-    """What the profile calls the figure that it is about, with its note: tpmC (not audited)."""
+    """The name of the profile's headline figure, with its note: tpmC (not audited)."""
     headline = summary.headline
     if headline is None:
         return TPS
@@ -215,7 +219,7 @@ def headline_name(summary: Summary) -> str:
 
 
 def cell_failure(summary: Summary) -> str:
-    """Why a run does not count; empty if it does."""
+    """The reason why a run counts as failed; empty if it counts."""
     if summary.failure:
         return summary.failure
     if summary.outcome != "done":
@@ -228,13 +232,13 @@ def cell_failure(summary: Summary) -> str:
 
 
 TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb_tablespaces"}
-"""The tables with the size of the files; they need the PROCESS privilege."""
+"""The tables of the information schema with the file sizes; reading them requires the PROCESS privilege."""
 
 
 async def read_surroundings(target: Target, tables: Sequence[str] = ()) -> SweepEnvironment:
-    """The present server and its environment, with the state of these tables.
+    """The server and its environment, with the state of these tables.
 
-    Raises ServerUnavailableError when it cannot be reached.
+    Raises ServerUnavailableError if the server cannot be reached.
     """
     connection = await connect_with_defaults(target, use_database=False)
     try:
@@ -268,11 +272,11 @@ OnProgress = Callable[[LoadProgress], None]
 
 
 def _dropped(_: str) -> None:
-    """What a script prints about its tables: the sweep has lines of its own."""
+    """Discard what a script prints about its tables: the sweep reports them itself."""
 
 
 def case_program(plan: SweepPlan, case: SweepCase) -> Program:
-    """The program of a case, with the tables of the most threads."""
+    """The program of a case, with the tables that its highest number of threads requires."""
     options = {**case.options, "threads": max_threads(plan)}
     return library.load_program(case.profile, options, plan.base.profile_text)
 
@@ -280,7 +284,7 @@ def case_program(plan: SweepPlan, case: SweepCase) -> Program:
 class CaseTables:
     """Creates, measures and drops the tables of a case.
 
-    `show` is called with the progress of a load, `report` with reasons against it.
+    `show` is called with the progress of filling the tables, `report` with warnings.
     """
 
     def __init__(
@@ -296,7 +300,7 @@ class CaseTables:
         self._report = report
 
     async def make(self, case: SweepCase) -> None:
-        """Raises RunError if tables with these names already exist."""
+        """Create and fill the tables. Raises RunError if tables with these names already exist."""
         program = self._program(case)
         if program.script is not None:
             await run_command(self._target, program, script.PREPARE, write=_dropped)
@@ -311,7 +315,7 @@ class CaseTables:
             await drop_tables(self._target, program)
 
     async def surroundings(self, case: SweepCase) -> SweepEnvironment | None:
-        """The server with the tables of the case; None if it cannot be reached."""
+        """The server and its environment, with the tables of the case; None if it cannot be reached."""
         try:
             return await read_surroundings(self._target, build_data_set(self._program(case)).table_names())
         except TuibenchError:
@@ -359,7 +363,7 @@ class TableManager:
 
 
 class StartedServer(Protocol):
-    """A private server as it is needed here."""
+    """The operations of a private server that a sweep uses."""
 
     target: Target
 
@@ -376,10 +380,10 @@ class StartedServer(Protocol):
 
 
 class PrivateServers:
-    """Has the server and the tables of each cell there; one server runs at a time.
+    """Provides the private server and the tables of each cell; one server runs at a time.
 
-    `start` starts a build, `tables` makes its tables. Unless cells begin `as-is`, each one gets the data as
-    they were when its tables were made.
+    `start` starts a build, `tables` gives access to the tables of a server. Unless cells start `as-is`, the
+    data are restored before each cell to their state after the creation of the tables.
     """
 
     def __init__(
@@ -403,22 +407,22 @@ class PrivateServers:
 
     @property
     def target(self) -> Target:
-        """Raises RunError as long as no server runs."""
+        """The address of the running server. Raises RunError if no server is running."""
         if self._server is None:
             raise RunError("no private server is running")
         return self._server.target
 
     @property
     def directory(self) -> Path:
-        """Raises RunError as long as no server runs."""
+        """The directory of the running server. Raises RunError if no server is running."""
         if self._server is None:
             raise RunError("no private server is running")
         return self._server.directory
 
     async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
-        """The server of the cell's start, with the tables of its case and no others.
+        """Have the server of the cell's start running, with the tables of its case and no others.
 
-        A new one takes the place of a server that has ended.
+        A server that has ended is replaced by a new one.
         """
         begun_ns, started_at = self._clock.now_ns(), self._clock.wall_seconds()
         is_new = self._start_of(self._cell) != self._start_of(cell) or not await self._is_running()
@@ -444,10 +448,10 @@ class PrivateServers:
             )
 
     async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
-        """Tables go with their server."""
+        """Do nothing: the tables are removed with their server."""
 
     async def reach(self) -> None:
-        """Restarts a server that crashed. Raises ServerUnavailableError if it does not answer."""
+        """Replace a server that has ended. Raises ServerUnavailableError if it does not answer."""
         if self._server is not None:
             try:
                 await (await connect(self.target)).close()
@@ -488,7 +492,7 @@ class PrivateServers:
             write(DataReady(data=cell.case.data, files_bytes=size, seconds=seconds))
 
     async def _fill(self, cell: Cell) -> None:
-        """Make the cell's tables. Raises ServerUnavailableError with the reason if the server ended."""
+        """Create the cell's tables. Raises ServerUnavailableError with the reason if the server ended."""
         try:
             await self._tables(self.target).make(cell.case)
         except TuibenchError:
@@ -497,7 +501,7 @@ class PrivateServers:
             raise
 
     async def _is_running(self) -> bool:
-        """True if there is a server and it runs; the reason for the end of one is reported."""
+        """True if the server is running; if it has ended by itself, the reason is reported."""
         if self._server is None:
             return False
         try:
@@ -519,18 +523,18 @@ class PrivateServers:
 MAX_ATTEMPTS = 2
 MAX_FAILED_IN_SUCCESSION = 3
 SERVER_TIMEOUT_SECONDS = 60.0
-"""How long a server that went away is waited for."""
+"""Maximum wait for a server that does not answer."""
 
 RETRY_SECONDS = 1.0
 T = TypeVar("T")
 
 
 class InterruptedSweep(Exception):  # noqa: N818 (it is no error)
-    """The operator has ended the sweep."""
+    """The operator has interrupted the sweep."""
 
 
 class SweepListener(Protocol):
-    """Gets the events of a sweep; the command line implements it."""
+    """Receives the events of a sweep; implemented by the command line."""
 
     def on_cell_start(self, cell: Cell, place: int) -> None: ...
 
@@ -540,7 +544,7 @@ class SweepListener(Protocol):
 
 
 class CellPreparation(Protocol):
-    """Sees to it that the server and the tables of a cell are there."""
+    """Makes the server and the tables of a cell available."""
 
     async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None: ...
 
@@ -548,7 +552,7 @@ class CellPreparation(Protocol):
 
 
 class SweepRunner:
-    """One sweep from its first open cell to its last; `cells` are all of them in their order.
+    """Runs the remaining cells of a sweep; `cells` are all cells in their order.
 
     `reach` raises ServerUnavailableError while the server does not answer.
     """
@@ -577,9 +581,9 @@ class SweepRunner:
         self._failed_in_succession = 0
 
     async def run(self, only: Container[tuple[str, int]] | None = None) -> None:
-        """Runs the cells of all starts, or of `only` these.
+        """Run the remaining cells of all starts, or of `only` these, given by build and number.
 
-        Raises InterruptedSweep, or what keeps it from going on.
+        Raises InterruptedSweep, or the TuibenchError that ends the sweep.
         """
         plan = self._folder.sweep.record.plan
         done = {result.cell.number for result in self._folder.sweep.done}
@@ -600,7 +604,7 @@ class SweepRunner:
             await self._do(self._tables.drop(self._folder.sweep, self._folder.add))
 
     def interrupt(self) -> None:
-        """Ends the sweep: an open session in good order, everything else at once."""
+        """End the sweep: an open session in good order, everything else at once."""
         self._interrupted = True
         if self._run is not None and self._run.is_open:
             self._run.interrupt()
@@ -608,7 +612,7 @@ class SweepRunner:
             self._step.cancel()
 
     async def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """One step that `interrupt` can cancel."""
+        """Run one step, which `interrupt` can cancel. Raises InterruptedSweep if it was cancelled."""
         if self._interrupted:
             work.close()
             raise InterruptedSweep
@@ -624,7 +628,7 @@ class SweepRunner:
             self._step = None
 
     async def _cell(self, cell: Cell) -> CellResult:
-        """The result of the last attempt."""
+        """Run a cell, up to `MAX_ATTEMPTS` times; returns the result of the last attempt."""
         attempt = 1
         while True:
             result, error = await self._once(cell)
@@ -637,7 +641,10 @@ class SweepRunner:
             attempt += 1
 
     async def _once(self, cell: Cell) -> tuple[CellResult, TuibenchError | None]:
-        """One attempt, and the error that ended it. Raises what every other cell would meet as well."""
+        """The result of one attempt, and the error that ended it.
+
+        Raises TuibenchError if every other cell would fail for the same reason.
+        """
         run = self._run = self._attempt(cell)
         try:
             result, error = await self._do(run.run()), run.error
@@ -648,7 +655,7 @@ class SweepRunner:
         finally:
             self._run = None
         if run.not_restored:
-            # Every further cell would be measured with it.
+            # The setting would affect every further cell.
             raise NotRestoredError(
                 f"after {cell.words}: " + "; ".join(one.reason for one in run.not_restored),
                 f"{RESTORE_COMMAND}, and then continue with --resume",
@@ -661,7 +668,7 @@ class SweepRunner:
         return result, error
 
     async def _server_back(self, error: TuibenchError | None) -> None:
-        """Waits until the server answers. Raises ServerUnavailableError when it stays away too long."""
+        """Wait until the server answers. Raises ServerUnavailableError after `SERVER_TIMEOUT_SECONDS`."""
         deadline_ns = self._clock.now_ns() + int(SERVER_TIMEOUT_SECONDS * NS_PER_SECOND)
         is_reported = False
         while True:
@@ -682,7 +689,11 @@ CELLS = "cells"
 
 
 async def create_sweep(plan: SweepPlan, target: Target, directory: Path) -> SweepFolder:
-    """A new sweep in a new folder. Raises what its server would refuse, before anything is written."""
+    """Create a sweep in a new folder, after checking its variants.
+
+    Raises UsageError for a setting that the server does not have, ServerUnavailableError if it cannot be
+    reached; then nothing is written.
+    """
     around = await read_surroundings(target)
     for variant in plan.variants:
         check_variant_possible(variant, around)
@@ -701,7 +712,7 @@ def new_record(plan: SweepPlan, directory: Path, target: Target, around: SweepEn
 
 
 async def check_same_server(folder: SweepFolder, target: Target) -> None:
-    """Raises UsageError if the sweep began on another server: its cells could not be compared."""
+    """Raises UsageError if the sweep was started on another server: its cells would not be comparable."""
     there = folder.sweep.record.surroundings.server
     here = (await read_surroundings(target)).server
     if (there.identity, there.version_text) != (here.identity, here.version_text):
@@ -713,9 +724,9 @@ async def check_same_server(folder: SweepFolder, target: Target) -> None:
 
 
 def check_same_plan(there: SweepPlan, here: SweepPlan, *, any_seed: bool) -> None:
-    """Raises UsageError with each difference between a sweep's plan and the one that was asked for now.
+    """Raises UsageError with the differences between a sweep's plan (`there`) and the given one (`here`).
 
-    With `any_seed` no seed was given: the sweep keeps its own.
+    With `any_seed`, no seed was given: the sweep keeps its own.
     """
     found = struct_differences(there, here, ("base.seed",) if any_seed else ())
     if found:
@@ -748,9 +759,9 @@ def build_runner(
     show: OnProgress | None = None,
     yes_this_server: bool = False,
 ) -> SweepRunner:
-    """What runs the sweep.
+    """The runner of a sweep on one server.
 
-    `on_message` gets the messages of each cell's session, `show` the progress of loads.
+    `on_message` gets the messages of each cell's session, `show` the progress of filling tables.
     """
     clock = SystemClock()
     plan = folder.sweep.record.plan
@@ -780,9 +791,9 @@ def cell_attempts(
     yes_this_server: bool = False,
     private_server: Callable[[], str] = lambda: "",
 ) -> Callable[[Cell], CellRun]:
-    """What makes an attempt at a cell, on the target of the moment, recorded in the sweep's folder.
+    """A function that makes an attempt at a cell on the current target, recorded in the sweep's folder.
 
-    `private_server` is the directory of the private server of the moment, with whose end the cell ends.
+    `private_server` returns the directory of the current private server: a cell ends when its server ends.
     """
     plan = folder.sweep.record.plan
 
@@ -812,7 +823,7 @@ def cell_attempts(
 
 
 def free_name(directory: Path, cell: Cell) -> tuple[str, int]:
-    """The folder of a cell's next attempt, and the number of that attempt."""
+    """The name of the folder of a cell's next attempt, and the number of that attempt."""
     words = f"{cell.case.name} {cell.variant.name} {cell.threads} threads {cell.repeat}"
     stem = f"{cell.number:03d}-" + re.sub(r"[^A-Za-z0-9_.=]+", "-", words).strip("-")[:100]
     attempt = 1

@@ -1,14 +1,12 @@
-"""Tables of a sweep and of a comparison of versions.
+"""Tables of a sweep and of a comparison of server programs, without their format.
 
-Tables of a sweep: the headline figure against threads for each variant, and related figures.
+- The summary has the headline figure against threads for each variant, then related figures.
+- The table of runs has a row per run, with the conditions that affect the result.
+- Relative tables have a row per case and number of threads. Their first column is 1.00, the others are ratios
+  to it. The columns are the variants of one sweep, or the servers of several sweeps.
 
-The table of runs has one row per run, with the conditions that affect the result: machine, network, binary
-log, size of the data.
-
-Relative tables: the first column is 1.00, the others are ratios to it.
-
-For several sweeps the columns are their servers, for one sweep its variants. A row is a case at a number of
-threads.
+Private servers are compared over their starts: the figure of a start is one observation, because the starts
+of one server differ from each other.
 """
 
 import math
@@ -41,7 +39,7 @@ from tuibench.model.sweep import (
 )
 
 AS_IT_STANDS = "unchanged"
-"""The name of the variant without any settings, if it needs one."""
+"""The label of the variant without settings."""
 
 SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("tps", TPS, partial(units.significant, digits=3)),
@@ -130,7 +128,7 @@ def _headline(
 
 
 def sweep_answer(sweep: Sweep) -> tuple[str, ...]:
-    """For each case, where its headline figure is highest, and whether another combination does as well."""
+    """For each case, the combination with the highest headline figure, and whether another one equals it."""
     known = sweep_points(sweep.record.plan, sweep.results)
     lines = []
     for case in sweep.record.plan.cases:
@@ -146,13 +144,13 @@ def sweep_answer(sweep: Sweep) -> tuple[str, ...]:
 
 
 def _place(point: SweepPoint) -> str:
-    """Where a combination is: with unsafe 0/0 and 4 threads."""
+    """A combination in words: with unsafe 0/0 and 4 threads."""
     threads = units.pluralize(point.threads, "thread")
     return f"with {point.variant.name} and {threads}" if point.variant.name else f"with {threads}"
 
 
 def versions_answer(sweep: Sweep) -> tuple[str, ...]:
-    """Each build against the first: over all tests, or in the only one."""
+    """A sentence for each build against the first one, over all tests, or in the only test."""
     comparisons = version_comparisons(sweep)
     tests = {(one.case, one.threads) for one in comparisons if one.case}
     first = sweep.record.plan.variants[0].name
@@ -183,7 +181,7 @@ def _relative_words(one: VersionComparison) -> str:
 
 
 def shared_settings(variants: Sequence[SweepVariant]) -> list[str]:
-    """The settings common to all variants, which are therefore not part of their names."""
+    """The settings that all variants have in common, which are not part of their names."""
     first = variants[0]
     alike = {
         name: value
@@ -261,7 +259,9 @@ WITHOUT_BINLOG = {"off", "0", "false", "no"}
 
 
 def runs_table(sweep: Sweep) -> Table:
-    """The runs that count, in the order of their ends. A value common to all of them has no column."""
+    """The runs that count, in the order of their ends. Profile, settings and run have a column only if there
+    are several.
+    """
     plan = sweep.record.plan
     shown = {
         "Profile": len(plan.cases) > 1,
@@ -280,7 +280,7 @@ def runs_table(sweep: Sweep) -> Table:
 
 
 def _columns(sweep: Sweep) -> tuple[str, ...]:
-    """The columns of the table. TPS has the title of the profiles' headline figure."""
+    """The columns of the table; the column TPS is named after the profiles' headline figure."""
     names = " or ".join(dict.fromkeys(result.headline for result in sweep.done))
     return tuple(names or TPS if column == TPS else column for column in COLUMNS)
 
@@ -319,7 +319,7 @@ def has_binlog(sweep: Sweep, variant: SweepVariant) -> bool:
 
 
 def data_files_bytes(sweep: Sweep, data: str) -> int | None:
-    """The size of the files of a case's tables, before its cells ran."""
+    """The size of the files of a case's tables before its first cell; None if unknown."""
     return next((one.files_bytes for one in sweep.data if one.data == data), None)
 
 
@@ -327,15 +327,15 @@ OVERLAPPING = "~"
 NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: the difference may be chance"
 
 MAY_DIFFER = ("base.seed", "prepare", "cleanup", "order")
-"""Differences that do not prevent a comparison of two sweeps."""
+"""Fields of the plan in which two compared sweeps may differ."""
 
 
 RowKey = tuple[str, str, int]
-"""A row: case, variant, threads. The variant is empty if the variants are the columns."""
+"""A row of a relative table: case, variant, threads. The variant is empty if the variants are the columns."""
 
 
 def sweep_audit(sweep: Sweep) -> tuple[SetupDifference, ...]:
-    """What differs in effect between the builds of a sweep's private servers, over all their starts."""
+    """The differences in effect between the builds of a sweep's private servers, over all their starts."""
     builds = _audited_builds(sweep)
     if len(builds) < 2:
         return ()
@@ -354,7 +354,7 @@ def sweep_audit(sweep: Sweep) -> tuple[SetupDifference, ...]:
 
 
 def _audited_builds(sweep: Sweep) -> list[ServerBuild]:
-    """Those that were started; without the first, nothing is compared."""
+    """The builds that were started; empty if the first one was not, as nothing can then be compared."""
     setup = sweep.record.versions or sweep.record.servers
     known = {start.build for start in sweep.starts if start.around is not None}
     if setup is None or setup.builds[0].name not in known:
@@ -363,7 +363,7 @@ def _audited_builds(sweep: Sweep) -> list[ServerBuild]:
 
 
 def build_caveats(sweep: Sweep) -> dict[str, str]:
-    """By the names of builds, what a verdict on each against the first one must say; absent without any."""
+    """The caveat of each build's comparison with the first one, by build; builds without one are absent."""
     found = sweep_audit(sweep)
     names = [build.name for build in _audited_builds(sweep)]
     texts = {name: caveat(found, side) for side, name in enumerate(names) if side}
@@ -371,7 +371,7 @@ def build_caveats(sweep: Sweep) -> dict[str, str]:
 
 
 def audit_tables(sweep: Sweep) -> tuple[Table, ...]:
-    """The table of what differs in effect between the builds, if anything does."""
+    """The table of the differences in effect between the builds; empty if there are none."""
     if not (found := sweep_audit(sweep)):
         return ()
     names = [build.name for build in _audited_builds(sweep)]
@@ -467,7 +467,7 @@ def _names(sweeps: Sequence[Sweep]) -> list[str]:
 
 
 def _unlike(sweeps: Sequence[Sweep]) -> list[str]:
-    """Other differences between the sweeps: the ratio does not depend on the servers alone."""
+    """Notes on differences between the plans of the sweeps: they affect the ratios, too."""
     first = sweeps[0].record.plan
     return [
         f"sweep {number} differs from the first: {difference}"
@@ -479,7 +479,7 @@ def _unlike(sweeps: Sequence[Sweep]) -> list[str]:
 TOLERANCE = 0.05
 FEWEST_STARTS = 2
 FAR = 100
-"""A bound beyond it carries no information."""
+"""A bound of a ratio that is larger is not printed."""
 
 GEOMETRIC_MEAN = "geometric mean"
 DOUBTFUL, EQUAL = "~", "="
@@ -489,14 +489,14 @@ MARKS = {
 }
 
 Levels = dict[int, float]
-"""A figure by start."""
+"""The headline figure of each start, by the number of the start."""
 
 
 def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
-    """Compare every variant on private servers with the first, over the starts: in a comparison of versions
-    each build is one. The geometric means come last, of those that have measured every test.
+    """Each variant on private servers compared with the first one, over the starts, test by test.
 
-    Empty for a sweep of one server, whose repetitions are no starts.
+    In a comparison of versions the builds are the variants. With several tests, the geometric means over the
+    starts that measured every test come last. Empty for a sweep of one server: its repeats are not starts.
     """
     if not (sweep.record.versions or sweep.record.servers):
         return ()
@@ -541,7 +541,7 @@ def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
 
 
 def _levels(sweep: Sweep) -> dict[tuple[str, int, str], Levels]:
-    """Levels by test, threads and build, in the order of the plan."""
+    """The levels of each test, threads and variant, in the order of the plan."""
     plan = sweep.record.plan
     found: dict[tuple[str, int, str], Levels] = {
         (case.name, threads, variant.name): {}
@@ -557,7 +557,7 @@ def _levels(sweep: Sweep) -> dict[tuple[str, int, str], Levels]:
 
 
 def _geometric_means(tests: Sequence[Levels]) -> Levels:
-    """Geometric means of the starts in which every test was measured."""
+    """The geometric mean over the tests of each start in which every test was measured."""
     starts = set.intersection(*(set(levels) for levels in tests)) if tests else set()
     return {
         start: math.exp(fmean(math.log(levels[start]) for levels in tests))
@@ -567,7 +567,7 @@ def _geometric_means(tests: Sequence[Levels]) -> Levels:
 
 
 def start_levels(sweep: Sweep) -> dict[str, Levels]:
-    """The figure of each start of each variant that was measured: the geometric mean of its tests."""
+    """The levels of each measured variant: for each start, the geometric mean of its tests."""
     levels = _levels(sweep)
     tests = list(dict.fromkeys((case, threads) for case, threads, _ in levels))
     found = {
@@ -600,7 +600,7 @@ def _compared(first: Levels, here: Levels, one: VersionComparison) -> VersionCom
 
 
 def versions_table(sweep: Sweep) -> Table:
-    """A row per test, a column per variant; the first has its figure beside its 1."""
+    """A row per test, a column per variant; the first column has its figure beside its 1."""
     names = [variant.name for variant in sweep.record.plan.variants]
     comparisons = version_comparisons(sweep)
     found = {(one.case, one.threads, one.build): one for one in comparisons}
@@ -630,7 +630,7 @@ def _versions_row(
 
 
 def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> str:
-    """0.87 (0.82..0.93), with a mark if it is not significant; for the first build the figure itself."""
+    """A ratio as 0.87 (0.82..0.93), marked if it is not significant; for the first build its figure."""
     if one is None:
         return units.DASH
     if is_first:
@@ -644,7 +644,7 @@ def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> st
 
 
 def interval_text(low: float, high: float) -> str:
-    """0.82..0.93; an upper bound beyond `FAR` is shown as >FAR."""
+    """An interval of a ratio as 0.82..0.93; an upper bound beyond `FAR` is shown as >100."""
     return f"{low:.2f}..{high:.2f}" if high < FAR else f"{low:.2f}..>{FAR}"
 
 
@@ -671,7 +671,7 @@ def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison]) -> Iterator[s
 
 
 def versions_csv(sweep: Sweep) -> str:
-    """A row per test and build; the geometric mean has no test."""
+    """A row per test and build as CSV; the test of a geometric mean is empty."""
     header = (
         "test",
         "threads",
@@ -705,7 +705,7 @@ def versions_csv(sweep: Sweep) -> str:
 
 
 def differing_variables(builds: Iterable[ServerBuild]) -> list[tuple[str, ...]]:
-    """Settings that all builds have, with different values: the name, then the value of each."""
+    """Settings that all builds have, with different values: a row with the name, then the value of each."""
     builds = list(builds)
     shared = set.intersection(*(set(build.variables) for build in builds)) if builds else set()
     return [

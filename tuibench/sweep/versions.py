@@ -1,4 +1,8 @@
-"""Assembly of a comparison of server programs: builds, tests, directory, runner."""
+"""Assembly of a comparison of server programs: builds, tests, directory, runner.
+
+A build is a server program with options of its start. Each one is started once before anything is written, to
+check that it starts and accepts its settings.
+"""
 
 import os
 import shutil
@@ -51,17 +55,17 @@ SUITE: tuple[tuple[str, dict[str, OptionValue]], ...] = (
     ("oltp_write_only", {}),
     ("oltp_insert", {}),
 )
-"""The tests without --profile: reads before writes, and what makes the tables larger last."""
+"""The tests without --profile: reads before writes, the test that enlarges the tables last."""
 
 SUITE_SIZE: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
 ROWS_PER_SECOND = 50_000
-"""How fast tables are expected to be made, as long as none have been."""
+"""The assumed speed of filling tables, until one was filled."""
 
 
 def parse_builds(words: Sequence[str]) -> list[tuple[str, Binary]]:
-    """`NAME:PATH`, or a path alone, which is called by flavour and version.
+    """Parse `NAME:PATH` or PATH, whose name is flavour and version.
 
-    Raises UsageError for a name that comes twice, ServerUnavailableError for what is no server.
+    Raises UsageError for a repeated name, ServerUnavailableError for a file that is not a server program.
     """
     found = [_parse_build(word) for word in words]
     names = [name for name, _ in found]
@@ -83,11 +87,11 @@ def _parse_build(word: str) -> tuple[str, Binary]:
 
 
 BuildAxis = Sequence[tuple[str, Callable[[ServerBuild], ServerBuild]]]
-"""What builds differ in: for each value its name, and the build with it."""
+"""An axis of builds: for each value its name, and a function that gives a build this value."""
 
 
 def crossed(builds: Sequence[ServerBuild], axes: Sequence[BuildAxis]) -> list[ServerBuild]:
-    """Each build with each combination of values; what does not vary is not part of its name."""
+    """Each build with each combination of values; a name contains the axes with several values only."""
     found = []
     for build, values in product(builds, product(*axes)):
         words = [word for (word, _), axis in zip(values, axes, strict=True) if len(axis) > 1]
@@ -101,7 +105,7 @@ def crossed(builds: Sequence[ServerBuild], axes: Sequence[BuildAxis]) -> list[Se
 
 
 def limits_axis(limits: Sequence[ServerLimits]) -> BuildAxis:
-    """Several limits; a single one is that of the setup."""
+    """The axis of several limits; a single one applies to the whole setup."""
     if len(limits) < 2:
         return [("", lambda build: build)]
     return [(", ".join(limit_names(one)), partial(replace, limits=one)) for one in limits]
@@ -110,10 +114,10 @@ def limits_axis(limits: Sequence[ServerLimits]) -> BuildAxis:
 def start_axes(
     settings: Sequence[str], builds: Sequence[ServerBuild], *, every: bool = False
 ) -> tuple[list[BuildAxis], list[str]]:
-    """The settings that one of the builds cannot change while it runs (or `every` one), as options of their
-    starts; and the others.
+    """The axes of settings that become options of the server's start, and the other settings.
 
-    Raises UsageError for a value that one of the builds does not have.
+    A setting becomes an option of the start if one of the builds cannot change it while it runs; with
+    `every`, all settings do. Raises UsageError for a value that one of the builds does not have.
     """
     axes: list[BuildAxis] = []
     live = []
@@ -135,9 +139,9 @@ def _started_with(name: str, value: str, build: ServerBuild) -> ServerBuild:
 
 
 def suite_cases(given: Mapping[str, OptionValue], most_threads: int) -> tuple[SweepCase, ...]:
-    """The tests of the suite; options that were given take precedence in the tests that know them.
+    """The tests of the suite, each with those of the given options that it has.
 
-    Raises UsageError for one that none of them knows.
+    Raises UsageError for an option that no test has.
     """
     shared = {**SUITE_SIZE, **{canonical_name(name): value for name, value in given.items()}}
     build_cases(list(dict.fromkeys(profile for profile, _ in SUITE)), shared, most_threads)
@@ -160,8 +164,9 @@ async def create_versions(
     *,
     bisect: Literal["", "changed", "bad"] = "",
 ) -> SweepFolder:
-    """A new comparison of builds. Raises ServerUnavailableError for one that does not start; with `bisect`,
-    only the ends are tried.
+    """Create a comparison of builds. With `bisect`, only the first and the last one are started as a check.
+
+    Raises ServerUnavailableError for a build that does not start.
     """
     tried = (builds[0], builds[-1]) if bisect else builds
     setup, around = await _try_builds(plan, tried, limits)
@@ -178,7 +183,7 @@ async def create_server_sweep(
     limits: ServerLimits,
     directory: Path,
 ) -> SweepFolder:
-    """A new sweep on private servers in a new folder; each variant names its build.
+    """Create a sweep on private servers in a new folder; each variant names its build.
 
     Raises UsageError for a setting that its server does not have.
     """
@@ -193,7 +198,7 @@ async def create_server_sweep(
 async def _try_builds(
     plan: SweepPlan, builds: Sequence[ServerBuild], limits: ServerLimits
 ) -> tuple[VersionsSetup, list[SweepEnvironment]]:
-    """Starts each server once, so that what cannot start is known before anything is measured."""
+    """Start each server once, to find errors before anything is measured."""
     begun_ns = SystemClock.now_ns()
     tried: dict[tuple[object, ...], tuple[SweepEnvironment, str]] = {}
     for build in builds:
@@ -218,7 +223,7 @@ async def _try_builds(
 
 
 def _check_settings(build: ServerBuild, variables: Mapping[str, str]) -> None:
-    """Raises UsageError for a setting whose value the server did not take over at its start."""
+    """Raises UsageError for a setting that the server started with another value."""
     for name, wanted in build.settings.items():
         found = variables.get(name, wanted)
         if found.upper() != wanted.upper() and not catalogue.may_become(name, wanted, found):
@@ -229,7 +234,7 @@ def _check_settings(build: ServerBuild, variables: Mapping[str, str]) -> None:
 
 
 def _server_of(build: ServerBuild, limits: ServerLimits) -> tuple[object, ...]:
-    """What makes two builds the same server under two names."""
+    """Path, options and limits: two builds that share them are the same server under two names."""
     return build.path, build.options, build.limits or limits
 
 
@@ -239,7 +244,10 @@ async def _try_server(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEn
 
 
 async def try_build(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEnvironment | str, float]:
-    """The server once, and the seconds of its start; or why it does not start, or not with its settings."""
+    """Start the server once; returns its environment and the seconds of its start.
+
+    For a server that does not start, or not with its settings, returns the reason and 0.
+    """
     begun_ns = SystemClock.now_ns()
     try:
         around, _ = await _try_server(build, limits)
@@ -260,7 +268,7 @@ def _rows(plan: SweepPlan, case: SweepCase) -> float:
 
 
 def versions_setup(sweep: Sweep) -> VersionsSetup:
-    """Of a comparison of versions. Raises UsageError for any other sweep."""
+    """The setup of a comparison of versions. Raises UsageError for any other sweep."""
     if sweep.record.versions is None:
         raise UsageError(
             f"{sweep.record.name} is not a comparison of versions", "tuibench sweep --show shows it"
@@ -281,7 +289,7 @@ async def versions_runner(
     on_message: Callable[[SessionMessage], None],
     show: OnProgress | None = None,
 ) -> AsyncIterator[SweepRunner]:
-    """What runs cells on private servers; the last one is stopped at the end."""
+    """The runner of cells on private servers; the last server is stopped at the end of the context."""
     clock, plan = SystemClock(), folder.sweep.record.plan
     setup = private_servers(folder.sweep)
     servers = PrivateServers(
