@@ -1,1 +1,1 @@
-"""Recorded runs: run directory, reports and comparisons."""
+"""Recorded runs: the files of a run directory, their writer and their readers."""

@@ -3,10 +3,10 @@
 A bundle is a .tar.gz of `manifest.json`, the record below `record/`, and its report. The manifest has the
 digest of every other file, so that a changed bundle is noticed.
 
-What tells who measured where is removed by rule, from every file. First, fields that hold it by their
-meaning (logins, addresses, paths, host names) get a number instead: `user 1`, `host 2`. Then the same values
-are looked for in all texts, as words. What stays because it is a word of the profile or the name of the
-database, too, is listed.
+Values that identify the user or the hosts are removed from every file. First, the values of the fields that
+contain logins, addresses, paths and host names (`FIELDS`) are replaced by a kind and a number: `user 1`,
+`host 2`. Then the same values are replaced wherever they are a word of another text. A value that is also a
+word of the profile or the name of the database is kept there, and listed.
 """
 
 import errno
@@ -29,11 +29,11 @@ from tuibench.errors import RunError, UsageError
 
 MANIFEST, RECORD = "manifest.json", "record"
 MOST_FILES, MOST_BYTES = 20_000, 2 << 30
-"""Limits of a bundle."""
+"""The maximum of files in a bundle, and of their bytes without compression."""
 MANIFEST_BYTES, LONG_NAME_BYTES, CHUNK_BYTES = 8 << 20, 4 << 10, 1 << 18
 
 COMMON = frozenset({"", "localhost", "127.0.0.1", "::1", "root", "mysql", "tuibench"})
-"""Names that tell nothing."""
+"""Values that identify nobody, and are therefore kept."""
 FIELDS: Mapping[str, str] = {
     "user": "user",
     "host": "host",
@@ -49,14 +49,14 @@ FIELDS: Mapping[str, str] = {
     "server_public_key_path": "path",
     "identity": "server",
 }
-"""Fields with a text of their own, and what kind of thing it is."""
+"""Fields whose values are removed, and the kind that replaces them."""
 
 REMOVED = re.compile(rf"\b(?:{'|'.join(dict.fromkeys(FIELDS.values()))}) \d+\b")
-"""What stands instead of a removed value."""
+"""The text in place of a removed value."""
 
 EMPTIED = ("login", "password", "password_command")
 KEPT = ("database", "profile", "profile_text", "sql", "version_text", "version", "flavour")
-"""Fields that a repetition needs as they are."""
+"""Fields whose values are kept: a reproduction needs them."""
 
 _WORD = re.compile(r"[\w./:-]*")
 _LOGIN = re.compile(r"[\w.$%-]+@[\w.:%\[\]-]+")
@@ -66,18 +66,24 @@ OF_OTHERS = ("events.jsonl", "status.jsonl")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`manifest.json`. `files` has the SHA-256 of every file, `removed` says what was."""
+    """`manifest.json` of a bundle."""
 
     schema: Literal["tuibench.bundle/1"] = "tuibench.bundle/1"
     tuibench: str
+    """The version that made the bundle."""
     kind: Literal["runs", "sweep"]
     records: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    """The names of the folders below `record/`."""
     removed: tuple[str, ...] = ()
+    """What was removed, a line for each kind of value."""
     files: dict[str, str] = {}
+    """The SHA-256 of every other file, by name."""
 
 
 class Redaction:
-    """Removes what tells who measured where. `known` are values of this host by their kind."""
+    """Removes values that identify the user or the hosts. `known` maps such values of this host to their
+    kind.
+    """
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         self._names: dict[str, str] = {}
@@ -89,7 +95,7 @@ class Redaction:
             self._name(value, kind)
 
     def learn(self, value: Any, parent: str = "") -> None:
-        """Note the fields of a decoded document."""
+        """Collect the values to be removed from the fields of a decoded document."""
         if isinstance(value, list):
             for each in value:
                 self.learn(each, parent)
@@ -104,7 +110,7 @@ class Redaction:
                 self.learn(each, key)
 
     def clean(self, value: Any, parent: str = "", *, of_others: bool = False) -> Any:
-        """The document without them."""
+        """The document without the collected values; `of_others`: its texts may name other clients."""
         match value:
             case list():
                 return [self.clean(each, parent, of_others=of_others) for each in value]
@@ -138,7 +144,9 @@ class Redaction:
         return found
 
     def _is_plain(self, text: str) -> bool:
-        """True for a word of the record's format, such as run/1, which may contain the name of a user."""
+        """True for a word of the record's format, such as run/1: it is kept even if it contains a user's
+        name.
+        """
         return _WORD.fullmatch(text) is not None and all(
             self._names[match[0]].startswith("user ") and match[0] != text
             for match in self._pattern.finditer(text)
@@ -150,13 +158,13 @@ class Redaction:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """All values that are replaced in texts; nothing may be learnt after it is used."""
+        """Matches all values that are replaced in texts; cached, so `learn` must not be called afterwards."""
         words = [value for value in self._names if not self.is_kept(value)]
         choice = "|".join(map(re.escape, sorted(words, key=len, reverse=True))) or r"(?!)"
         return re.compile(rf"(?<![\w-])(?:{choice})(?![\w-])")
 
     def is_kept(self, value: str) -> bool:
-        """True for a word of the profile, which is replaced only in the fields that hold it."""
+        """True for a value that is also a word of the profile: it is replaced in its own field only."""
         return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", self._profile) is not None
 
     def remains(self, text: str) -> bool:
@@ -164,7 +172,7 @@ class Redaction:
         return not self._is_plain(text) and self._pattern.search(text) is not None
 
     def summary(self) -> Iterator[str]:
-        """What was removed, without the values."""
+        """Lines that say what was removed, without the values."""
         for value, name in self._names.items():
             if count := self._used.get(value, 0):
                 kept = (
@@ -199,10 +207,10 @@ def pack(
     pages: Callable[[Path], Mapping[str, str]],
     folder: Path,
 ) -> Manifest:
-    """Write a bundle of record folders, by their names; `pages` makes the report from the cleaned records,
-    which are in `folder` for that time.
+    """Write a bundle of record folders, which are given by their names in the bundle.
 
-    Raises RunError if a file cannot be read or written, or if anything that should be removed is left.
+    The cleaned records are written to `folder`, from which `pages` makes the report. Raises RunError if a
+    file cannot be read or written, or if a value remains that should have been removed.
     """
     try:
         documents = {
@@ -247,7 +255,7 @@ def _decoded(name: str, data: bytes) -> Iterator[Any]:
 
 
 def _cleaned(name: str, data: bytes, redaction: Redaction) -> bytes:
-    """A file without what is removed; files of numbers as they are."""
+    """The content of a file without the removed values; a file that is not JSON is unchanged."""
     of_others = name.endswith(OF_OTHERS)
     cleaned = (redaction.clean(value, of_others=of_others) for value in _decoded(name, data))
     if name.endswith(".json"):
@@ -259,7 +267,7 @@ def _cleaned(name: str, data: bytes, redaction: Redaction) -> bytes:
 
 
 def _texts_of(name: str, data: bytes) -> Iterator[str]:
-    """The texts of a file, without those that are kept."""
+    """The texts of a file that must not contain a removed value."""
     if name.endswith((".json", *JSON_LINES)):
         plain = gzip.decompress(data) if name.endswith(".gz") else data
         for value in _decoded(name, plain):
@@ -283,7 +291,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _write(place: Path, contents: Mapping[str, bytes]) -> None:
-    """The same contents give the same file."""
+    """Write the archive; equal contents give equal files."""
     with files.private(place, "wb") as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:  # noqa: SIM117
         with tarfile.open(fileobj=packed, mode="w") as archive:
             for name, data in contents.items():
@@ -293,11 +301,11 @@ def _write(place: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def unpack(place: Path, folder: Path) -> Manifest:
-    """Put the files of a bundle into a new folder. Whoever made the bundle may have meant harm: it is read as
-    a stream, nothing is written outside the folder, and what is beyond the limits is refused before it takes
-    memory or disk.
+    """Extract the files of a bundle to a new folder; returns its manifest.
 
-    Raises UsageError for what is no bundle, RunError for one that was changed.
+    A bundle is untrusted. It is read as a stream, nothing is written outside the folder, and sizes beyond the
+    limits are refused before they take memory or disk. Raises UsageError for a file that is not a bundle,
+    RunError for a bundle that was changed.
     """
     digests: dict[str, str] = {}
     about = b""
@@ -348,14 +356,14 @@ def _no_bundle(place: Path, reason: str) -> UsageError:
 
 
 class _Unpacked:
-    """The bytes of a .tar.gz, as they are needed."""
+    """The decompressed bytes of a .tar.gz, read on demand."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = gzip.GzipFile(fileobj=stream)
         self._left = files.inflated_limit(stream, MOST_BYTES)
 
     def read(self, size: int) -> bytes:
-        """As many bytes. Raises EOFError if there are fewer, and TarError beyond the limit."""
+        """Exactly `size` bytes. Raises EOFError if there are fewer, `tarfile.TarError` beyond the limit."""
         self._left -= size
         if self._left < 0:
             raise tarfile.TarError("it is larger than a bundle can be")
@@ -368,10 +376,10 @@ class _Unpacked:
 
 
 def _entries(stream: _Unpacked) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The regular files, by their plain names below the archive's root; each is read before the next one.
+    """The name and the content of each file; a content must be read before the next file.
 
-    `tarfile` itself reads more than bundles have: links, devices, files with holes, and headers of any length
-    in memory. Raises TarError for them.
+    `tarfile` itself also reads links, devices, sparse files, and headers of any length into memory. A bundle
+    has none of them: they raise `tarfile.TarError`.
     """
     for _ in range(MOST_FILES):
         entry = _header(stream)
@@ -379,7 +387,7 @@ def _entries(stream: _Unpacked) -> Iterator[tuple[str, Iterator[bytes]]]:
             return
         name = entry.name
         if entry.type == tarfile.XHDTYPE:
-            # Before a file whose name does not fit into its own header.
+            # A pax header precedes a file whose name does not fit into the file's own header.
             name = _long_name(b"".join(_content(stream, min(entry.size, LONG_NAME_BYTES))))
             entry = _header(stream)
         if entry is None or entry.type != tarfile.REGTYPE or entry.size < 0 or not _is_plain_name(name):
@@ -394,7 +402,7 @@ def _entries(stream: _Unpacked) -> Iterator[tuple[str, Iterator[bytes]]]:
 
 
 def _header(stream: _Unpacked) -> tarfile.TarInfo | None:
-    """The next entry as it is described in its block; None at the end of the archive."""
+    """The header of the next entry; None at the end of the archive."""
     block = stream.read(tarfile.BLOCKSIZE)
     return tarfile.TarInfo.frombuf(block, "utf-8", "strict") if any(block) else None
 
@@ -406,7 +414,7 @@ def _content(stream: _Unpacked, size: int) -> Iterator[bytes]:
 
 
 def _long_name(header: bytes) -> str:
-    """The path in a pax header, its only field: `57 path=record/…`, a newline."""
+    """The path in a pax header, which must be its only record: `57 path=record/…` and a newline."""
     found = _PATH.fullmatch(header)
     if found is None:
         raise tarfile.TarError("it has a header that no bundle has")

@@ -1,19 +1,13 @@
-"""Latency histograms on disk, and the limits of every reader of a record.
+"""Limits of the files of a record, and the HdrHistogram log of a run's latencies.
 
-Limits of a record that is read: the folder may be damaged, or come from somebody else.
+A record may be damaged or come from somebody else, so its readers accept limited files, lines and numbers
+only. Valid records stay below the limits: ten hours at ten samples per second, or a probe with thousands of
+events. A line beyond them is left out and reported; a file beyond them is refused.
 
-Valid records stay below: ten hours at ten samples per second, or a probe with thousands of events. A line
-beyond the limits is left out and named; a file beyond them is refused.
-
-HdrHistogram interval log, version 1.3, with the latencies of a run: writer and reader.
-
-Lines without a tag are the response times of all transactions, one line for each tick of the measured load;
-`Tag=service` are the service times of an open loop, `Tag=transaction:NAME` the response times of one kind of
-transaction, if there are several. Values are µs; the maximum in its own column is in ms.
-
-The payloads are encoded by hdrhistogram (V2, compressed, base64), which is imported with the first of them.
-Its array of counts has the same buckets as `Histogram`, so it is filled directly: recording value by
-value would block the session's loop. Lines and payloads are decoded here: the library trusts them.
+The log has the HdrHistogram interval format, version 1.3. A line without a tag has the response times of all
+transactions in one tick of the measured load. `Tag=service` has the service times of an open loop,
+`Tag=transaction:NAME` the response times of one kind of transaction, if there are several. Values are µs; the
+column of the maximum is in ms.
 """
 
 import base64
@@ -30,22 +24,24 @@ from tuibench.errors import RunError
 from tuibench.model.tick import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
 
 LONGEST_SECONDS = 366 * 86_400.0
+# Limits of a record
+
 LATEST_AT = 1e11
-"""Unix time, in the year 5138."""
+"""The latest Unix time that is accepted, in the year 5138."""
 SHORTEST_SECONDS = 1e-3
 DOCUMENT_BYTES = 16 << 20
 HISTOGRAM_BYTES = 1 << 19
-"""A decoded histogram: each of its 23,000 buckets takes at most nine bytes."""
+"""Maximum size of a decompressed histogram: each of its 23,000 buckets takes at most nine bytes."""
 INFLATED_BYTES = 4 << 30
-"""Decompressed samples: 12 KiB in each of 10 hours at ten samples per second."""
+"""Maximum size of decompressed samples: ten hours of 12 KiB at ten samples per second."""
 LARGEST_INTEGER, LARGEST_FRACTION = 1 << 64, 1e18
 MOST_FIGURES = 10_000_000
-"""Sums and levels in all samples of a run: 140 in each sample of 20 hours."""
+"""Maximum number of sums and levels in all samples of a run: 140 in each sample of 20 hours."""
 MIB = 1 << 20
 
 
 class FileLimits(NamedTuple):
-    """Limits of a file of lines."""
+    """Maximum number of lines in a file, bytes of a line, and bytes of the file."""
 
     lines: int
     line_bytes: int = MIB
@@ -58,18 +54,18 @@ STATUS = FileLimits(lines=400_000, file_bytes=128 * MIB)
 REPORTS = FileLimits(lines=10_000, file_bytes=256 * MIB)
 HISTOGRAMS = FileLimits(lines=2_000_000)
 RESULTS = FileLimits(lines=10_000, file_bytes=64 * MIB)
-"""Cells of a sweep, blocks of a screening."""
+"""Limits of `results.jsonl`: cells of a sweep, blocks of a screening."""
 
 _MAYBE_HUGE = re.compile(rb"[\[:,]\s*-?(?:[0-9.]+[eE]\+?[0-9]{2}|[0-9]{19})")
 
 
 def number_refusal(document: bytes) -> str:
-    """The reason why a JSON document is refused: a number that cannot be calculated with; empty if none."""
+    """The reason why a JSON document is refused: a number that is too large; empty if it is accepted."""
     return _huge(msgspec.json.decode(document)) if _MAYBE_HUGE.search(document) else ""
 
 
 def _huge(value: Any, name: str = "a value") -> str:
-    """The first number that is too large, with its name."""
+    """The reason for the first number that is too large, with its name; empty if there is none."""
     match value:
         case int() if abs(value) > LARGEST_INTEGER:
             return f"{name} is a number of {len(str(abs(value)))} digits"
@@ -83,25 +79,25 @@ def _huge(value: Any, name: str = "a value") -> str:
 
 
 def time_refusal(elapsed_seconds: float, at: float = 0.0) -> str:
-    """The reason why a time is refused; empty if it is not."""
+    """The reason why a time (seconds into the run, Unix time) is refused; empty if it is accepted."""
     if not abs(elapsed_seconds) <= LONGEST_SECONDS:
         return f"elapsed_seconds is {elapsed_seconds:g}"
     return "" if 0 <= at <= LATEST_AT else f"at is {at:g}"
 
 
 def length_refusal(seconds: float) -> str:
-    """The reason why the length of an interval is refused; empty if it is not."""
+    """The reason why the length of an interval is refused; empty if it is accepted."""
     return "" if seconds == 0 or SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS else f"seconds is {seconds:g}"
 
 
 class SampleTimes:
-    """The time axis of a run's samples: within the limits, and not going back in the measured load."""
+    """Checks the times of a run's samples: within the limits, and never decreasing after the warm-up."""
 
     def __init__(self) -> None:
         self._last_seconds = 0.0
 
     def refusal(self, elapsed_seconds: float, at: float) -> str:
-        """The reason why the next sample is refused; empty if it is not."""
+        """The reason why the next sample is refused; empty if it is accepted."""
         if found := time_refusal(elapsed_seconds, at):
             return found
         if 0 < elapsed_seconds < self._last_seconds:
@@ -109,6 +105,12 @@ class SampleTimes:
         self._last_seconds = max(self._last_seconds, elapsed_seconds)
         return ""
 
+
+# Encoding of a histogram: V2, compressed, base64.
+#
+# hdrhistogram encodes; it is imported with the first histogram. Its array of counts has the same buckets as
+# `Histogram` and is filled directly, because recording value by value would block the session's event loop.
+# Decoding is done here: the library trusts what it reads.
 
 HIGHEST_US = 3_600_000_000
 """An hour: longer times are stored as an hour."""
@@ -122,7 +124,7 @@ _INNER = struct.Struct(">IIIIQQd")
 """Cookie, length of the counts, offset, digits, lowest and highest value, conversion ratio."""
 _COOKIES = 0x1C849314, 0x1C849313
 _LAST_SHIFT = 56
-"""The ninth byte of a number has eight bits."""
+"""The shift of a number's ninth byte, which has eight bits instead of seven."""
 
 
 def encode_histogram(histogram: Histogram) -> str:
@@ -147,10 +149,10 @@ def decode_histogram(
     max_us: int | None = None,
     where: str = "",
 ) -> Histogram:
-    """The histogram of a payload of microseconds with three significant digits.
+    """Decode a payload of microseconds with three significant digits.
 
     The encoding contains neither the exact sum nor the exact minimum and maximum; unless given, they are
-    those of the buckets. Raises RunError for an invalid payload, with the place `where` it is.
+    those of the buckets. Raises RunError for an invalid payload; `where` names its place in the message.
     """
     try:
         counts = _decode_counts(text)
@@ -171,10 +173,11 @@ def decode_histogram(
 
 
 def _decode_counts(text: str) -> dict[int, int]:
-    """The counts by bucket: of each bucket in turn a ZigZag LEB128 number, a negative one for empty buckets.
+    """The counts by bucket.
 
-    The library allocates what a payload claims; this decodes no more than a histogram can have. Raises
-    ValueError, IndexError, struct.error or zlib.error for an invalid payload.
+    The payload is a sequence of ZigZag LEB128 numbers: the count of a bucket, or a negative number of empty
+    buckets. The library allocates the size that a payload claims; here it is limited to that of a histogram.
+    Raises ValueError, IndexError, struct.error or zlib.error for an invalid payload.
     """
     packed = base64.b64decode(text, validate=True)
     cookie, _ = _OUTER.unpack_from(packed)
@@ -214,24 +217,27 @@ _SPOILT = str.maketrans(dict.fromkeys(", \r\n", "_"))
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One interval: `start_seconds` into the measured load, `seconds` long. `payload` is encoded; `where` is
-    the place of the line.
-    """
+    """A line of the log: the latencies of one interval under one tag."""
 
     tag: str
     start_seconds: float
+    """Seconds into the measured load."""
     seconds: float
+    """The length of the interval."""
     max_us: int
     payload: str
+    """The encoded histogram."""
     where: str = ""
+    """File and number of the line, for messages."""
 
     @property
     def end_seconds(self) -> float:
         return self.start_seconds + self.seconds
 
     def histogram(self, *, sum_us: int | None = None, min_us: int | None = None) -> Histogram:
-        """The latencies of the interval, with the exact maximum; minimum and sum are those of the buckets
-        unless given. Raises RunError for a damaged payload.
+        """The latencies of the interval, with the exact maximum. Raises RunError for a damaged payload.
+
+        Unless given, minimum and sum are those of the buckets.
         """
         return decode_histogram(
             self.payload, sum_us=sum_us, min_us=min_us, max_us=self.max_us, where=self.where
@@ -239,7 +245,7 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def log_header(base_seconds: float) -> str:
-    """The head of a log whose times are relative to `base_seconds` (Unix time)."""
+    """The header of a log whose times are relative to `base_seconds` (Unix time)."""
     when = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(base_seconds))
     return (
         "#[Latencies in microseconds, written by tuibench]\n"
@@ -251,7 +257,7 @@ def log_header(base_seconds: float) -> str:
 
 
 def log_lines(start_seconds: float, seconds: float, histograms: Mapping[str, Histogram]) -> str:
-    """One interval, a line for each tag; empty histograms with a tag are omitted."""
+    """The lines of one interval, one for each tag; an empty histogram with a tag has no line."""
     lines = []
     for tag, histogram in histograms.items():
         if histogram.count or tag == RESPONSE:
@@ -264,13 +270,13 @@ def log_lines(start_seconds: float, seconds: float, histograms: Mapping[str, His
 def by_tag(
     response: Histogram, service: Histogram, by_transaction: Mapping[str, Histogram]
 ) -> dict[str, Histogram]:
-    """The histograms of an interval under the tags of this log."""
+    """The histograms of an interval by their tags in the log."""
     kinds = {TRANSACTION + name.translate(_SPOILT): each for name, each in by_transaction.items()}
     return {RESPONSE: response, SERVICE: service, **kinds}
 
 
 def parse_line(line: str, where: str = "") -> LogLine | None:
-    """The interval of a complete line; None for a comment. Raises RunError for anything else."""
+    """Parse a complete line; None for a comment or the header. Raises RunError for an invalid line."""
     if line.startswith(("#", '"')) or not line.strip():
         return None
     fields = line.rstrip("\n").split(",")

@@ -1,16 +1,8 @@
 """Prometheus metrics of a session: tables of counters and gauges, and the page with their values.
 
-A table has one line per metric: name, meaning, and its source in a sample. Cumulative metrics are those of
-the load, and those of the server that describe a load.
-
-All names begin with `tuibench_` and end in their unit: seconds, bytes, ratio (0 to 1). The set of metrics
-does not depend on the load, except for counters that this server does not have and values that were not
-measured: these are absent, never zero.
-
-Latency histograms have Prometheus' classic form: fixed bounds in seconds, cumulative counts, exact sum.
-
-With six bounds per decade, an interpolated quantile is within a third of the true value,
-and mostly within a tenth. The bounds never change, so that runs can be added up and compared.
+A table has one line per metric: name, meaning, and its source in a sample. All names begin with `tuibench_`
+and end in their unit: seconds, bytes, ratio (0 to 1). The set of metrics is the same for every load. Counters
+that the server does not have, and values that were not measured, are absent, never zero.
 """
 
 from bisect import bisect_left
@@ -50,6 +42,10 @@ from tuibench.model.tick import (
 )
 from tuibench.mysql.errors import error_name
 
+# Latency histograms have Prometheus' classic form: fixed bounds in seconds, cumulative counts, exact sum.
+# With six bounds per decade, an interpolated quantile is within a third of the true value, and mostly within
+# a tenth. The bounds never change, so that runs can be added up and compared.
+
 _STEPS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 _DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 BOUNDS = (*(round(step * decade, 6) for decade in _DECADES for step in _STEPS), 10.0, 15.0, 30.0, 60.0)
@@ -78,36 +74,41 @@ Part = TypeVar("Part")
 
 
 class MetricsSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One moment. `sample` is the newest, None before the first; `events` are counted by their kind.
-
-    `where` describes the target, `started_at` the Unix time at which the session began. `totals` is the sum
-    of the load's ticks since measuring began, unaffected by a reset of the figures, with the latencies of
-    each kind of transaction; `traffic` that of all clients of the server. Either is None: a session has a
-    load, or watches the server's own traffic. `use` is the use of resources by its operations so far.
-    """
+    """The state of a session from which the page is rendered."""
 
     version: str
     session: str
     plan: RunPlan
     where: str
+    """The address of the server."""
     server: ServerInfo
     started_at: float
+    """Unix time at which the session started."""
     status: Status
     totals: Tick | None
+    """The sum of the load's ticks since the warm-up, which a reset of the figures does not affect; None for a
+    session without load.
+    """
     traffic: Tick | None = None
+    """The same for the traffic of all clients of the server; None for a session with a load."""
     sample: Sample | None
+    """The newest sample; None before the first."""
     events: dict[str, int]
+    """The number of events of each kind."""
     use: ResourceUse = ResourceUse()
+    """The resources that all operations have used so far."""
 
 
 class ResourceCounter(NamedTuple):
-    """One metric of resources used by operations; `labels` distinguish the members of one family."""
+    """One metric of the resources that operations use."""
 
     name: str
     help: str
     resource: Resource
     factor: float = 1.0
+    """Converts the resource's unit to the metric's."""
     labels: tuple[tuple[str, str], ...] = ()
+    """Distinguish the metrics of one name."""
 
 
 _SWITCHES = ("server_context_switches", "Context switches of the server's threads.")
@@ -121,8 +122,8 @@ RESOURCE_COUNTERS = (
     ResourceCounter(*_STORAGE, Resource.DISK_READ_BYTES, labels=(("direction", "read"),)),
     ResourceCounter(*_STORAGE, Resource.DISK_WRITTEN_BYTES, labels=(("direction", "written"),)),
 )
-"""Divided by the growth of transactions or queries, they are the cost of an operation. The server's own
-counters are exported separately.
+"""The cost of an operation is the growth of such a counter, divided by that of transactions or queries. The
+server's own counters are exported separately.
 """
 
 
@@ -149,7 +150,7 @@ def exported_counters() -> Iterator[tuple[Counter, str]]:
 
 
 class Gauge(NamedTuple, Generic[Part]):
-    """One metric; `read` returns None where there is no value."""
+    """One metric; `read` returns None if there is no value."""
 
     name: str
     help: str
@@ -157,7 +158,7 @@ class Gauge(NamedTuple, Generic[Part]):
 
 
 def _figure(name: str, factor: float = 1.0) -> Callable[[Tick], float | None]:
-    """Reader of a figure of the table, in the metric's unit."""
+    """A function that reads a figure of a tick and converts it to the metric's unit."""
 
     def read_it(tick: Tick) -> float | None:
         value = read(name, tick)
@@ -240,7 +241,7 @@ SERVER_GAUGES: tuple[Gauge[Tick], ...] = (
 )
 
 CLIENT = "client_"
-"""Prefix of the client's host metrics, if the server is on another host."""
+"""Prefix of the metrics of the client's host if the server is on another host."""
 
 HOST_GAUGES: tuple[Gauge[Tick], ...] = (
     Gauge("host_cpus", "CPUs of the host.", _level(HOST + "cores")),
@@ -269,7 +270,7 @@ HOST_GAUGES: tuple[Gauge[Tick], ...] = (
 CPU_OWNERS: tuple[Gauge[Tick], ...] = tuple(
     Gauge(owner, "", _figure(f"cpu_{owner}", 1e-2)) for owner in ("server", "tuibench", "rest")
 )
-"""The owners of the host's processor time; their shares add up to the time used."""
+"""The host's CPU time by group of processes; the shares add up to the time used."""
 
 
 def render_page(snapshot: MetricsSnapshot, accept: str = "") -> tuple[bytes, str]:
@@ -281,7 +282,7 @@ def render_page(snapshot: MetricsSnapshot, accept: str = "") -> tuple[bytes, str
 
 
 class _Fixed(Collector):
-    """A collector of ready families, without control characters in label values."""
+    """A collector of given metric families; control characters in label values are escaped."""
 
     def __init__(self, found: Iterable[Metric]) -> None:
         self._found = list(found)
@@ -344,7 +345,7 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
 
 
 def _figures(sample: Sample) -> Metric:
-    """The figures of the newest sample by their names; unknown ones are absent."""
+    """The figures of a sample, with the name of the figure as label; unknown ones are absent."""
     family = GaugeMetricFamily(
         PREFIX + "figure", "Figures of the newest sample, in their own unit.", labels=["figure", "unit"]
     )
@@ -414,7 +415,7 @@ def _queries(name: str, meaning: str, totals: Tick) -> Metric:
 
 
 def _times(name: str, meaning: str, histogram: Histogram) -> Iterator[Metric]:
-    """A histogram, if anything is in it."""
+    """The metric of a histogram; none if it is empty."""
     if histogram.count:
         yield HistogramMetricFamily(
             PREFIX + name, meaning, buckets=cumulated(histogram), sum_value=sum_seconds(histogram)

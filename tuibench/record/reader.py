@@ -1,20 +1,11 @@
-"""Reading a record: files, run, reconstruction after a crash.
+"""Reading a run directory as a `Run`: the source of reports, comparisons and replays.
 
-Reads the files of a run directory in any state that a crash can leave, within the limits of `limits`.
+The files may be in any state that a crash can leave, and within the limits of `hdr_log`. A truncated last
+line is skipped. Any other line that is invalid or exceeds a limit is left out and counted, and the first one
+is named. A `Run` is in memory, except for the log of latencies.
 
-A truncated last line is skipped. Any other line that cannot be read, or is beyond the limits, is left out and
-counted, and the first one is named.
-
-A recorded run as one value: the source of reports, comparisons and replays. `loading.load_run` reads it.
-
-Everything but the HDR log is in memory.
-
-Reconstruction of the summary of an interrupted or running run from samples and latencies.
-
-It lacks the session's own data: fairness of the connections, the server's last counters,
-and transactions in flight.
-
-Loads a run directory as a `Run`, without a server.
+A run that crashed or is still running has no summary. It is computed from the samples, without what only the
+session knows: fairness of the connections, the server's last counters, and transactions in flight.
 """
 
 import fcntl
@@ -82,19 +73,20 @@ T = TypeVar("T")
 
 
 class JsonLines(msgspec.Struct):
-    """The content of files of lines; `unreadable` counts the lines that are left out, `first` is the first of
-    them with the reason.
-    """
+    """Reads files of JSON lines, and counts the lines that are left out."""
 
     unreadable: int = 0
+    """The number of lines left out."""
     first: str = ""
+    """The place of the first one, and the reason."""
 
     def of(
         self, path: Path, kind: type[T], within: FileLimits, refusal: Callable[[T], str] = lambda _: ""
     ) -> Iterator[T]:
-        """Decode each line as a `kind`, unless `refusal` has a reason against it; none of a missing file.
+        """Decode each line as a `kind`; a missing file has no lines.
 
-        Raises RunError for a file that is too large, has too many lines, or cannot be read.
+        A line is left out if `refusal` returns a reason. Raises RunError for a file that is too large, has
+        too many lines, or cannot be read.
         """
         decoder = msgspec.json.Decoder(kind)
         for number, line in _whole_lines(path, within):
@@ -111,7 +103,7 @@ class JsonLines(msgspec.Struct):
 
     @property
     def note(self) -> str:
-        """What was left out, in a sentence; empty for nothing."""
+        """A sentence about the lines left out; empty if there are none."""
         if not self.unreadable:
             return ""
         lines = (
@@ -123,7 +115,7 @@ class JsonLines(msgspec.Struct):
 
 
 def read_document(path: Path, kind: type[T]) -> T | None:
-    """Read a file of one JSON value; None if it is missing. Raises RunError if it cannot be read."""
+    """Read a file with one JSON value; None if it is missing. Raises RunError if it cannot be read."""
     try:
         data = files.read_bytes(path, limit=hdr_log.DOCUMENT_BYTES)
         found = msgspec.json.decode(data, type=kind)
@@ -140,7 +132,7 @@ def read_document(path: Path, kind: type[T]) -> T | None:
 
 
 def read_histograms(directory: Path) -> Iterator[LogLine]:
-    """The intervals of a run's latencies, in order. Raises RunError with the number of a damaged line."""
+    """The lines of a run's log of latencies, in order. Raises RunError with the number of a damaged line."""
     path = directory / HISTOGRAMS
     for number, line in _whole_lines(path, hdr_log.HISTOGRAMS):
         where = f"{path}, line {number}"
@@ -152,7 +144,7 @@ def read_histograms(directory: Path) -> Iterator[LogLine]:
 
 
 def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
-    """True while the process that writes this record is alive and holds the lock of this file."""
+    """True while a process holds the lock of this file, which it does as long as it writes the record."""
     try:
         with files.open_regular(directory / locked) as stream:
             fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -164,7 +156,7 @@ def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
 
 
 def list_directory(folder: Path) -> list[Path]:
-    """The names in a folder; empty if it is missing. Raises RunError without permission to read it."""
+    """The paths in a folder, sorted; empty if it is missing. Raises RunError if it cannot be read."""
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -174,8 +166,10 @@ def list_directory(folder: Path) -> list[Path]:
 
 
 def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
-    """The complete lines, numbered from 1; of one that is too long, the beginning; of a compressed file
-    that is damaged, the rest as an empty one.
+    """The complete lines of a file, numbered from 1.
+
+    A line that is too long is cut, so that it has no newline. An empty line stands for the rest of a
+    compressed file after a damaged byte.
     """
     try:
         with files.open_regular(path, limit=within.file_bytes) as raw:
@@ -203,7 +197,7 @@ def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
 
 
 def _skip_line(stream: BinaryIO) -> bool:
-    """Skip the rest of a line; False if it has no end."""
+    """Skip the rest of a line; False if the file ends before the line does."""
     while rest := stream.readline(hdr_log.MIB):
         if rest.endswith(b"\n"):
             return True
@@ -221,27 +215,30 @@ def _unreadable(path: Path, error: OSError) -> RunError:
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, as far as it was recorded.
-
-    `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less. `summary` is the run's own, or
-    with `cut_short` one made from the samples, because the session ended without one (or is still running:
-    see `is_live`). `environment` is None if its file is missing. `costs` has the cost of commits up to each
-    sample. `unreadable_lines` are left out, `refusal` says so and why.
-    """
+    """One run, as far as it was recorded."""
 
     directory: Path
     plan: PlanRecord
     environment: Environment | None
+    """None if its file is missing."""
     samples: tuple[Sample, ...]
+    """All samples, including those of the warm-up, whose `elapsed_seconds` are 0 or less."""
     events: tuple[Event, ...]
     states: tuple[tuple[float, Status], ...]
+    """The status of the session and the time from which it held, in seconds into the run."""
     reports: tuple[ReportLine, ...]
     costs: tuple[tuple[CommitCost, ...], ...]
+    """For each sample, the costs of commits up to it."""
     summary: Summary
+    """The session's summary; with `cut_short`, one that was computed from the samples."""
     cut_short: bool = False
+    """True if the session has written no summary."""
     is_live: bool = False
+    """True if the session is still writing the record."""
     unreadable_lines: int = 0
+    """The number of lines that were left out."""
     refusal: str = ""
+    """A sentence about the lines that were left out; empty if there are none."""
 
     @property
     def id(self) -> str:
@@ -254,7 +251,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sample for sample in self.samples if sample.elapsed_seconds > 0)
 
     def histograms(self) -> Iterator[LogLine]:
-        """The latencies of each tick, under the tags of `hdr_log`."""
+        """The lines of the log of latencies, see `hdr_log`."""
         return read_histograms(self.directory)
 
     def latencies(self) -> Histogram:
@@ -271,7 +268,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def intervals(self) -> Iterator[Tick]:
-        """Each measured tick with a throughput, as printed."""
+        """The ticks after the warm-up that have a throughput."""
         return (sample.tick for sample in self.measured if sample.throughput is not None)
 
 
@@ -283,7 +280,7 @@ UNKNOWN = (
 
 
 def empty_summary(plan: PlanRecord) -> Summary:
-    """The summary of a run of which only the plan is known."""
+    """A summary without results, for a run of which only the plan is known."""
     return Summary(
         session=plan.session,
         profile=plan.plan.profile,
@@ -309,7 +306,7 @@ def empty_summary(plan: PlanRecord) -> Summary:
 
 
 def summary_from_samples(run: Run) -> Summary:
-    """The summary of a run, from its samples since the last reset."""
+    """A summary computed from the samples since the last reset of the figures."""
     since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
     samples = [sample for sample in run.samples if sample.elapsed_seconds > since]
     blank = empty_summary(run.plan)
@@ -405,7 +402,7 @@ def load_run(directory: Path) -> Run:
 
 
 def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:
-    """The wall clock at second 0 of the measured load; the start of the session if the load never started."""
+    """Unix time at second 0 of the measured load; the start of the session if the load never started."""
     dated = next((event for event in reversed(events) if event.elapsed_seconds), None)
     newest = samples[-1] if samples else None
     if newest is not None:
@@ -414,7 +411,7 @@ def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRe
 
 
 def read_samples(path: Path, lines: JsonLines) -> Iterator[Sample]:
-    """The samples of a file that are on one time axis."""
+    """The samples of a file whose times are valid, see `hdr_log.SampleTimes`."""
     times = limits.SampleTimes()
 
     def refusal(line: SampleLine) -> str:
@@ -452,7 +449,7 @@ def _states(path: Path, lines: JsonLines, zero: float) -> tuple[tuple[float, Sta
 def rebuild_costs(
     samples: Sequence[Sample], events: Sequence[Event], states: Sequence[tuple[float, Status]]
 ) -> tuple[tuple[CommitCost, ...], ...]:
-    """The cost of commits up to each sample, as reported by the session."""
+    """For each sample, the costs of commits up to it, as the session reported them."""
     ledger = CostLedger()
     changes = [event.elapsed_seconds for event in events if event.kind in COST_CHANGE_KINDS]
     found: list[tuple[CommitCost, ...]] = []

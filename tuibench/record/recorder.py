@@ -1,23 +1,16 @@
-"""Writing a record: schema, ticks, events, summary.
+"""The run directory: the formats of its files, and the writer during the run.
 
-Line formats of a run directory.
+    plan.json          PlanRecord    what is run, on which server
+    environment.json   Environment   server and host at the start
+    samples.jsonl.gz   SampleLine    a line for each sample with its tick
+    events.jsonl       Event         a line for each event
+    status.jsonl       StatusLine    a line for each change of the status, with the changed fields
+    reports.jsonl      ReportLine    the full report at each checkpoint, and at the end
+    summary.json       Summary       written last
 
-status.jsonl    StatusLine   the status from then on: changes only
-reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
-
-The lines of the samples are in `ticks`.
-
-Lines of `samples.jsonl.gz`: a sample with its tick, as JSON, compressed by zlib as one gzip stream.
-
-Histograms are lists: sum, minimum and maximum in µs, then for each bucket the difference of its number to
-the one before, and its count. Each line is flushed, so a crash loses none that was written; a line depends
-on no other, but the stream can be read only up to the first damaged byte.
-
-Writer of the run directory during the run: complete lines, flushed at every tick, synced after every
-event.
-
-A crash of the program loses the current tick at most. A write error (a full disk) ends
-the record, which is reported once, but not the run.
+The writer appends complete lines, flushes them at every tick, and syncs them to the disk after every event. A
+crash of the program loses the current tick at most. A write error, such as a full disk, ends the record but
+not the run, and is reported once.
 """
 
 import contextlib
@@ -61,25 +54,27 @@ from tuibench.record.sysbench_report import FullReport
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan.json`: what was run, and on which server. It never contains a password.
-
-    `options` are the profile's options including defaults, `profile_text` is its file, `profile_digest` the
-    SHA-256 of the compiled program: runs with equal digests send the same statements. `data_set` describes
-    the tables, `headline` the headline figure of the samples.
-    """
+    """`plan.json`: what was run, and on which server. It never contains a password."""
 
     schema: Literal["tuibench.run/1"] = "tuibench.run/1"
     version: str = ""
+    """The version of tuibench."""
     session: str
     started_at: float
+    """Unix time."""
     plan: RunPlan
     target: Target
     server: ServerInfo
     data_set: str = ""
+    """A description of the tables."""
     options: dict[str, OptionValue] = {}
+    """The options of the profile, including defaults."""
     profile_text: str = ""
+    """The text of the profile's file."""
     profile_digest: str = ""
+    """SHA-256 of the compiled program: runs with equal digests send the same statements."""
     headline: Headline | None = None
+    """The headline figure of the samples, if the profile has one."""
 
 
 StatusLine: Any = msgspec.defstruct(
@@ -98,18 +93,17 @@ StatusLine: Any = msgspec.defstruct(
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `reports.jsonl`: sysbench's full report of the time since the previous one.
-
-    The `last` one is the report at the end of the run; its `latency_histogram` is in HdrHistogram's encoding.
-    """
+    """A line of `reports.jsonl`: sysbench's full report of the time since the previous one."""
 
     report: FullReport
     latency_histogram: str = ""
+    """The latencies in HdrHistogram's encoding; empty except in the last report."""
     last: bool = False
+    """True for the report at the end of the run."""
 
 
 def status_from_line(line: msgspec.Struct, before: Status | None) -> Status | None:
-    """The status from this line on; None if an earlier line with the rest is missing."""
+    """The status after this line: `before` with its changes; None if the line before is missing."""
     found = {name: value for name, value in asdict(line).items() if value is not UNSET and name != "at"}
     if before is None:
         required = {each.name for each in fields(Status) if each.required}
@@ -120,27 +114,34 @@ def status_from_line(line: msgspec.Struct, before: Status | None) -> Status | No
     return replace(before, **found)
 
 
+# Samples
+#
+# A line is the JSON of a sample with its tick. A histogram is a list: sum, minimum and maximum in µs, then
+# for each bucket the difference of its number to the one before, and its count. All lines are one gzip
+# stream. Each line is flushed, so that a crash loses no line that was written; the stream can be read up to
+# the first damaged byte.
+
 GZIP = 31
-"""zlib's number for a stream with the header of gzip."""
+"""zlib's `wbits` for a stream with a gzip header."""
 LEVEL = 7
-"""Level 9 takes five times the processor time of a line, and saves 2 %."""
+"""Level 9 takes five times the CPU time for a line, and saves 2 %."""
 CHUNK = 1 << 16
 LAST_BUCKET = 40_000
-"""Beyond an hour."""
+"""The highest number of a bucket that is accepted: more than an hour."""
 STATEMENT_BITS = 7
-"""Latencies of statements are recorded to 1.6 %, those of transactions to a thousandth."""
+"""Precision of the latencies of statements: 1.6 %. Those of transactions are recorded to a thousandth."""
 DIGITS = 7
 """Significant digits of a fraction."""
 
 
 class PackedTick(Tick, frozen=True, kw_only=True, omit_defaults=True):
-    """A tick with packed histograms, each as JSON of its own."""
+    """A tick whose histograms are packed, each as a separate piece of JSON."""
 
     hists: dict[str, msgspec.Raw] = field(default_factory=dict)  # type: ignore[assignment]
 
 
 class SampleLine(Sample, frozen=True, kw_only=True, omit_defaults=True):
-    """A sample with a packed tick."""
+    """A line of `samples.jsonl.gz`: a sample with a packed tick."""
 
     tick: PackedTick
 
@@ -154,7 +155,7 @@ def packed(histogram: Histogram) -> msgspec.Raw:
 
 
 def is_histogram(packed_row: msgspec.Raw) -> bool:
-    """True if it can be decoded."""
+    """True if the row can be decoded as a histogram."""
     try:
         row = msgspec.json.decode(packed_row, type=list[int])
     except msgspec.DecodeError:
@@ -169,8 +170,8 @@ def unpacked(packed_row: msgspec.Raw) -> Histogram:
 
 
 class RecordedHistograms(dict[str, Histogram]):
-    """The histograms of a recorded tick, each decoded when it is read: a report needs few of them, and all of
-    them together take much memory.
+    """The histograms of a recorded tick. Each is decoded whenever it is read, because a report needs few of
+    them, and all of them together would take much memory.
     """
 
     def __init__(self, rows: Mapping[str, msgspec.Raw]) -> None:
@@ -243,7 +244,7 @@ class LineCompressor:
 
 
 class InflatedFile(io.RawIOBase):
-    """The decompressed bytes of a gzip stream, as far as it is intact; if not to its end, it `is_damaged`."""
+    """The decompressed bytes of a gzip stream up to its first damaged byte; then `is_damaged` is True."""
 
     def __init__(self, stream: IO[bytes], limit: int = sys.maxsize) -> None:
         super().__init__()
@@ -280,7 +281,7 @@ STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
 
 
 class RunRecorder:
-    """Writes one run directory. `on_failure` is called once, with the reason of a write error."""
+    """Writes one run directory. `on_failure` is called once, with the reason of the first write error."""
 
     def __init__(self, directory: Path, on_failure: Callable[[str], object] = lambda _: None) -> None:
         self.directory = directory
@@ -294,11 +295,11 @@ class RunRecorder:
         self._synced: Future[None] | None = None
 
     def open(self, record: PlanRecord, environment: Environment | None = None) -> None:
-        """Create the directory, write plan and environment. Raises RunError if that is not possible."""
+        """Create the directory, and write plan and environment. Raises RunError if that is not possible."""
         try:
             paths.ensure_private(self.directory)
             self._streams = {name: files.private(self.directory / name, "xb") for name in STREAMS}
-            # Held while this process writes, so that no other process removes the record.
+            # The lock is held while this process writes, so that no other process removes the record.
             with contextlib.suppress(OSError):
                 fcntl.flock(self._streams[SAMPLES].fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._samples = LineCompressor(self._streams[SAMPLES])
@@ -312,7 +313,7 @@ class RunRecorder:
             ) from error
 
     def sample(self, sample: Sample) -> None:
-        """Write a tick, with a line of latencies for each; not during a warm-up."""
+        """Write a sample; after the warm-up, also its latencies."""
         if self._samples is not None:
             line = encode_sample(sample)
             try:
@@ -326,19 +327,19 @@ class RunRecorder:
             self._histograms(sample.tick)
 
     def remainder(self, tick: Tick) -> None:
-        """Write the latencies after the last tick, which the summary includes, too."""
+        """Write the latencies after the last sample, which the summary includes."""
         if self._base_seconds is not None and tick.hist(RESPONSE).count:
             self._histograms(replace(tick, end=self._end_seconds + tick.seconds))
 
     def event(self, event: Event) -> None:
-        """Write an event; it and everything before it is synced to the disk in the background."""
+        """Write an event, and sync it and all lines before it to the disk in the background."""
         self._append(EVENTS, event)
-        # Sync in the background: the disk may be busy with the server's work.
+        # A sync may take long, because the server writes to the same disk.
         if self._streams and (self._synced is None or self._synced.done()):
             self._synced = self._syncing.submit(self._sync)
 
     def status(self, at: float, status: Status) -> None:
-        """Write the changed parts of the status. `at` is wall clock time."""
+        """Write the changed fields of the status. `at` is Unix time."""
         if not self._streams:
             return
         # The fields of a StatusLine that differ; empty if nothing has changed.
@@ -356,12 +357,12 @@ class RunRecorder:
             self._status = status
 
     def report(self, report: FullReport, latencies: Histogram | None = None, *, last: bool = False) -> None:
-        """Write the full report of a checkpoint, or the last one with its latencies."""
+        """Write the full report of a checkpoint, or the `last` one with its latencies."""
         encoded = encode_histogram(latencies) if latencies is not None else ""
         self._append(REPORTS, ReportLine(report=report, latency_histogram=encoded, last=last))
 
     def summary(self, summary: Summary) -> None:
-        """Write the summary, the last file of a run, atomically."""
+        """Write the summary atomically: it is the last file of a run, and marks the record as complete."""
         try:
             self._write(SUMMARY, summary)
         except OSError as error:

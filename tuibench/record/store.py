@@ -1,6 +1,6 @@
-"""Store of all recorded runs and sweeps: list, lookup by name, removal.
+"""The recorded runs and sweeps of this user: list, lookup by name, removal.
 
-A cell of a sweep is a run as well, named SWEEP/CELL.
+A cell of a sweep is a run, too, named SWEEP/CELL.
 """
 
 import shutil
@@ -28,36 +28,38 @@ LATEST = "latest"
 
 
 class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One run or sweep in a list. Unknown values are None; `error` is the reason why a record cannot be
-    read.
-
-    `started_at` is Unix time. `outcome` is the summary's, "running" while the record is being written, or
-    "cut short" without a summary. `threads` are those at the end. `p95_ms` is the p95 of the whole run. A
-    sweep has no figures of its own, but a number of `cells`, of which `cells_done` are finished; `seconds` is
-    their total time.
-    """
+    """One run or sweep in a list. Unknown values are None. A sweep has no figures of its own."""
 
     id: str
     directory: str
     started_at: float | None = None
+    """Unix time."""
     profile: str | None = None
     server: str | None = None
     threads: int | None = None
+    """The number of threads at the end of the run."""
     seconds: float | None = None
+    """The measured time of a run, the total time of a sweep's finished cells."""
     transactions: int | None = None
     transactions_per_second: float | None = None
     p95_ms: float | None = None
+    """The 95th percentile of the whole run."""
     outcome: str | None = None
+    """The outcome in the summary, "running" while the record is being written, otherwise "cut short"."""
     bytes: int = 0
+    """The size of the directory."""
     error: str = ""
+    """The reason why the record cannot be read."""
     kind: Literal["run", "sweep"] = "run"
     cells: int | None = None
+    """The number of cells of a sweep."""
     cells_done: int | None = None
+    """The number of finished cells of a sweep."""
     threads_at_start: int | None = None
 
 
 class RecordedRun(msgspec.Struct, frozen=True):
-    """A recorded run: plan, result, environment."""
+    """A recorded run: its plan, its summary and its environment."""
 
     id: str
     plan: PlanRecord
@@ -66,7 +68,7 @@ class RecordedRun(msgspec.Struct, frozen=True):
 
 
 class _SummaryFigures(msgspec.Struct):
-    """The fields of a summary that the list shows."""
+    """The fields of a summary that a list needs."""
 
     threads: int
     seconds: float
@@ -89,7 +91,7 @@ def run_ids() -> list[str]:
 def find_run_directory(wanted: str) -> Path:
     """Find the directory of a run by path, id, unique beginning or part of an id, or `latest`.
 
-    Raises UsageError if there is none, with the nearest name, or if several match.
+    Raises UsageError if no run or several runs match; the hint has the nearest name.
     """
     if isfile(Path(wanted) / PLAN):
         return Path(wanted)
@@ -97,7 +99,7 @@ def find_run_directory(wanted: str) -> Path:
     if not known:
         raise UsageError(f"there is no recorded run in {paths.runs_dir()}", "tuibench run … records one")
     if wanted == LATEST:
-        # The ids in the order of their starts.
+        # The ids in the order in which the runs were started.
         times = {name: describe_run(directory).started_at or 0.0 for name, directory in known.items()}
         return known[sorted(times, key=lambda name: (times[name], name))[-1]]
     meant = matching_names(wanted, sorted(known))
@@ -109,7 +111,7 @@ def find_run_directory(wanted: str) -> Path:
 
 
 def describe_run(directory: Path) -> RecordedEntry:
-    """The list entry of a run. A damaged record does not hide the others."""
+    """The list entry of a run. For a damaged record it has the error, so that the list has all others."""
     known = RecordedEntry(id=directory.name, directory=str(directory), bytes=_size(directory))
     try:
         plan = reader.read_document(directory / PLAN, PlanRecord)
@@ -152,8 +154,8 @@ def remove_run(directory: Path) -> None:
 
 
 def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
-    """The entry of an unfinished run, from its samples; a percentile of the whole run would take too long
-    for a list.
+    """The entry of an unfinished run, from its samples, without a percentile: computing it takes too long for
+    a list.
     """
     lines = reader.JsonLines()
     ticks = [
@@ -203,7 +205,7 @@ def describe_recorded(directory: Path) -> RecordedEntry:
 
 
 def describe_sweep(directory: Path) -> RecordedEntry:
-    """The list entry of a sweep. A damaged record does not hide the others."""
+    """The list entry of a sweep. For a damaged record it has the error, so that the list has all others."""
     known = RecordedEntry(id=directory.name, kind="sweep", directory=str(directory), bytes=_size(directory))
     lines = reader.JsonLines()
     try:
@@ -228,7 +230,7 @@ def describe_sweep(directory: Path) -> RecordedEntry:
 def find_recorded(wanted: str) -> Path:
     """Find the folder of a run or sweep by path, id or unique part of an id, SWEEP/CELL, or `latest`.
 
-    Raises UsageError if there is none, or if several match.
+    Raises UsageError if none or several match.
     """
     if is_sweep(Path(wanted)):
         return Path(wanted)
@@ -239,7 +241,7 @@ def find_recorded(wanted: str) -> Path:
 
 
 def find_run(wanted: str) -> Path:
-    """Like `find_recorded`, for runs only; a cell of a sweep is a run."""
+    """Like `find_recorded`, for runs only, including the cells of sweeps."""
     if isfile(Path(wanted) / PLAN):
         return Path(wanted)
     name, slash, cell = wanted.partition("/")

@@ -1,12 +1,7 @@
-"""sysbench's report: interval line, checkpoint and final summary, label for label.
+"""sysbench's report: interval lines, checkpoints, final summary, CSV and latency histogram.
 
-Scripts parse these; formats are those of sysbench 1.0.20.
-
-CSV of a run: a row per interval. The first ten columns are those of sysbench's report_csv, in its order.
-
-sysbench's latency histogram as text, with its buckets and layout.
-
-Aggregation of ticks to intervals.
+Scripts parse them, so labels and formats are exactly those of sysbench 1.0.20. Intervals are merged from
+ticks.
 """
 
 import math
@@ -86,20 +81,20 @@ THREADS_STARTED = "Threads started!\n\n"
 
 
 class FullReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of the summary, of a run or since its last checkpoint.
-
-    `seconds` is how long that was, `total_seconds` is counted from the start of the load. Latencies are
-    milliseconds; `percentiles` are by their number as it is written.
-    """
+    """The figures of sysbench's full report: of the whole run, or since its last checkpoint."""
 
     seconds: float
+    """The length of the reported time."""
     total_seconds: float
+    """The time since the start of the load."""
     transactions: TransactionTotals
     queries: QueryTotals
     errors: int
     reconnects: int
     latency: Latency | None
+    """In milliseconds; None without a transaction."""
     percentiles: dict[str, float | None]
+    """The requested percentiles in milliseconds, by their number as on the command line."""
     latency_sum_ms: float
     fairness: Fairness
 
@@ -107,9 +102,9 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
 def load_fields(
     whole: Tick, seconds: float, percentiles: tuple[float, ...], kinds: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """The fields of a summary that follow from the sum of all ticks, over `seconds`.
+    """The fields of a `Summary` that are computed from the sum of all ticks, over `seconds`.
 
-    `kinds` are the profile's transactions, in its order.
+    `kinds` are the profile's kinds of transactions, in the order of the profile.
     """
 
     def count(name: str) -> int:
@@ -167,7 +162,7 @@ def latency_ms(tick: Tick, percentile: float) -> float:
 
 
 def interval_line(tick: Tick, percentile: float) -> str:
-    """sysbench's line of intermediate results. Percentile 0 is none; others show decimals if necessary."""
+    """sysbench's line of intermediate results, without latency for percentile 0."""
     return (
         f"[ {tick.end:.0f}s ] thds: {tick.levels.get('threads', 0):.0f} "
         f"tps: {per_second(tick, 'completed'):4.2f} "
@@ -179,7 +174,7 @@ def interval_line(tick: Tick, percentile: float) -> str:
 
 
 def queue_line(tick: Tick) -> str:
-    """sysbench's second line when there is a rate."""
+    """sysbench's second line of intermediate results in a run with a rate."""
     backlog, in_flight = tick.levels.get("backlog", 0), tick.levels.get("in_flight", 0)
     return f"[ {tick.end:.0f}s ] queue length: {backlog:.0f}, concurrency: {in_flight:.0f}"
 
@@ -190,7 +185,7 @@ def further_lines(tick: Tick) -> list[str]:
     levels = tick.levels
     if "idle_wanted" not in levels:
         return lines
-    # Users, idle connections and logins of an interval, if the load has them.
+    # A line about users, idle connections and logins, if the load has them.
     parts = []
     logins, missed = read("logins", tick) or 0.0, read("missed_logins", tick) or 0.0
     if levels.get("users"):
@@ -242,12 +237,12 @@ def report_text(report: FullReport) -> str:
     seconds = report.seconds or 1.0
     queries, latency, fairness = report.queries, report.latency, report.fairness
     transactions, errors, reconnects = report.transactions, report.errors, report.reconnects
-    # sysbench reports 0.00 without a percentile.
+    # As in sysbench: 0.00 if no percentile is requested.
     percentiles = "\n".join(
         f"{f'        {wanted:>3}th percentile:':<43}{value or 0.0:10.2f}"
         for wanted, value in report.percentiles.items()
     )
-    # Without a transaction there are no latencies.
+    # There are no latencies without a transaction.
     latencies = (
         ""
         if latency is None
@@ -305,7 +300,7 @@ def interval_stat(tick: Tick, percentile: float) -> dict[str, float]:
 
 
 def report_stat(report: FullReport, threads: int) -> dict[str, float]:
-    """The same of `report_cumulative`; of several percentiles the first."""
+    """The table for a script's hook `report_cumulative`, in seconds; of several percentiles the first."""
     latency, queries = report.latency, report.queries
     percentile = next(iter(report.percentiles.values()), None) or 0.0
     latencies_ms = {
@@ -329,22 +324,26 @@ def report_stat(report: FullReport, threads: int) -> dict[str, float]:
     }
 
 
+# CSV: a row per interval. The first columns are those of sysbench's report_csv, in its order.
+
 SYSBENCH_COLUMNS = (
     "time", "threads", "tps", "qps", "reads", "writes", "other", "latency_pct", "errors", "reconnects",
 )  # fmt: skip
-"""All except the first two are rates, apart from `latency_pct`: ms, of the requested percentile."""
+"""`latency_pct` is the requested percentile in ms; the columns other than it, `time` and `threads` are rates
+per second.
+"""
 
 OWN_COLUMNS = (
     "seconds", "transactions", "rate", "backlog", "concurrency",
     "latency_min", "latency_avg", "latency_p50", "latency_p95", "latency_p99", "latency_p999", "latency_max",
 )  # fmt: skip
-"""Latencies are in ms, and empty in an interval without a transaction."""
+"""tuibench's further columns. Latencies are in ms, and empty in an interval without a transaction."""
 
 CSV_HEADER = ",".join((*SYSBENCH_COLUMNS, *OWN_COLUMNS)) + "\n"
 
 
 def interval_csv_row(tick: Tick, percentile: float) -> str:
-    """One interval, ending in a newline. Percentile 0 is none."""
+    """The row of one interval, ending in a newline; `latency_pct` is 0 for percentile 0."""
     latency, levels = tick.hist(RESPONSE).latency(), tick.levels
     threads = levels.get("threads", levels.get(Counter.THREADS_RUNNING))
     figures = () if latency is None else (
@@ -368,6 +367,8 @@ def interval_csv_row(tick: Tick, percentile: float) -> str:
     ]
     return ",".join(row) + "\n"
 
+
+# Latency histogram
 
 BUCKETS = 1024
 LOWEST_MS, HIGHEST_MS = 0.001, 100_000.0
@@ -396,13 +397,13 @@ def histogram_text(histogram: Histogram) -> str:
 
 
 def sysbench_bucket(value_ms: float) -> int:
-    """The bucket with the nearest value on the logarithmic scale."""
+    """sysbench's bucket whose value is nearest on the logarithmic scale."""
     inside = min(max(value_ms, LOWEST_MS), HIGHEST_MS)
     return math.floor((math.log(inside) - _OFFSET) * _PER_BUCKET + 0.5)
 
 
 def sysbench_bucket_ms(bucket: int) -> float:
-    """The value in milliseconds that represents a bucket."""
+    """The value in milliseconds that represents a bucket of sysbench."""
     return math.exp(bucket / _PER_BUCKET + _OFFSET)
 
 
@@ -410,8 +411,8 @@ INTERVAL_ROUNDING_SECONDS = 1e-6
 
 
 class IntervalAggregator:
-    """Merges ticks to intervals of `seconds`; with 0 never. An interval has all that was reported in it, in
-    arrears, too.
+    """Merges ticks to intervals of `seconds`; 0 gives no intervals. An interval includes what was reported in
+    it for earlier times.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -420,7 +421,7 @@ class IntervalAggregator:
         self._taken_at = 0.0
 
     def add(self, tick: Tick) -> Tick | None:
-        """Add a tick; returns the interval when it is complete."""
+        """Add a tick; returns the interval if it completes one."""
         if not self._seconds:
             return None
         self._ticks.append(tick)

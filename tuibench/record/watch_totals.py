@@ -1,4 +1,4 @@
-"""Totals of a server's own traffic, from ticks."""
+"""The totals of the traffic of all clients of a server, summed from ticks."""
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ TRAFFIC_SUMS = (
 
 
 class WatchTotals:
-    """Ticks in, totals out: `tick` is their sum, whose seconds are those with figures of the traffic."""
+    """Adds up ticks with traffic; `tick` is their sum."""
 
     def __init__(self) -> None:
         self.tick = Tick()
@@ -22,7 +22,7 @@ class WatchTotals:
         self._most_threads: int | None = None
 
     def add(self, tick: Tick) -> None:
-        """One more interval. Of its levels, only the running threads are used."""
+        """Add the sums, the response times and the number of running threads of a tick."""
         shown = Tick(
             end=tick.end,
             seconds=tick.seconds,
@@ -38,11 +38,11 @@ class WatchTotals:
             self._most_threads = max(self._most_threads or 0, int(running))
 
     def count(self, name: str) -> int:
-        """One of the sums, over all ticks."""
+        """A sum over all ticks, rounded."""
         return round(self.tick.sums.get(name, 0))
 
     def added_to(self, sampled: Tick) -> Tick:
-        """The sum of all samples, with these totals of the traffic instead of the samples'."""
+        """The sum of all samples, in which these totals replace the samples' traffic."""
         return replace(
             sampled,
             seconds=self.tick.seconds,
@@ -52,7 +52,7 @@ class WatchTotals:
 
     @property
     def watched(self) -> WatchedTotals:
-        """What the summary of a run has no field for."""
+        """The totals that only the summary of a session without load has."""
         sums = self.tick.sums
         return WatchedTotals(
             rollbacks=self.count("rollbacks"),
