@@ -1,1 +1,1 @@
-"""compare"""
+"""`tuibench compare` and `history`: recorded runs compared with each other, and over time."""

@@ -1,8 +1,10 @@
-"""Audit of a comparison: what differs in effect between its sides, and whether that makes it unfair.
+"""Audit of a comparison: which conditions differ between its sides, and whether that makes it unfair.
 
-Each fact is read from the environments of the runs or starts, not compared as text: a redo log of two
-files of 48 MiB is one of 96 MiB, `sync_binlog` is nothing without a binary log. A difference is intended if
-it is what the comparison is about, its axis. Any other one of weight is a caveat of each verdict.
+Facts are compared by their effect, not as text: a redo log of two files of 48 MiB equals one of 96 MiB, and
+`sync_binlog` has no effect without a binary log. They are read from the environments of the runs or starts.
+
+A difference is intended if it is the subject of the comparison, such as the version of the servers. Any
+other difference that affects the results is a caveat of each verdict.
 """
 
 import re
@@ -22,15 +24,17 @@ CAVEAT_MARK = "!"
 MOST_NAMED, LONGEST_LIST = 3, 40
 DAY_SECONDS = 86_400
 STALE_SHARE = 0.2
-"""Statistics that miss the number of rows by more do not describe them; InnoDB renews them at a tenth."""
+"""Statistics whose number of rows is wrong by a larger share are reported as stale. InnoDB recalculates them
+after a tenth of the rows has changed.
+"""
 
 DEBUG_MARKS = ("debug", "valgrind", "asan", "ubsan", "tsan", "sanitizer")
 MOUNT_OPTIONS = ("barrier", "nobarrier", "data=", "sync", "dirsync", "dax", "compress", "commit=", "discard")
-"""Mount options that change what a write or a flush costs; `relatime` and others do not."""
+"""Mount options that change the cost of a write or a flush; others, such as `relatime`, are ignored."""
 
 
 class Facts:
-    """What the facts are read from; unknown values are empty."""
+    """The server and environment of one run or start, from which facts are read; unknown values are empty."""
 
     def __init__(self, around: SweepEnvironment) -> None:
         self.server = around.server
@@ -38,7 +42,7 @@ class Facts:
         self.seen = around.environment.in_effect
 
     def variable(self, *names: str) -> str:
-        """The first of these variables that the server has, in capitals."""
+        """The value of the first of these variables that the server has, in upper case."""
         found = self.environment.variables
         return next((found[name].upper() for name in names if name in found), "")
 
@@ -46,7 +50,7 @@ class Facts:
         return self.variable(name) in ("ON", "1", "YES", "TRUE")
 
     def number(self, name: str) -> float | None:
-        """A variable or a reading as a number."""
+        """A variable or a reading as a number; None if unknown."""
         text = self.environment.variables.get(name, "") or self.seen.get(name, "")
         return numerals.amount(text)
 
@@ -55,18 +59,19 @@ Value = str | float | None
 
 
 class Fact(NamedTuple):
-    """One fact: its value, what it is worth, and the settings that decide it.
-
-    Numbers are equal within the share `within`. A fact without weight is listed, and is no caveat.
-    """
+    """One condition of a measurement."""
 
     name: str
     read: Callable[[Facts], Value]
     worth: str
+    """What a difference means for the results, in words."""
     settings: tuple[str, ...] = ()
+    """The settings that determine the value."""
     write: Callable[[float], str] = units.binary_size
     within: float = 0.0
+    """Two numbers count as equal if they differ by at most this share."""
     has_weight: bool = True
+    """Whether a difference is a caveat; otherwise it is only listed."""
 
     def text(self, value: Value) -> str:
         if value is None or value == "":
@@ -168,7 +173,7 @@ def _native_io(facts: Facts) -> Value:
 
 
 def _thread_handling(facts: Facts) -> Value:
-    """MySQL has one thread for each connection unless it is an edition with a pool."""
+    """The server's thread model: MySQL has one thread per connection, except in editions with a pool."""
     if not facts.environment.variables:
         return None
     return facts.variable("thread_handling").lower().replace("-", " ") or "one thread per connection"
@@ -354,14 +359,14 @@ AUDITED = (
 """All facts, in the order in which they are listed."""
 
 PROGRAM = ("server version", "build")
-"""What differs between two server programs by their nature."""
+"""Facts in which two server programs always differ."""
 
 TABLES = ("table definitions", "rows")
-"""What the options of a profile decide."""
+"""Facts that the options of a profile determine."""
 
 
 def decided_by(settings: Iterable[str]) -> frozenset[str]:
-    """The facts that these settings decide."""
+    """The names of the facts that these settings determine."""
     names = {name.lower().replace("-", "_") for name in settings}
     return frozenset(
         fact.name
@@ -375,23 +380,23 @@ def decided_by(settings: Iterable[str]) -> frozenset[str]:
 
 
 def about_servers(servers: Iterable[ServerInfo]) -> frozenset[str]:
-    """What a comparison of these servers is about: nothing, unless their versions differ."""
+    """The intended differences of these servers: `PROGRAM` if their versions differ, otherwise none."""
     return frozenset(PROGRAM if len({(one.flavour, one.version) for one in servers}) > 1 else ())
 
 
 def audit(
     sides: Sequence[Sequence[SweepEnvironment]], intended: Collection[str] = ()
 ) -> tuple[SetupDifference, ...]:
-    """The facts that differ between the sides or within one, each side being one or more runs or starts.
+    """The facts that differ between the sides or within a side; each side is one or more runs or starts.
 
-    A side that agrees with the first one has the first one's text as its value. What is unknown everywhere is
-    left out.
+    `intended` are the names of facts that may differ. A side that agrees with the first one has the text of
+    the first one. A fact that is unknown on all sides is left out.
     """
     read = [[Facts(around) for around in side] for side in sides]
     found = []
     for fact in AUDITED:
         values = [list(dict.fromkeys(map(fact.read, side))) for side in read]
-        # A side has no values if nothing was read of its server, as in a record that was cut short early.
+        # A side without values is possible: a run that ended early has no record of its server.
         first = next((value for side in values for value in side), None)
         if all(fact.agree(first, value) for side in values for value in side):
             continue
@@ -418,7 +423,7 @@ def audit(
 
 
 def _apart(texts: Sequence[str]) -> tuple[str, ...]:
-    """Long lists without the words that all of them have."""
+    """The texts; long lists without the words that they have in common."""
     if max(map(len, texts)) <= LONGEST_LIST:
         return tuple(texts)
     words = [re.split(r"[,;] ", text) for text in texts]
@@ -427,7 +432,7 @@ def _apart(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def caveat(found: Iterable[SetupDifference], side: int) -> str:
-    """What a verdict on a side against the first one must say: but redo log capacity differs; else empty."""
+    """The caveat of a side's verdict: "but redo log capacity differs"; empty if there is none."""
     names = [
         one.path
         for one in found
@@ -446,7 +451,7 @@ def caveat(found: Iterable[SetupDifference], side: int) -> str:
 
 
 def audit_table(found: Sequence[SetupDifference], names: Sequence[str]) -> Table:
-    """A row per difference, the intended ones marked."""
+    """A table with a row per difference; intended ones are marked and come last."""
     rows = tuple(
         (
             one.path,

@@ -1,8 +1,5 @@
-"""`tuibench compare` and `history`.
-
-`tuibench compare`: compares recorded runs with the first of them.
-
-`tuibench history`: the recorded runs of one plan over time.
+"""`tuibench compare`: recorded runs, each compared with the first one. `history`: the runs of a plan over
+time.
 """
 
 from pathlib import Path
@@ -67,7 +64,7 @@ def compare(
 
 
 def _runs_of(side: str) -> list[str]:
-    """Runs of one side; a folder name may contain commas."""
+    """The runs of one side, separated by commas, unless the text is a folder whose name contains commas."""
     if Path(side).is_dir():
         return [side]
     found = [run.strip() for run in side.split(",")]

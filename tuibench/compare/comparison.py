@@ -1,11 +1,11 @@
-"""Comparison of recorded runs with the first one, also of several starts on each side, and its document.
+"""Comparison of recorded runs, or of groups of runs, with the first one, and its document.
 
-Runs on one start are one observation of that start's level, so a verdict on two groups requires several
-starts on either side. If all runs were on one start, each run is an observation, and two single runs are
-compared by the noise of their own ticks.
+The unit of observation is the start of a server. Runs on the same start are one observation of its level, so
+a verdict on two sides requires several starts on each. There are two exceptions. If all runs were on the same
+start, each run is an observation. Two single runs are compared by the noise of their ticks.
 
-The figures of a row are on one scale: logarithms, or plain values if some level is near zero. A side's level
-is the mean of its starts on it, and the difference is that of these levels.
+All levels of a figure are on one scale: logarithms, or plain values if some level is near zero. The level of
+a side is the mean over its starts on this scale.
 """
 
 import math
@@ -47,15 +47,17 @@ from tuibench.waits.changes import because_text, time_changes
 
 TOLERANCE = 0.05
 ROUNDING_SECONDS = 5.0
-"""The uptime is in whole seconds, and read slightly before or after the start time of the run."""
+"""Two start times of a server that differ by less are the same: they are computed from an uptime in whole
+seconds, which is read shortly before or after the recorded start of the run.
+"""
 
 Side = Sequence[Run]
 SideTicks = Sequence[Sequence[TickSeries]]
-"""For each start, the ticks of its runs."""
+"""The ticks of a side's runs, grouped by start."""
 
 
 def by_start(side: Side) -> list[list[Run]]:
-    """The runs of each start, in time order."""
+    """The runs of a side grouped by the start of their server, in time order."""
     found: list[list[Run]] = []
     for run in sorted(side, key=_started):
         same = next((runs for runs in found if is_same_start(runs[0], run)), None)
@@ -67,7 +69,7 @@ def by_start(side: Side) -> list[list[Run]]:
 
 
 def is_same_start(one: Run, other: Run) -> bool:
-    """True if two runs were measured on one server process."""
+    """True if two runs were measured on the same start of a server."""
     is_same_server = one.plan.server.identity == other.plan.server.identity
     return is_same_server and abs(_started(one)[1] - _started(other)[1]) <= ROUNDING_SECONDS
 
@@ -75,8 +77,10 @@ def is_same_start(one: Run, other: Run) -> bool:
 def compare_figure_of_sides(
     figure: Figure, sides: Sequence[SideTicks], is_one_start: Sequence[bool]
 ) -> ComparisonRow:
-    """The figure of all sides, and each compared with the first; `is_one_start` tells for each further side
-    whether all runs of it and the first were on one start.
+    """A figure of all sides, each compared with the first one.
+
+    `is_one_start` has an entry for each further side: whether its runs and those of the first side were all
+    on the same start.
     """
     first, *others = levels = [_levels(figure, side) for side in sides]
     known = [side for side in levels if side is not None]
@@ -113,7 +117,7 @@ def _compare_measured(
         found = compare_figure(figure, ticks[0][0][0], ticks[1][0][0])
         if is_one_start:
             return found
-        # Each run is on a start of its own: a difference may be that of the starts.
+        # The runs were on different starts, which may be the reason for a difference.
         is_unknown = found.verdict in (ComparisonVerdict.EQUAL, ComparisonVerdict.CANNOT_TELL)
         verdict = ComparisonVerdict.CANNOT_TELL if is_unknown else ComparisonVerdict.STARTS
         return msgspec.structs.replace(found, verdict=verdict)
@@ -136,8 +140,8 @@ def _compare_measured(
 
 
 def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]:
-    """The warning that the differences between starts, or runs on one start, are unknown, and so there is no
-    verdict.
+    """A warning for each side that has no verdict, because it or the first one has a single start, or a
+    single run on a common start.
     """
     for side, name in zip(sides[1:], names[1:], strict=True):
         if len(by_start([*sides[0], *side])) == 1:
@@ -160,7 +164,7 @@ def _levels(figure: Figure, side: SideTicks) -> list[list[float]] | None:
 
 
 def _started(run: Run) -> tuple[str, float]:
-    """Server and time of its start. Starts of a server that does not report its uptime count as one."""
+    """The server's identity and the Unix time of its start, 0 if it does not report its uptime."""
     uptime = run.plan.server.uptime_seconds
     return run.plan.server.identity, 0.0 if uptime is None else run.plan.started_at - uptime
 
@@ -184,12 +188,12 @@ PASSED_OVER = (
     "variables.gtid_*",
     "variables.timestamp",
 )
-"""Fields to ignore: they differ in every run, or contain only paths."""
+"""Fields that are not compared: they differ in every run, or contain only paths."""
 
 ABSENT = "–"
 STATEMENTS, OPTIONS = "statements", "options."
 DECIMALS = 3
-"""Decimals of the fields that are compared, such as the rate."""
+"""Decimals to which numbers are compared."""
 
 Direction = Literal["higher", "lower"]
 STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float | None]], ...] = (
@@ -203,13 +207,13 @@ STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float |
 JUDGED = frozenset({Resource.SERVER_CPU, Resource.FSYNCS})
 STEERED = CHANGE_KINDS - {EventKind.MARK}
 MOST_NAMED, LONGEST_NAMED = 5, 30
-"""Differences within a side that a warning names, and the characters of a value that it shows."""
+"""The maximum number of differences that a warning names, and the maximum length of a value in it."""
 
 
 def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> RunComparison:
     """Compare all sides with the first one; each side is one or more runs."""
     every = run_names([run for side in sides for run in side])
-    # The name of each side, made of the names of its runs.
+    # The name of a side consists of the names of its runs.
     rest = iter(every)
     names = tuple(", ".join(islice(rest, len(side))) for side in sides)
     ticks = [
@@ -223,7 +227,7 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
     found = audit(
         [[around for run in side if (around := _surroundings(run))] for side in sides], _intended(sides)
     )
-    # Figures with one value per run.
+    # These figures have one value per run.
     firsts = [side[0] for side in sides] if len(every) == len(sides) else []
     single_rows = (*steadiness_rows(firsts), *operation_cost_rows(firsts)) if firsts else ()
     return RunComparison(
@@ -256,7 +260,7 @@ def _because(first: SideTicks, other: SideTicks, throughput: ComparisonVerdict) 
 
 
 def _surroundings(run: Run) -> SweepEnvironment | None:
-    """Server and environment of a run, with the isolation level of its plan."""
+    """The server and the environment of a run, with the isolation level of its plan; None if unknown."""
     if run.environment is None:
         return None
     variables = run.environment.variables
@@ -268,7 +272,7 @@ def _surroundings(run: Run) -> SweepEnvironment | None:
 
 
 def _intended(sides: Sequence[Side]) -> frozenset[str]:
-    """What the comparison is about: the plans where they differ, and the server if its version does."""
+    """The facts in which the sides differ on purpose: by their plans, or by the version of the server."""
     plans = [run.plan for side in sides for run in side]
     about = set(about_servers(plan.server for plan in plans))
     if len({plan.plan.isolation for plan in plans}) > 1:
@@ -295,9 +299,9 @@ def _slowest(side: Side) -> str:
 
 
 def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
-    """The cost of an operation in each run: of a transaction, or of a query if no run had transactions.
+    """The cost of a transaction in each run, or of a query if no run had transactions.
 
-    Those that have a verdict per transaction already are omitted.
+    Costs that the rows with verdicts contain are omitted.
     """
     costs = [run.summary.operation_cost for run in runs]
     is_transaction = any(cost.per_transaction for cost in costs)
@@ -339,7 +343,7 @@ def _unjudged(first: float | None, value: float | None) -> Contrast:
 
 
 def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The names of the runs; equal names (in two places) are numbered."""
+    """The names of the runs; equal names, from different folders, are numbered."""
     ids = [run.id for run in runs]
     return tuple(
         name if ids.count(name) == 1 else f"{name} ({ids[: place + 1].count(name)})"
@@ -351,8 +355,9 @@ def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
-    """Each value of plan, server, host and program that differs between runs. What some runs do not have, and
-    the others have with the default value, which is that of nothing known, is left out.
+    """Each field of plan, server, host and program that differs between runs.
+
+    A field that is missing in some runs and has its default value in the others is left out.
     """
     tables = [{path: (text, is_known) for path, text, is_known in _facts(run)} for run in runs]
     for path in dict.fromkeys(path for table in tables for path in table):
@@ -364,8 +369,8 @@ def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
 
 
 def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
-    """Without differences that follow from others: profiles have different options, and different options
-    cause different statements, so the statements count only if nothing else in the plan differs.
+    """The differences without those that follow from others: different profiles have different options, and
+    different options cause different statements.
     """
     of_plan = {one.path for one in found if one.group == "plan"} - {STATEMENTS}
     return tuple(
@@ -377,7 +382,7 @@ def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
 
 
 def _label(one: SetupDifference) -> str:
-    """plan.threads."""
+    """The name of a difference: plan.threads."""
     return f"{one.group}.{one.path}"
 
 
@@ -388,7 +393,7 @@ def _named(one: SetupDifference) -> str:
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str, bool]]:
-    """Everything about a run that may affect its result: path, text, and whether it is known."""
+    """Everything about a run that may affect its result: path, value as text, and whether it is known."""
     plan, environment = run.plan, run.environment
     options = plan.options or plan.plan.options
     facts: dict[str, Any] = {
@@ -476,7 +481,7 @@ def comparison_markdown(found: RunComparison) -> str:
 
 
 def comparison_document(found: RunComparison, longest: int = 0) -> Document:
-    """The document; `longest` is the maximum number of characters of a value that differs, 0 for all."""
+    """The document; `longest` is the maximum length of a value in the list of differences, 0 for no limit."""
     letters = [chr(ord("A") + place) if place < 26 else f"#{place + 1}" for place in range(len(found.runs))]
     sides = tuple(
         (letter, f"{runs} ({starts} starts)" if starts > 1 else runs)
@@ -509,7 +514,7 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
     ]
     first, *others = letters
     if len(found.runs) > PAIR:
-        # For two runs, the table with the verdicts says the same.
+        # For two runs, the table of verdicts contains this.
         heading = ("", first, *(f"{letter}/{first}" for letter in others))
         ratios = tuple(
             (
@@ -540,7 +545,7 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
 
 
 def _others(found: RunComparison, row: ComparisonRow) -> list[tuple[Contrast, str]]:
-    """The figures of the further sides, each with the caveat of its verdict."""
+    """The figures of all sides but the first, each with the caveat of its verdict."""
     return list(zip(row.others, found.caveats or ("",) * len(row.others), strict=True))
 
 
@@ -558,7 +563,7 @@ def figure_text(number: float | None) -> str:
 
 
 def ratio_text(other: Contrast) -> str:
-    """The ratio to the first run's figure, marked if it may be chance or there is no verdict."""
+    """The ratio to the figure of the first side, marked if it may be chance or has no verdict."""
     if other.relative is None:
         return units.DASH
     return f"{other.relative:.2f}{'  ' if other.low is None else SIGNS.get(other.verdict, '  ')}"

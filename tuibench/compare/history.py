@@ -1,18 +1,15 @@
-"""History of the recorded runs of a plan: levels over time, where they change, a regression; text and chart.
+"""History of the recorded runs of a plan: levels over time, their changes, a regression; text and chart.
 
-One plan is the statements, options and load of the newest run of a profile, on the same server address: runs
-that differ in any of these belong to another history.
+A history contains the runs with the same statements, options, load and server address as the newest run of a
+profile.
 
 - `change_points` analyses the whole history: E-divisive (Matteson and James, JASA 109, 2014) finds the best
   split of a stretch by the energy distance of its two sides, without an assumption about the distribution.
   Student's t on both sides decides whether the split is significant, as in Hunter (Fleming et al., ICPE 2023;
   apache-otava), and both sides are searched recursively.
-- `first_alarm` analyses the newest runs, when a change has few runs after it: a cumulative sum (Page,
-  Biometrika 41, 1954) of the evidence that the level has shifted by `shift` against the runs before. The
-  evidence is a ratio of t densities, because the level before and its noise are estimated.
-
-The text has a line for each run with a bar, and the changes. The chart is a self-contained SVG file for
-browsers and wikis: a point for each run, the levels between changes, the regression.
+- `first_alarm` finds a change that has few runs after it: a cumulative sum (Page, Biometrika 41, 1954) of the
+  evidence that the level has shifted by `shift` against the runs before. The evidence is a ratio of t
+  densities, because the level before and its noise are estimates.
 """
 
 import math
@@ -37,19 +34,19 @@ from tuibench.report.html_chart import Markup, tag
 from tuibench.units import axis_maximum, local_time, signed
 
 SHIFT = 0.05
-"""The change that the search for a regression is tuned to detect."""
+"""The relative change that the search for a regression is tuned to detect."""
 
 ROUNDING = 1e-9
-"""The share of a level below which another one is zero."""
+"""A level below this share of another one counts as zero."""
 
 NOT_THE_PLAN = {"deviations"} | {each.field for each in part_options("") if not each.option.affects_load}
-"""Fields of a plan that do not affect a second of the load."""
+"""Fields of a plan in which the runs of a history may differ: they do not affect the load."""
 
 
 def recorded_runs(profile: str, on_damage: Callable[[str], object]) -> list[RecordedRun]:
-    """The finished runs of a profile, the oldest first; interrupted and failed runs are omitted.
+    """The finished runs of a profile, the oldest first, without interrupted and failed ones.
 
-    `on_damage` is called with the reason for each record that cannot be read, and is omitted, too.
+    A record that cannot be read is omitted, and `on_damage` is called with the reason.
     """
     found = []
     for entry in store.list_runs():
@@ -107,12 +104,12 @@ def _note(runs: Sequence[HistoryRun]) -> str:
 
 
 def scale_of(runs: Sequence[HistoryRun]) -> Scale:
-    """Logarithms; or shares of the mean if the figure of some run is near zero."""
+    """The scale of a history: logarithms, or shares of the mean if the figure of some run is near zero."""
     return Scale.of((run.value for run in runs), ())
 
 
 def _change(scale: Scale, after: Sequence[float], difference: float) -> dict[str, Any]:
-    """A change to the mean of these values by a difference, both on the scale, in the figure's unit."""
+    """The fields of a `LevelChange`: `after` are the values after it, `difference` is on the scale."""
     new = fmean(after)
     before, now = scale.level(new - difference), scale.level(new)
     if abs(before) < ROUNDING * abs(now):
@@ -163,38 +160,41 @@ def _with_regression(found: History, place: int) -> History:
 
 
 SIGNIFICANCE = 0.001
-"""Significance level of the t test. It tests the best of many splits, so this is much smaller than the rate
-of false alarms.
+"""Significance level of the t test. The best of many splits is tested, so the rate of false alarms is much
+higher than this level.
 """
 
 FEWEST_RUNS = 3
-"""The least runs on each side of a change point."""
+"""Minimum number of runs on each side of a change point."""
 
 LONGEST_STRETCH = 400
-"""Runs searched at a time; the time of the search grows with the square."""
+"""Number of runs that are searched at a time: the duration of the search grows with its square."""
 
 BASELINE = 100
 FEWEST_BASELINE = 8
 EVIDENCE = 4.1
 """The logarithm of the likelihood ratio at which the newest runs raise an alarm.
 
-It does so once in 200 runs without a change. A fall of 5 % in noise of 3 % is then detected within five
-runs in 77, 81 and 84 % (after 20, 40 and 100 runs). A sum with known level and noise, which is
-optimal (Moustakides, Annals of Statistics 14, 1986), detects it in 86 % at the same rate of alarms.
+There is a false alarm once in 200 runs. A fall by 5 % in noise of 3 % is detected within five runs with a
+probability of 77, 81 and 84 % (after 20, 40 and 100 runs). A sum with known level and noise, which is optimal
+(Moustakides, Annals of Statistics 14, 1986), detects it with 86 % at the same rate of false alarms.
 """
 
 LEAST_NOISE = 0.003
-"""The least noise assumed: closer agreement of runs is chance."""
+"""The least standard deviation that is assumed, as a share of the level: runs that agree better do so by
+chance.
+"""
 
 
 class ChangePoint(NamedTuple):
-    """`place` is the first run at the new level; `change` is the difference of logarithms, so far if it is an
-    alarm, which was evident at run `seen`.
-    """
+    """A change of level."""
 
     place: int
+    """The index of the first run at the new level."""
     change: float
+    """The difference of the levels' logarithms; for an alarm, as estimated so far."""
     seen: int = 0
+    """For an alarm, the index of the run at which it was raised."""
 
 
 def change_points(levels: Sequence[float]) -> list[ChangePoint]:
@@ -208,9 +208,10 @@ def change_points(levels: Sequence[float]) -> list[ChangePoint]:
 
 
 def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> ChangePoint | None:
-    """The first shift that begins at run `since` or later; a negative `shift` is a fall.
+    """The first shift of the level that begins at run `since` or later; None without one.
 
-    The baseline is up to `BASELINE` runs before the shift, at the last level.
+    `shift` is the relative change to be detected, negative for a fall. The baseline consists of up to
+    `BASELINE` runs before the shift, since the last change of level.
     """
     changed = [point.place for point in change_points(levels[:since])]
     begin = changed[-1] if changed else 0
@@ -240,7 +241,7 @@ def _places(levels: Sequence[float], start: int, end: int) -> list[int]:
 
 
 def _best_split(levels: Sequence[float]) -> int | None:
-    """The split with the largest energy distance of the two sides, weighted by their sizes."""
+    """The index that splits the levels with the largest weighted energy distance; None for too few levels."""
     count = len(levels)
     inside_left, inside_right, whole = 0.0, _distances(levels), _distances(levels)
     best: tuple[float, int] | None = None
@@ -262,10 +263,10 @@ def _distances(levels: Sequence[float]) -> float:
 
 
 def _evidence(level: float, baseline: Sequence[float], shift: float) -> float:
-    """The log likelihood ratio of a shift of the level against none.
+    """The logarithm of the likelihood ratio of a shift of the level against no shift.
 
-    The ratio of two t densities has a maximum beyond the shift and falls again: a level that is further away
-    is no weaker evidence, and has that of the maximum.
+    The ratio of two t densities has a maximum beyond the shift, and decreases after it. A level beyond the
+    maximum has the evidence of the maximum, because it is no weaker evidence.
     """
     count = len(baseline)
     noise = max(stdev(baseline), LEAST_NOISE)
@@ -313,7 +314,7 @@ def history_text(found: History) -> str:
 
 
 def change_text(change: LevelChange, found: History) -> str:
-    """A change in percent, or both levels if the figure was zero before."""
+    """A change in words: in percent, or both levels if the figure was zero before."""
     if change.percent is not None:
         return f"{signed(change.percent, 1)} %"
     write = figure_named(found.figure).text
@@ -334,7 +335,10 @@ STYLE = """
 
 
 def history_chart(found: History) -> str:
-    """The SVG, ending in a newline. A history without runs is a title with the reason."""
+    """A self-contained SVG file: a point for each run, the levels between changes, the regression.
+
+    It ends in a newline. For a history without runs it contains a title with the reason.
+    """
     children = [
         tag("style", Markup(STYLE)),
         tag("rect", width=WIDTH, height=HEIGHT, fill="#fff"),
@@ -390,7 +394,7 @@ def _rules(found: History, top: float) -> Iterator[Markup]:
 
 
 def _levels(found: History, edges: Sequence[int], top: float) -> Iterator[Markup]:
-    """The mean of each stretch without a change, on the scale of the history."""
+    """A line for the mean level between two changes, computed on the scale of the history."""
     scale = scale_of(found.runs)
     for start, end in pairwise(edges):
         level = scale.level(fmean(scale(run.value) for run in found.runs[start:end]))

@@ -1,1 +1,1 @@
-"""crash"""
+"""`tuibench crash`: kills a private server under load, and determines what is lost."""

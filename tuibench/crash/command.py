@@ -23,12 +23,12 @@ __all__ = ["CONTEXT", "crash"]
 FLUSH = "innodb_flush_log_at_trx_commit=1,2,0"
 MAX_REPEATS = 1000
 RESTART_SECONDS = 6.0
-"""About what a restart, a recovery and the comparison take."""
+"""The estimated time of a restart, a recovery and a comparison."""
 
 
 @dataclass(frozen=True)
 class CrashOptions:
-    """What the crashes differ in, their number, and the destination of the report."""
+    """The settings to compare, the number of crashes, and the destination of the report."""
 
     setting: Annotated[
         list[str] | None, Option(metavar="NAME=V,…", help=f"A setting and its values, repeatable [{FLUSH}].")
@@ -99,7 +99,7 @@ def crash(
 
 
 async def _crashes(runner: "CrashRunner", plan: RunPlan, reports: list["CrashReport"]) -> None:
-    """Crash the server, and collect the report after each crash."""
+    """Crash the server, and append the report so far to `reports` after each crash."""
     from tuibench.crash.text import crash_line
 
     left = runner.planned * (plan.warmup_seconds + (plan.seconds or 0.0) + RESTART_SECONDS)

@@ -1,12 +1,11 @@
-"""A crash of the private server that a session's load runs on: on the stage, with the operator's settings.
-
-While it is under way, the load is replaced by itself with a ledger, on the asyncio engine (`crash.ledger`),
-and all connections are new:
+"""A crash of a session's private server, as an experiment of the session, with the current settings.
 
     load ──> load with ledger ── kill -9 ──> restart, recovery ──> load
 
-The server is started again with the settings that hold, so that the recovery is that of the same server. It
-is an experiment, so that no other one runs meanwhile, and no effect of a change is measured across it.
+Before the crash, the load is started again with a ledger (`crash.ledger`), on the asyncio engine. After the
+recovery, the original load is started. The server is restarted with its current settings, so that its
+recovery is that of the server that crashed. As an experiment, the crash excludes other experiments, and no
+effect of a change is measured while it is under way.
 """
 
 import asyncio
@@ -32,8 +31,8 @@ from tuibench.session.load import LoadController
 from tuibench.tuning.setting import SettingScope
 
 WARMUP_SECONDS, SECONDS = 2.0, 4.0
-"""The time of load with the ledger before a crash, and of it the part in which the TPS are measured; the kill
-comes up to a second later, at random.
+"""Durations of the load with the ledger: until its TPS are measured, and from then to the kill at most. The
+kill is up to a second earlier, at random.
 """
 
 REDO_LOG = "redo_log"
@@ -41,7 +40,7 @@ KILLED = "kill -9 of the server: a crash of the process, not a loss of power"
 
 
 class SessionLoad(LedgerLoad):
-    """The session's own load, which keeps a ledger from `begin` to `end`."""
+    """The load of the session, which keeps a ledger between `begin` and `end`."""
 
     def __init__(self, load: LoadController, *, is_native: bool) -> None:
         super().__init__()
@@ -68,7 +67,7 @@ class SessionLoad(LedgerLoad):
 
 
 class CrashOnStage(Experiment):
-    """One crash; `crash` is its result, None before it and if it failed."""
+    """One crash; `crash` is its result, None before the result is known and if the experiment failed."""
 
     called = name = "crash"
     starts = CrashServer
@@ -125,7 +124,7 @@ class CrashOnStage(Experiment):
 
     @property
     def refusal(self) -> str:
-        """The settings are those that the server is started with again, the load is what it recovers to."""
+        """Why a command is refused during the crash: settings and load must stay as they are."""
         is_over = self._task is not None and self._task.done()
         return "" if is_over else "the server is being killed: change load and settings when it is back"
 

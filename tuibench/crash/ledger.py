@@ -1,4 +1,4 @@
-"""The ledger of a crash: what the server acknowledged, what it has after its recovery, and the difference.
+"""The ledger of a crash: which commits the server acknowledged, and which of them exist after its recovery.
 
 Each transaction that writes inserts one row with its key into a table of its own, so that the row is there if
 and only if the transaction is committed. The client notes when it sent COMMIT and when it got the answer:
@@ -7,20 +7,13 @@ and only if the transaction is committed. The client notes when it sent COMMIT a
                           ├──error──> refused
                           └──────────> unknown: the connection is lost before the answer
 
-After the recovery, the rows of the table are the truth. A row that is missing though it was acknowledged is
-lost. One of an unknown transaction may be there or not: both are correct. Any other row has no explanation.
+After the recovery, the rows of the table are read. An acknowledged transaction whose row is missing is lost.
+An unknown transaction may have a row or not: both are correct. Any other row is unexplained.
 
 `with_ledger` adds an INSERT before the COMMIT of every transaction that writes; one without BEGIN and COMMIT
-gets both. The statement and COMMIT are sent as text, so that a connection recognizes them among its packets:
-`LedgerProtocol` passes requests and answers on unchanged, and notes when a COMMIT that follows the INSERT was
-sent and answered.
-
-The binary log tells which transactions of the ledger a replica gets. Its files are read as they are, after
-the recovery: neither a client program nor the server takes part. An event begins with a header of 19 bytes
-(time, type, server, length, end position, flags). A row of the ledger is in a row event, after a table map
-with the table's name and number, or, in statement format, in the text of a query event. It counts only if the
-XID event of its transaction follows: a replica gets nothing else. A file may end in the middle of an event,
-where the server was killed.
+gets both. INSERT and COMMIT are sent as text, so that a connection recognizes them among its packets.
+`LedgerProtocol` passes requests and answers on unchanged, and notes when a COMMIT after the INSERT was sent
+and answered.
 """
 
 import re
@@ -53,7 +46,9 @@ from tuibench.workload.sql import StatementClass
 from tuibench.workload.values import Serial
 
 Key = tuple[int, int, int]
-"""A transaction: its connection, its kind in the program, and its number among those of both."""
+"""A transaction: its connection, its kind in the program, and its number among those of this connection and
+kind.
+"""
 
 RECOVERED_SHARE = 0.9
 """Share of the throughput before the crash at which a server counts as recovered."""
@@ -62,7 +57,7 @@ PATIENCE_SECONDS = 0.05
 
 
 class Ledger:
-    """What the client knows of each transaction, in the order of time. Times are in nanoseconds."""
+    """The state of each transaction that the client has sent, in time order. Times are in nanoseconds."""
 
     def __init__(self) -> None:
         self.sent: dict[Key, int] = {}
@@ -76,11 +71,11 @@ class Ledger:
         self.acknowledged[key] = now_ns
 
     def commit_refused(self, key: Key) -> None:
-        """The server answered COMMIT with an error."""
+        """Note that the server answered COMMIT with an error."""
         self.refused.add(key)
 
     def take(self) -> CommitNotes:
-        """What was noted since the last call; it is forgotten here."""
+        """Return and remove everything that was noted since the last call."""
         sent, self.sent = self.sent, {}
         acknowledged, self.acknowledged = self.acknowledged, {}
         refused, self.refused = self.refused, set()
@@ -91,21 +86,21 @@ class Ledger:
         )
 
     def add(self, notes: CommitNotes) -> None:
-        """Takes in what another ledger, that of a worker, has noted."""
+        """Add the notes of a worker's ledger."""
         self.sent.update((note[:3], note[3]) for note in notes.sent)
         self.acknowledged.update((note[:3], note[3]) for note in notes.acknowledged)
         self.refused.update(notes.refused)
 
 
 class ImpatientClock(SystemClock):
-    """Pauses between logins are short, so that the recovery measured is the server's alone."""
+    """A clock whose pauses are short: pauses between logins must not prolong the measured recovery."""
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(min(seconds, PATIENCE_SECONDS))
 
 
 def judge_commits(ledger: Ledger, present: Collection[Key], crashed_ns: int, back_ns: int) -> CommitFates:
-    """The fates of all transactions, given those that are `present` after the recovery.
+    """Counts of the transactions by their fate; `present` are those that have a row after the recovery.
 
     The server was killed at `crashed_ns`, and accepted connections again at `back_ns`.
     """
@@ -130,12 +125,15 @@ def rate_between(times_ns: Collection[int], begin_ns: int, end_ns: int) -> float
 
 
 def first_after(times_ns: Sequence[int], since_ns: int) -> int | None:
-    """The first of ascending times that is not before `since_ns`."""
+    """The first of ascending times that is not before `since_ns`; None if there is none."""
     return next((at_ns for at_ns in times_ns if at_ns >= since_ns), None)
 
 
 def recovered_at(times_ns: Sequence[int], since_ns: int, level: float) -> int | None:
-    """The start of the first second after `since_ns` with 90 % of `level` events; None if there is none."""
+    """The start of the first second after `since_ns` with at least 90 % of `level` events per second.
+
+    None if there is none.
+    """
     later = [at_ns for at_ns in times_ns if at_ns >= since_ns]
     needed = max(1, round(RECOVERED_SHARE * level))
     ends = islice(later, needed - 1, None)
@@ -144,14 +142,24 @@ def recovered_at(times_ns: Sequence[int], since_ns: int, level: float) -> int | 
 
 LEDGER_TABLE = "tuibench_ledger"
 LEDGER_COLUMNS = "connection INT UNSIGNED, kind INT UNSIGNED, number BIGINT UNSIGNED"
-"""All are parts of the primary key, so NOT NULL."""
+"""The columns are the primary key, and therefore NOT NULL."""
 
 LEDGER_INSERT = f"INSERT INTO {LEDGER_TABLE} VALUES "  # noqa: S608
+
+# Binary log
+#
+# It determines which transactions of the ledger a replica gets. Its files are read directly after the
+# recovery, without a client program or the server. An event starts with a header of 19 bytes: time, type,
+# server, length, end position, flags. A row of the ledger is in a row event, which follows a table map with
+# the table's name and number; in statement format, it is in the text of a query event. A transaction counts
+# only if its XID event follows, as a replica applies no other one. A file may end inside an event, because
+# the server was killed.
 
 MAGIC = b"\xfebin"
 QUERY, XID, TABLE_MAP, WRITE_ROWS_V1, WRITE_ROWS_V2 = 2, 16, 19, 23, 30
 BEGINNINGS = frozenset({33, 42, 162})
-"""Events that begin a transaction: MySQL's GTID, anonymous or not, and MariaDB's."""
+"""Types of events that begin a transaction: MySQL's GTID event, its anonymous form, and MariaDB's GTID event.
+"""
 
 UNREADABLE = {40: "compressed", 164: "encrypted", **dict.fromkeys(range(165, 172), "compressed")}
 
@@ -162,9 +170,9 @@ _TABLE_NUMBER_BYTES, _POST_HEADER_BYTES = 6, {WRITE_ROWS_V1: 8, WRITE_ROWS_V2: 1
 
 
 def logged_transactions(files: Iterable[bytes]) -> set[Key]:
-    """The transactions of the ledger in the contents of these files.
+    """The transactions of the ledger in these files of the binary log, given by their contents.
 
-    Raises RunError for files that cannot be read: encrypted or compressed ones.
+    Raises RunError for encrypted or compressed files.
     """
     found: set[Key] = set()
     for data in files:
@@ -201,14 +209,18 @@ def _events(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _table_name(body: bytes) -> bytes:
-    """Of a table map: number, flags, then both names with their lengths, each with a final zero."""
+    """The table's name in a table map, which contains number, flags, then the names of database and table,
+    each with its length and a final zero.
+    """
     place = _TABLE_NUMBER_BYTES + 2
     place += 1 + body[place] + 1
     return body[place + 1 : place + 1 + body[place]]
 
 
 def _row(kind: int, body: bytes) -> Key:
-    """The only row of a row event: after the numbers of columns, a bitmap of them and one of the nulls."""
+    """The only row of a row event. It follows the number of columns, a bitmap of the columns, and a bitmap of
+    the NULLs.
+    """
     place = _POST_HEADER_BYTES[kind] + 1 + 1
     _, connection, transaction, number = _ROW.unpack_from(body, place)
     return connection, transaction, number
@@ -248,7 +260,7 @@ def _recorded(kind: int, transaction: Transaction) -> Transaction:
 
 
 class LedgerProtocol(StatementProtocol):
-    """A protocol that notes the commits of its transactions."""
+    """A protocol that notes the commits of its transactions in a ledger."""
 
     def __init__(self, connection: Connection, ledger: Ledger, clock: Clock) -> None:
         super().__init__(connection.raw, connection.target.where)
@@ -264,7 +276,7 @@ class LedgerProtocol(StatementProtocol):
 
 
 def observed(script: TransactionLoop, ledger: Ledger, now_ns: Callable[[], int]) -> TransactionLoop:
-    """The same requests and answers; a COMMIT directly after the ledger's INSERT is noted."""
+    """Pass on requests and answers unchanged, and note a COMMIT that directly follows the ledger's INSERT."""
     resume: Any = script.send
     answer: Any = None
     key: Key | None = None
@@ -309,7 +321,7 @@ class LedgerConnection(Connection):
 
 
 def ledger_connector(ledger: Ledger, clock: Clock) -> Connect:
-    """What an engine opens its connections with. Raises as `mysql.connection.connect` does."""
+    """A function that opens an engine's connections. It raises the errors of `mysql.connection.connect`."""
 
     async def connect(target: Target) -> Connection:
         return LedgerConnection(await log_in(target), ledger, clock)

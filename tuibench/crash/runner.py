@@ -1,20 +1,24 @@
 """Crashes of a private server under load, one after the other: kill it, start it again, compare.
 
-Each crash begins with a clean restart with the settings as options of the server's command line, so that
-they hold after the crash, too. The load runs on the asyncio engine in this process, as its connections keep
-the ledger (`crash/ledger.py`). The moment of the kill is random within a second: what is flushed once per
-second would otherwise always be equally old. `crash_under_load` is one crash; that of a session
-(`crash/experiment.py`) has another load.
+Before each crash, the server is restarted with the settings as options of its command line, so that they also
+apply after the crash. The load runs on the asyncio engine in this process, because its connections keep the
+ledger (`crash/ledger.py`). The server is killed at a random time within a second; otherwise, what is flushed
+once per second would always have the same age. `crash_under_load` is one crash, also that of a session
+(`crash/experiment.py`).
 
-A loss of power is simulated by a file system of its own that is cut off from its disk. The server's data is
-moved to an ext4 file system in a file, behind a loop device. At the loss, the server is stopped (SIGSTOP),
-and FS_IOC_SHUTDOWN, which file systems are tested with, cuts the file system off: what was not synced never
-reaches the disk, and the journal is not written. Then the server is killed, the file system is unmounted and
-mounted again, which replays its journal, and the server is started on what is left. The disk itself keeps
-what it was given: one that acknowledges a flush before it is done loses more.
+A loss of power is simulated on a separate file system: the server's data is moved to an ext4 file system in a
+file behind a loop device.
 
-The mount belongs to a mount namespace of this process, and the file has no name: both are gone with the last
-process that uses them, whatever ends it. After kill -9 of the command, only the empty directory is left.
+1. The server is stopped (SIGSTOP).
+2. FS_IOC_SHUTDOWN, made for tests of file systems, cuts the file system off its disk: data that was not
+   synced never reaches the disk, and the journal is not written.
+3. The server is killed; the file system is unmounted and mounted again, which replays its journal.
+4. The server is started on the remaining data.
+
+The simulated disk keeps what it was given. A real disk that acknowledges a flush too early loses more.
+
+The mount is in a mount namespace of this process, and the file has no name. Both therefore vanish with the
+last process that uses them; after kill -9 of the command, only the empty directory remains.
 """
 
 import asyncio
@@ -71,10 +75,10 @@ from tuibench.workload.program import Program
 
 PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")
 DISK_BYTES = 4 << 30
-"""Size of the file system; its file is sparse."""
+"""Size of the file system, whose file is sparse."""
 
 STOP_SECONDS = 0.05
-"""How long all threads of a process take at most to notice SIGSTOP."""
+"""The time in which SIGSTOP stops all threads of a process."""
 
 UNMOUNT_ATTEMPTS = 200
 
@@ -83,7 +87,7 @@ FS_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 
 
 def check_possible() -> None:
-    """Raises UsageError that names what is missing for a loss of power."""
+    """Raises UsageError if a loss of power cannot be simulated here, with what is missing."""
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if sys.platform != "linux":
         missing.append("Linux")
@@ -99,7 +103,7 @@ def check_possible() -> None:
 
 
 class Disk:
-    """A mounted file system that can lose its power. `root` is where it is mounted."""
+    """A mounted file system whose loss of power can be simulated; `root` is its mount point."""
 
     def __init__(self, root: Path, device: str) -> None:
         self.root = root
@@ -108,7 +112,7 @@ class Disk:
     @classmethod
     @contextmanager
     def mounted(cls) -> Iterator[Self]:
-        """Create and mount it, in a mount namespace of this process and those that it starts from here on.
+        """Create and mount it in a new mount namespace, for this process and those that it starts afterwards.
 
         Raises RunError if the system refuses that.
         """
@@ -132,7 +136,7 @@ class Disk:
             root.rmdir()
 
     async def take_data(self, server: PrivateServer) -> None:
-        """Move the data of a server, which is restarted, to this disk, synced."""
+        """Move the data of a server to this disk, and sync it. The server is restarted."""
         data = DirectoryLayout(server.directory).data
         await server.kill()
         await asyncio.to_thread(shutil.move, data, self.root)
@@ -141,9 +145,9 @@ class Disk:
         await server.start_again()
 
     async def cut_power(self, server: PrivateServer) -> None:
-        """Lose what the server has not synced; it has ended when this returns.
+        """Lose the data that the server has not synced, and kill the server.
 
-        It is stopped before: a server without power acknowledges nothing, and refuses nothing.
+        The server is stopped first, because a server without power neither acknowledges nor refuses commits.
         """
         os.kill(server.pid, signal.SIGSTOP)
         await asyncio.sleep(STOP_SECONDS)
@@ -152,7 +156,7 @@ class Disk:
         await asyncio.to_thread(self._mount_again)
 
     def _shut_down(self) -> None:
-        """Nothing reaches the disk from here on; every access fails."""
+        """Cut the file system off: nothing reaches the disk any more, and every access fails."""
         descriptor = os.open(self.root, os.O_RDONLY)
         try:
             fcntl.ioctl(descriptor, FS_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
@@ -160,7 +164,7 @@ class Disk:
             os.close(descriptor)
 
     def _mount_again(self) -> None:
-        """Mount it again with what is on the disk; no process may have a file of it open."""
+        """Mount the file system again with the data on the disk; no process may have a file of it open."""
         holder = os.open(self._device, os.O_RDWR)
         try:
             self._unmount()
@@ -169,7 +173,7 @@ class Disk:
             os.close(holder)
 
     def _unmount(self) -> None:
-        """The kernel may release the files of a killed process a little later than its end."""
+        """Unmount, repeatedly if necessary: the kernel may release the files of a killed process late."""
         for left in range(UNMOUNT_ATTEMPTS - 1, -1, -1):
             try:
                 _run(["umount", str(self.root)])
@@ -196,24 +200,26 @@ def _run(command: Sequence[str]) -> None:
 
 
 RECOVERY_SECONDS = 60.0
-"""How long a recovery to 90 % of the throughput is waited for."""
+"""Maximum wait for a recovery to 90 % of the throughput."""
 
 LEAST_SECONDS_AFTER = 2.0
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 5.0
 
 KEEP_BINARY_LOGS = "--loose-binlog-expire-logs-seconds=0"
-"""Private servers remove binary logs after a minute."""
+"""Prevents the removal of binary logs: the default of private servers is one minute."""
 
 SHOWN = ("innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout", "log_bin", "sync_binlog")
 """Variables that determine what a crash loses."""
 
 LABELS = {"innodb_flush_log_at_trx_commit": "flush_log", "sync_binlog": "sync_binlog"}
-"""Those that name a crash in a session, with their names in a line."""
+"""Variables that a session shows with a crash, with their short names."""
 
 
 def crash_order(variants: Sequence[SweepVariant], repeats: int) -> Iterator[tuple[SweepVariant, int]]:
-    """Each variant with the number of its crash, from 1: in turn, every other round in reverse order."""
+    """Each variant with the number of its crash, from 1. The variants take turns, in reverse order in every
+    second round.
+    """
     for repeat in range(1, repeats + 1):
         for variant in variants if repeat % 2 else reversed(variants):
             yield variant, repeat
@@ -230,9 +236,10 @@ def start_options(variant: SweepVariant, server: ServerInfo) -> tuple[str, ...]:
 
 
 class CrashRunner:
-    """Crashes one private server, which has the tables of the program, `repeats` times with each variant.
+    """Crashes a private server with the tables of the program, `repeats` times with each variant.
 
-    `program` fills the ledger. With a `disk`, which has the server's data, it is the disk's power that fails.
+    `program` is one of `with_ledger`. With a `disk`, which contains the server's data, a crash is a loss of
+    power of this disk.
     """
 
     def __init__(
@@ -257,8 +264,8 @@ class CrashRunner:
     async def crashes(self) -> AsyncIterator[CrashReport]:
         """Crash the server; yields the report so far after each crash.
 
-        Raises UsageError for a setting that the server does not have, before the first crash; RunError if
-        the load commits nothing.
+        Raises UsageError before the first crash for a setting that the server does not have, RunError if the
+        load commits nothing.
         """
         async with _connected(self._server.target) as connection:
             info = await server_info(connection)
@@ -295,7 +302,7 @@ class CrashRunner:
 
 
 class LedgerLoad(ABC):
-    """A load whose connections keep a ledger, from `begin` to `end`. The ledger is complete after its end."""
+    """A load whose connections keep a ledger between `begin` and `end`; afterwards the ledger is complete."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
@@ -306,14 +313,14 @@ class LedgerLoad(ABC):
 
     @abstractmethod
     async def read(self) -> None:
-        """Bring ledger and latencies up to date. Raises RunError if the load has failed."""
+        """Update ledger and latencies. Raises RunError if the load has failed."""
 
     @abstractmethod
     async def end(self) -> None: ...
 
     @property
     def ledger_share(self) -> float:
-        """The ledger's part of the transactions' time; service times exist with a rate only."""
+        """The share (0 to 1) of the ledger's INSERT in the time of the transactions."""
         hists = self.hists
         statement, whole = hists.get(STATEMENT + LEDGER_STATEMENT), hists.get(SERVICE) or hists.get(RESPONSE)
         return statement.sum_us / whole.sum_us if statement and whole and whole.sum_us else 0.0
@@ -367,10 +374,10 @@ async def crash_under_load(
     names: Sequence[str] = (),
     said: Callable[[], object] = lambda: None,
 ) -> Crash:
-    """Begin the load, crash the server after this time, start it again, and compare.
+    """Begin the load, crash the server after the measured `seconds`, start it again, and compare.
 
-    `names` are variables whose values are reported beside the usual ones, `said` is called just before it.
-    Raises RunError if the load commits nothing.
+    `names` are variables to report in addition to `SHOWN`. `said` is called directly before the crash. Raises
+    RunError if the load commits nothing.
     """
     now_ns = SystemClock.now_ns
     first_log, values = await _prepare_ledger(target, [*SHOWN, *names])
@@ -416,7 +423,9 @@ async def crash_under_load(
 
 
 async def _prepare_ledger(target: Target, names: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """An empty ledger; the present binary log, empty without one, and the values of variables."""
+    """Create an empty ledger; returns the current file of the binary log, empty without one, and the values
+    of the variables.
+    """
     async with _connected(target) as connection:
         await connection.execute(f"DROP TABLE IF EXISTS {LEDGER_TABLE}")
         await connection.execute(
@@ -435,7 +444,7 @@ async def _prepare_ledger(target: Target, names: Sequence[str]) -> tuple[str, di
 
 
 async def _wait_for_recovery(load: LedgerLoad, back_ns: int, tps: float) -> None:
-    """Wait until the throughput is back, or the time runs out, or the load has failed."""
+    """Wait until the throughput has recovered, the time has run out, or the load has failed."""
     while (seconds := (SystemClock.now_ns() - back_ns) / NS_PER_SECOND) < RECOVERY_SECONDS:
         await asyncio.sleep(POLL_SECONDS)
         await load.read()
@@ -445,7 +454,7 @@ async def _wait_for_recovery(load: LedgerLoad, back_ns: int, tps: float) -> None
 
 
 async def _read_ledger(target: Target) -> set[Key]:
-    """The rows of the ledger, which is dropped: it is of no use to anybody else."""
+    """Read the rows of the ledger, and drop its table."""
     async with _connected(target) as connection:
         found: set[Key] = set()
         numbers = f"SELECT DISTINCT connection FROM {LEDGER_TABLE}"  # noqa: S608
@@ -460,7 +469,7 @@ async def _read_ledger(target: Target) -> set[Key]:
 async def _compare_binlog(
     target: Target, first: str, present: set[Key]
 ) -> tuple[BinlogAgreement | None, str]:
-    """The agreement of the binary log with the tables; without one, the reason."""
+    """The agreement of the binary log, from file `first` on, with the tables; or None and the reason."""
     if not first:
         return None, "off"
     async with _connected(target) as connection:
@@ -483,6 +492,6 @@ async def _connected(target: Target) -> AsyncIterator[Connection]:
 
 
 async def _binary_logs(connection: Connection) -> list[Path]:
-    """The files of the binary log, in their order."""
+    """The files of the binary log in order."""
     ((base,),) = await connection.query("SELECT @@log_bin_basename")
     return [Path(str(base)).parent / str(row[0]) for row in await connection.query("SHOW BINARY LOGS")]

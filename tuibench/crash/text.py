@@ -1,4 +1,4 @@
-"""The report of crashes: what each setting gains and what it loses, as a document."""
+"""The report of crashes as a document: the throughput of each setting, and what a crash loses with it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
@@ -36,14 +36,14 @@ KEY = (
 
 
 def loss_text(crash: Crash) -> str:
-    """lost: 147 acknowledged commits (0.9 s)."""
+    """What a crash has lost: lost: 147 acknowledged commits (0.9 s)."""
     lost = crash.commits.lost
     seconds = f" ({units.significant(crash.commits.lost_seconds)} s)" if lost else ""
     return f"lost: {units.pluralize(lost, 'acknowledged commit')}{seconds}"
 
 
 def crash_sentence(crash: Crash) -> str:
-    """What a crash in a session has shown: lost: 147 acknowledged commits (0.9 s) · back after 1.2 s, …"""
+    """The result of a crash in a session: lost: 147 acknowledged commits (0.9 s) · back after 1.2 s, …"""
     recovered = crash.recovered_seconds
     seconds = (
         f"back after {crash.accepts_seconds:.1f} s",
@@ -91,12 +91,12 @@ def crash_document(report: CrashReport) -> Document:
 
 
 def crashes_table(crashes: Sequence[Crash]) -> Table:
-    """The settings that a session was crashed with: gain beside loss and recovery."""
+    """A table of the settings of a session's crashes: throughput, loss, and recovery."""
     return _settings_table(_groups(crashes))
 
 
 def crash_blocks(crashes: Sequence[Crash]) -> Iterator[Block | Section]:
-    """The crashes of a session's private server, for its reports; nothing without one."""
+    """The blocks of a session's report about its crashes; none without a crash."""
     if crashes:
         groups = _groups(crashes)
         yield section(
@@ -108,7 +108,7 @@ def crash_blocks(crashes: Sequence[Crash]) -> Iterator[Block | Section]:
 
 
 def crash_text(report: CrashReport, form: str) -> str:
-    """The report in one of FORMATS; ends in a newline."""
+    """The report in one of `FORMATS`; ends in a newline."""
     return FORMATS[form](report)
 
 
@@ -140,7 +140,7 @@ def _groups(crashes: Sequence[Crash]) -> list[Group]:
 
 
 def _verdicts(groups: Sequence[Group]) -> Iterator[str]:
-    """One sentence for each setting: the worst of its crashes."""
+    """A sentence for each setting about the worst of its crashes."""
     for name, crashes in groups:
         worst = max(crashes, key=lambda crash: crash.commits.lost)
         of = f", the most of {len(crashes)} crashes" if len(crashes) > 1 and worst.commits.lost else ""
@@ -180,13 +180,13 @@ def _settings_table(groups: Sequence[Group]) -> Table:
 
 
 def _spread(values: Sequence[float], text: Callable[[float], str]) -> str:
-    """The median, with the least and the most if they differ: 147 (12–410)."""
+    """The median, with minimum and maximum if they differ: 147 (12–410)."""
     least, most = text(min(values)), text(max(values))
     return least if least == most else f"{text(median(values))} ({least}–{most})"
 
 
 def _middle(values: Sequence[float | None]) -> str:
-    """The median; a value that was not reached is longer than all others."""
+    """The median of times, of which None is longer than all others; a text if the median is None."""
     value = median(float("inf") if each is None else each for each in values)
     return _seconds(None if value == float("inf") else value)
 
@@ -198,7 +198,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _agreement(crashes: Sequence[Crash]) -> str:
-    """Whether binary log and tables agree, over all crashes of a setting."""
+    """Whether binary log and tables agreed after all crashes of a setting, in words."""
     known = [crash.binlog for crash in crashes if crash.binlog is not None]
     if not known:
         return crashes[0].binlog_note
@@ -208,7 +208,7 @@ def _agreement(crashes: Sequence[Crash]) -> str:
 
 
 def _replica_lines(groups: Sequence[Group]) -> Iterator[str]:
-    """What the difference between binary log and tables means for a replica."""
+    """Lines that explain the difference between binary log and tables for a replica."""
     for name, crashes in groups:
         known = [crash.binlog for crash in crashes if crash.binlog is not None]
         ahead, behind = sum(one.only_in_binlog for one in known), sum(one.only_in_tables for one in known)
