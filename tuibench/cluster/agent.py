@@ -1,11 +1,12 @@
-"""The agent: runs the load of its host for a session on another host, and ends with it.
+"""The agent: runs the load of its host for a session on another host.
 
     agent = Agent(channel, clock, sample_host, hello)
-    await agent.run()                 until the session closes the channel, or the lease runs out
+    await agent.run()                 until the session closes the channel, or the lease expires
 
-Beats are answered as they arrive; commands wait for their instant, one after the other. `HostLoad` executes
-them on local workers (`AgentFleet`), and reports in a separate task, because a silent worker would delay the
-commands. Whatever ends the agent, its workers end. `stdio_channel` is its channel, over stdin and stdout.
+The agent answers beats immediately, and executes commands one after the other, each at its instant.
+`HostLoad` executes them on local workers (`AgentFleet`). It reports in a separate task, because a silent
+worker would delay the commands. When the agent ends, for whatever reason, its workers end, too. Its channel
+is `stdio_channel`, over stdin and stdout.
 """
 
 import asyncio
@@ -61,11 +62,13 @@ from tuibench.model.tick import RESPONSE, Tick
 from tuibench.mysql.login import first_logins
 
 SLOTS = 1 << 20
-"""Worker numbers per host. They select streams of arrivals, and the phase of evenly spaced arrivals."""
+"""Worker numbers reserved per host. A worker's number selects its stream of random arrivals, and its phase of
+evenly spaced arrivals.
+"""
 
 
 def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
-    """The part of a plan that a host knows; the session sends everything that changes during a load."""
+    """A plan reduced to what is constant during a load; the session sends the rest by commands."""
     threads = -(-plan.threads // begin.workers)
     return replace(
         plan,
@@ -81,7 +84,7 @@ def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
 
 
 class AgentFleet(Fleet):
-    """The workers of a host. `emit` receives work for which the host has no connection."""
+    """The workers of a host. `emit` is called with work for which the host has no connection."""
 
     def __init__(self, begin: StartLoad, plan: RunPlan, emit: Forward) -> None:
         most = worker_count(
@@ -101,37 +104,37 @@ class AgentFleet(Fleet):
         self._has_begun = begin.has_begun
 
     async def set_connections(self, numbers: Collection[int]) -> None:
-        """Runs these connections of the load; with a transaction limit no worker is added."""
+        """Run the connections with these numbers; with a transaction limit no worker is added."""
         if self._plan.events is None:
             await self._grow(len(numbers))
         if not self._is_over:
             self._send_spread(self._assignment.assign(numbers, len(self._workers)))
 
     def reset_with(self, limit: int | None) -> None:
-        """Ends the warm-up; from now on the host may start `limit` transactions."""
+        """End the warm-up; from now on the host may start `limit` transactions, None for no limit."""
         self._plan = replace(self._plan, events=limit)
         self.reset_stats()
 
     def set_users(self, users: int) -> None:
-        """The host's share of the users that share connections."""
+        """Set the host's share of the users that share connections."""
         self._plan = replace(self._plan, users=users)
         self._pace_again()
         if not users:
             self._broadcast(Adjust(users=0))
 
     def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
-        """The host's part of the idle connections and of the extra logins."""
+        """Set the host's share of the idle connections and of the extra logins."""
         self._plan = replace(self._plan, idle_connections=idle, connect_rate=logins_per_second)
         self._pace_again()
         if not idle and not logins_per_second:
             self._broadcast(Adjust(idle=0, logins_per_second=0.0))
 
     def take_over(self, work: Reassign) -> None:
-        """Adds the work of a host without connections."""
+        """Take over the work of a host without connections."""
         self._workers[self._assignment.busiest].grant_quota(work)
 
     def pass_on(self, beat: Beat) -> None:
-        """Renews the leases of the workers."""
+        """Renew the leases of the workers."""
         self._broadcast(beat)
 
     def forward(self, work: Reassign) -> None:
@@ -141,7 +144,9 @@ class AgentFleet(Fleet):
             self._emit(work)
 
     def worker_number(self, index: int) -> int:
-        """Worker numbers are spread over the host's slots; those of replacements lie in between."""
+        """The number of a worker: the first workers are spread over the host's slots, replacements in
+        between.
+        """
         place = index * SLOTS // self._most if index < self._most else 1 + index
         return self._first.worker * SLOTS + place
 
@@ -157,7 +162,7 @@ class AgentFleet(Fleet):
 
 P95 = (95.0,)
 SILENCE_POLL_SECONDS = 0.05
-"""Interval of requests while no worker reports."""
+"""Interval between two requests for reports while no worker reports."""
 
 
 class HostLoad:
@@ -182,7 +187,7 @@ class HostLoad:
         self._finishing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Starts the workers. Raises RunError if they do not start."""
+        """Start the workers. Raises RunError if they do not start."""
         await self._fleet.start()
         self._watch_finish()
 
@@ -196,7 +201,7 @@ class HostLoad:
         await self._fleet.kill()
 
     async def execute(self, command: messages.WorkerCommand, late_ms: float) -> None:
-        """Executes a command that is `late_ms` after its instant."""
+        """Execute a command, `late_ms` after its instant."""
         fleet, self._late_ms = self._fleet, max(self._late_ms, late_ms)
         match command:
             case messages.Adjust():
@@ -222,7 +227,9 @@ class HostLoad:
                 assert_never(command)
 
     async def _report(self, checkpoint: bool) -> None:
-        """Reports once a worker has; with the error if a worker cannot be replaced."""
+        """Send a report after at least one worker has reported; if a worker cannot be replaced, send the
+        error.
+        """
         try:
             while not (reports := await self._fleet.report(checkpoint=checkpoint)):
                 await self._clock.sleep(SILENCE_POLL_SECONDS)
@@ -255,7 +262,7 @@ class HostLoad:
         self._channel.send(report)
 
     async def _finish(self, grace_seconds: float) -> None:
-        """Ends the load; sends the report that is pending, and the last one."""
+        """End the load; send the pending report, if any, and the last one."""
         pending, self._reporting = self._reporting, None
         if is_owed := pending is not None and not pending.done():
             pending.cancel()
@@ -271,7 +278,7 @@ class HostLoad:
         self._watch_finish()
 
     def _watch_finish(self) -> None:
-        """Reports the end of all quotas that were granted so far."""
+        """Notify the session when the workers have used all quotas granted so far."""
         if self._finishing is not None:
             self._finishing.cancel()
         self._finishing = asyncio.create_task(self._report_finish(self._grants), name="finish")
@@ -297,9 +304,9 @@ def agent_hello(version: str) -> AgentHello:
 
 
 def namespaces() -> tuple[str, ...]:
-    """The boot of the machine, and the namespaces of network and mounts; empty where the system has none.
+    """The boot id of the machine, and the ids of the network and mount namespaces; empty if unavailable.
 
-    Containers of one machine share its boot, but neither loopback addresses nor sockets.
+    Containers on one machine have the same boot id, but share neither loopback addresses nor sockets.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -309,7 +316,7 @@ def namespaces() -> tuple[str, ...]:
 
 
 def is_same_machine(host: AgentHello) -> bool:
-    """Whether the host shares loopback addresses and sockets with this one."""
+    """True if the host shares loopback addresses and sockets with this one."""
     here = namespaces()
     return bool(here) and here == host.namespaces
 
@@ -327,7 +334,7 @@ class LeaseOverError(TuibenchError):
 
 
 class Agent:
-    """One host's part of a load. `sample_host` samples the host; its argument is the list of tuibench's
+    """Runs one host's part of a load. `sample_host` samples the host; it is called with the ids of tuibench's
     processes.
     """
 
@@ -348,7 +355,7 @@ class Agent:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Serves one session until it closes the channel, or until its lease runs out."""
+        """Serve one session until it closes the channel. Raises LeaseOverError if the lease expires."""
         self._channel.send(self._hello)
         parts = (self._receive(), self._execute_all(), self._watch_lease())
         tasks = {asyncio.create_task(part) for part in parts}
@@ -368,7 +375,7 @@ class Agent:
                 await wait_with_timeout(self._channel.close(), CLOSE_SECONDS)
 
     async def _receive(self) -> None:
-        """Handles messages until the session closes the channel."""
+        """Handle messages until the session closes the channel."""
         while (message := await self._channel.receive()) is not None:
             match message:
                 case Beat(sent_ns=sent_ns):
@@ -385,14 +392,14 @@ class Agent:
                     assert_never(message)
 
     async def _watch_lease(self) -> None:
-        """Raises LeaseOverError when the lease has run out."""
+        """Wait until the lease expires. Raises LeaseOverError then."""
         while seconds := self._lease.seconds_left(self._clock.now_ns()):
             await self._clock.sleep(min(seconds, POLL_SECONDS))
         self._lease.end()
         raise LeaseOverError("no message from the session for longer than the lease: its load has ended")
 
     async def _execute_all(self) -> None:
-        """Executes the commands in their order, each at its instant."""
+        """Execute the commands in their order, each at its instant."""
         while True:
             at = await self._commands.get()
             wait_ns = at.at_ns - self._clock.now_ns()
@@ -426,9 +433,10 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 async def stdio_channel() -> AgentChannel:
-    """Sends MAGIC. From then on, output of libraries goes to stderr.
+    """The agent's channel over stdin and stdout, on which `MAGIC` has been sent.
 
-    Raises UsageError if stdin and stdout are neither pipes nor sockets.
+    Afterwards, the output of libraries goes to stderr. Raises UsageError if stdin and stdout are neither
+    pipes nor sockets.
     """
     for mode in (os.fstat(descriptor).st_mode for descriptor in (STDIN, STDOUT)):
         # An event loop cannot wait for a file or for /dev/null.

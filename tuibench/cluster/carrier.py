@@ -1,16 +1,16 @@
-"""Carriers: how the bytes between a session and an agent travel.
+"""Carriers: the streams of bytes between a session and its agents.
 
 ssh:HOST        the system's ssh, without questions: ssh -T -o BatchMode=yes HOST tuibench agent
-exec:COMMAND    any command that has an agent at its other end: kubectl exec -i, srun, docker exec -i
+exec:COMMAND    any command that connects to an agent: kubectl exec -i, srun, docker exec -i
 dask:SCHEDULER  a stream to each worker of a Dask scheduler
 
-This is the only module that imports `distributed`, and only when it is asked for. Dask finds the workers and
-encrypts; it does not run the load. The session asks the scheduler for its workers, has each of them install a
-handler, and opens one stream to each: the handler starts `tuibench agent` and carries its bytes. Nothing
-depends on the scheduler afterwards but the discovery of workers that come later. Liveness is a matter of
-leases: Dask notices a stopped worker after minutes.
+Dask finds the workers and encrypts the streams; it does not run the load. The session asks the scheduler for
+its workers, installs a handler on each, and opens a stream to each. The handler starts `tuibench agent` and
+passes its bytes on. Afterwards the scheduler is only asked for new workers. Lost hosts are detected by
+leases, because Dask notices a stopped worker after minutes.
 
-Clients of a scheduler may run programs, as tuibench does. So TLS is required beyond loopback.
+Every client of a scheduler may run programs on its workers. Therefore TLS is required beyond loopback.
+This is the only module that imports `distributed`, and only for `dask:`.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ GREETING_BYTES = 1 << 16
 
 
 class HostUnreachableError(RunError):
-    """A host that a scheduler lists does not answer: it has ended, or hangs."""
+    """A host does not answer, for example a worker that its scheduler still lists after its end."""
 
 
 class Wire(ABC):
@@ -55,14 +55,14 @@ class Wire(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Closes the carrier; the agent then ends its load."""
+        """Close the carrier; the agent then ends its load."""
 
     @abstractmethod
     def problem(self) -> str:
-        """A short description of the cause of its end; empty if unknown."""
+        """A short description of why the carrier has ended; empty if unknown."""
 
     async def greet(self) -> None:
-        """Reads up to the agent's first message. Raises EOFError if the stream ends before."""
+        """Skip everything before the agent's first message. Raises EOFError if the stream ends before it."""
         try:
             await self.reader.readuntil(MAGIC)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError) as error:
@@ -70,27 +70,26 @@ class Wire(ABC):
 
 
 class Carrier(ABC):
-    """A way to reach one host.
-
-    `name` is the host's name in messages, empty to use the host's own; `place` is its address. A carrier that
-    `is_permanent` is retried after a loss; others are discovered again.
-    """
+    """A way to reach one host."""
 
     name: str
+    """The host's name in messages; empty to use the name that its agent reports."""
     place: str
+    """The host's address."""
     is_permanent = True
+    """Whether the carrier is opened again after a loss; otherwise the host is discovered anew."""
 
     @abstractmethod
     async def open(self) -> Wire:
-        """Starts an agent. Raises RunError if the carrier itself cannot be used."""
+        """Start an agent. Raises RunError if the carrier cannot be used."""
 
     @abstractmethod
     def remedy(self, problem: str) -> str:
-        """How to fix an agent that does not answer."""
+        """The hint for an agent that does not answer."""
 
 
 class CommandWire(Wire):
-    """A command whose stdin and stdout are the agent's. The last lines of its stderr describe a failure."""
+    """A command whose stdin and stdout carry the agent's bytes. The end of its stderr describes a failure."""
 
     def __init__(self, process: asyncio.subprocess.Process, place: str) -> None:
         self.process = process
@@ -115,8 +114,8 @@ class CommandWire(Wire):
             await wait_with_timeout(self.process.wait(), END_SECONDS)
         if self.process.returncode is None and (report := listener.get()) is not None:
             report(f"{self._place} has not ended within {END_SECONDS:g} s of its load, and is killed")
-        # The command has a session of its own: what it started, and left running, is ended with it. It would
-        # keep the pipes open, and asyncio waits for their end, too.
+        # The command has its own session, so that processes which it left running are ended with it:
+        # they would keep the pipes open, and asyncio waits for the end of the pipes, too.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         with contextlib.suppress(TimeoutError):
@@ -189,13 +188,13 @@ def carriers_of(plan: ClusterPlan) -> list[Carrier]:
 OPERATION = "tuibench_agent"
 CONNECT_SECONDS = 15.0
 ANSWER_SECONDS = 30.0
-"""Timeout of a call: a worker on a busy host takes seconds to import the agent's modules."""
+"""Timeout of a call to Dask: a worker on a busy host takes seconds to import the agent's modules."""
 
 CHUNK_BYTES = 1 << 20
 EXTRA = "pip install 'tuibench[cluster]'"
 CERTIFICATES_HINT = "give --cluster-ca, --cluster-cert and --cluster-key, or Dask's configuration"
 READERS = ["dask", "pickle", "error"]
-"""Types of a response."""
+"""The deserializers of Dask that may decode a response."""
 
 CERTIFICATES = {"--cluster-ca": "ca", "--cluster-cert": "cert", "--cluster-key": "key"}
 
@@ -249,7 +248,7 @@ class DaskScheduler:
         ]
 
     async def open(self, address: str) -> Any:
-        """Starts an agent on a worker; returns its stream. Raises RunError if the worker cannot start one."""
+        """Start an agent on a worker; returns its stream. Raises RunError if the worker cannot start one."""
         pickle = self._distributed.protocol.pickle
         await self._call(address, "run", function=pickle.dumps(install_handler))
         comm = await self._connect(address)
@@ -267,7 +266,7 @@ class DaskScheduler:
             raise HostUnreachableError(f"{address} cannot be reached: {reason}", REMEDY) from error
 
     async def _call(self, address: str, operation: str, **arguments: Any) -> Any:
-        """The response of a scheduler or worker. Raises RunError for an error."""
+        """Call an operation of a scheduler or worker; returns the response. Raises RunError for an error."""
         comm = await self._connect(address)
         try:
             await comm.write({"op": operation, "reply": True, **arguments})
@@ -289,7 +288,7 @@ REMEDY = "check the address, and that its certificate and yours are of one autho
 
 
 class DaskCarrier(Carrier):
-    """A Dask worker. After a restart it has another address and is discovered again."""
+    """A Dask worker. After a restart it has another address, and is discovered anew."""
 
     is_permanent = False
 
@@ -307,7 +306,7 @@ class DaskCarrier(Carrier):
 
 
 class DaskWire(Wire):
-    """A stream to a Dask worker as a reader and a writer: a socketpair in between carries its bytes."""
+    """A stream to a Dask worker, connected to a reader and a writer by a pair of sockets."""
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm
@@ -353,12 +352,12 @@ async def _from_comm(comm: Any, writer: asyncio.StreamWriter) -> None:
 
 
 def install_handler(dask_worker: Any) -> None:
-    """Runs in a Dask worker: registers the handler that starts agents. May be repeated."""
+    """Register the handler that starts agents; runs in a Dask worker, any number of times."""
     dask_worker.handlers[OPERATION] = serve_agent
 
 
 async def serve_agent(comm: Any) -> None:
-    """Runs in a Dask worker: starts an agent, and carries its bytes until one side ends."""
+    """Start an agent, and pass on its bytes until one side ends; runs in a Dask worker."""
     agent = await asyncio.create_subprocess_exec(
         *own_command("tuibench", "agent"),
         stdin=asyncio.subprocess.PIPE,
@@ -381,7 +380,7 @@ async def serve_agent(comm: Any) -> None:
 
 
 def _distributed() -> Any:
-    """Dask's package. Raises UsageError with the way to install it."""
+    """The package `distributed`. Raises UsageError with the way to install it."""
     try:
         for name in ("comm", "security", "protocol.pickle"):
             importlib.import_module(f"distributed.{name}")

@@ -1,7 +1,7 @@
 """`tuibench cluster check` and `tuibench agent`.
 
-`cluster check` describes each load host, and checks that it can reach the server: separately, so that a
-failing host does not hide others.
+`cluster check` describes each load host, and checks that it can reach the server. A host that fails does not
+prevent the checks of the others.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ from tuibench.session.load import MS_PER_SECOND
 from tuibench.units import DASH, count, decimal, milliseconds, pluralize, signed
 
 CLOCK_APART_MS = 1000.0
-"""A larger clock offset makes logs of both hosts difficult to compare."""
+"""A larger clock offset is reported: it makes the logs of both hosts difficult to compare."""
 
 
 async def check_hosts(plan: ClusterPlan, target: Target | None, clock: Clock) -> tuple[HostCheck, ...]:
-    """The facts of each host, and whether it can reach the server; without a target only the facts."""
+    """The properties of each host, and whether it can reach the server, if a target is given."""
     carriers, _ = await find_carriers(plan, clock)
     return tuple(await asyncio.gather(*(_check(carrier, plan, target, clock) for carrier in carriers)))
 

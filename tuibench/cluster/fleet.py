@@ -1,11 +1,11 @@
-"""The hosts of a load: kept connected (`Cluster`), and steered as one fleet (`HostFleet`).
+"""The hosts of a load: their connections (`Cluster`), and their work as one fleet (`HostFleet`).
 
     running ──silent for half a lease──> silent ──for lease and grace──> lost ──connects again──> a new host
 
-Beats have a task of their own: a tick that waits for a host must not let the leases of the others run out.
+A separate task sends the beats: a tick that waits for one host must not let the leases of the others expire.
 
-A lost host is not replaced. When its lease and the grace have expired and its load has certainly ended, the
-other hosts open its connections under new numbers: a number used again would repeat its stream of values. A
+When lease and grace of a lost host have expired, its load has certainly ended. The other hosts then open its
+connections under new numbers, because a number that is used again would repeat its stream of random values. A
 host that returns counts as a new one, and gets its share of the connections.
 """
 
@@ -47,10 +47,10 @@ MAX_PARALLEL_CONNECTS = 32
 
 
 class Cluster:
-    """All hosts of a load.
+    """Keeps the hosts of a load connected.
 
-    `hosts` are the connected ones, `arrivals` those that no fleet has taken yet. `notices` are messages for
-    the operator, `warnings` name hosts that were left out at the start.
+    `hosts` are the connected hosts, `arrivals` those of them that the fleet has not taken yet. `notices` are
+    messages for the operator. `warnings` name the hosts that were left out at the start.
     """
 
     def __init__(self, plan: ClusterPlan, clock: Clock) -> None:
@@ -72,9 +72,10 @@ class Cluster:
         clock: Clock,
         discover: Discover | None = None,
     ) -> "Cluster":
-        """Connects to all hosts concurrently. Raises the first error, and then leaves none connected.
+        """Connect to all hosts concurrently; after an error, no host stays connected.
 
         Each connected host gets beats immediately: a slow host must not let the leases of the others expire.
+        Raises RunError or UsageError, the first error of a host.
         """
         cluster = cls(plan, clock)
         cluster._start(cluster._beat(), "beats")
@@ -92,9 +93,9 @@ class Cluster:
         return cluster
 
     async def _connect_wanted(self, carriers: Sequence[Carrier]) -> None:
-        """Connects to the named hosts, and to as many of the discovered ones as the plan requests.
+        """Connect to the named hosts, and to as many discovered hosts as the plan requests.
 
-        A discovered host that does not answer is left out, with a warning, if the others are enough: a
+        A discovered host that does not answer is left out with a warning if there are enough others: a
         scheduler also lists workers that hang or have just ended.
         """
         named = [carrier for carrier in carriers if carrier.is_permanent]
@@ -113,8 +114,9 @@ class Cluster:
         self.warnings = tuple(f"a host is left out: {error.message}" for error in silent)
 
     async def _connect_all(self, carriers: Sequence[Carrier]) -> list[HostUnreachableError]:
-        """Connects to all of these concurrently; returns the errors of hosts that do not answer. Raises any
-        other error.
+        """Connect to all of these hosts concurrently; returns the errors of hosts that do not answer.
+
+        Raises any other error.
         """
         slots = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
 
@@ -131,7 +133,7 @@ class Cluster:
         return silent
 
     def check_target(self, target: Target) -> None:
-        """Raises UsageError for a server at a local address if any host is another machine."""
+        """Raises UsageError for a server at a local address if a host is another machine."""
         if not (place := local_endpoint(target)):
             return
         for host in self.hosts:
@@ -142,9 +144,10 @@ class Cluster:
                 )
 
     def check_descriptors(self, threads: int, workers: int | None, *, is_native: bool) -> None:
-        """Raises UsageError if a host's worker may not open its connections.
+        """Raises UsageError if the limit of open files of a host is too low for its connections.
 
-        Without a number of workers a host starts as many as its limit takes, at most one per connection.
+        Unless their number is given, a host starts as many workers as the limit requires, at most one per
+        connection.
         """
         share = -(-threads // len(self.hosts))
         needed = open_files_of_worker(share, share if workers is None else workers, is_native=is_native)
@@ -167,17 +170,17 @@ class Cluster:
         )
 
     def without_native_engine(self) -> str:
-        """The name of a host without the native engine; empty if all have it."""
+        """The name of the first host without the native engine; empty if all hosts have it."""
         return next((host.name for host in self.hosts if not host.hello.native), "")
 
     def lose(self, host: HostLink, *, is_retried: bool) -> None:
-        """Removes a host; closes it in the background, and reconnects to it when it returns."""
+        """Remove a host, and close it in the background; with `is_retried`, reconnect to it later."""
         if host in self.hosts:
             self.hosts.remove(host)
         self._start(self._follow_lost(host, is_retried=is_retried), f"after the loss of {host.name}")
 
     async def close(self) -> None:
-        """Ends the beats and the connections; hosts that still run a load end it."""
+        """End the beats and the connections; the hosts then end their loads."""
         tasks, self._tasks = self._tasks, set()
         for task in tasks:
             task.cancel()
@@ -195,13 +198,13 @@ class Cluster:
         self.arrivals.append(host)
 
     async def _beat(self) -> None:
-        """Renews all leases, and gives up hosts that have been silent for too long."""
+        """Renew all leases, and give up hosts that have been silent for too long."""
         while True:
             for host in self.hosts:
                 host.beat()
                 if host.silent_seconds > self.plan.silence_seconds:
                     host.give_up()
-            # The slowest round trip of responding hosts: a silent host must not delay the others.
+            # Only responding hosts count: a silent one must not delay the commands of the others.
             self._timing.follow(
                 max(
                     (each.offset.recent_round_trip_ns for each in self.hosts if not each.is_unresponsive),
@@ -211,7 +214,7 @@ class Cluster:
             await self.clock.sleep(BEAT_SECONDS)
 
     async def _follow_lost(self, host: HostLink, *, is_retried: bool) -> None:
-        """Ends the carrier of a lost host; reconnects to it when its load has certainly ended."""
+        """Close the carrier of a lost host; reconnect after its load has certainly ended."""
         with contextlib.suppress(OSError):
             await host.end()
         await self.clock.sleep(self.plan.silence_seconds)
@@ -223,7 +226,7 @@ class Cluster:
                 await self.clock.sleep(RETRY_SECONDS)
 
     async def _find_more(self, discover: Discover) -> None:
-        """Connects to hosts that are discovered later, up to the requested number."""
+        """Connect to hosts that are discovered later, up to the requested number."""
         while True:
             await self.clock.sleep(RETRY_SECONDS)
             with contextlib.suppress(TuibenchError):
@@ -234,7 +237,7 @@ class Cluster:
 
     @property
     def _missing(self) -> int:
-        """The number of further hosts to connect; a lost named host may return by itself."""
+        """The number of further hosts to connect, without lost named hosts, which may return."""
         if self.plan.hosts is None:
             return MOST_HOSTS
         return max(0, self.plan.hosts - sum(not host.carrier.is_permanent for host in self.hosts))
@@ -249,16 +252,19 @@ POLL_SECONDS = 0.1
 
 
 class HeldConnections(NamedTuple):
-    """Connections of a lost host, and the rest of its quota; not reassigned before `until_ns`."""
+    """The work of a lost host, which its load may still do until `until_ns`."""
 
     until_ns: int
+    """The time from which the work can be reassigned."""
     connections: int
+    """The number of its connections."""
     quota: int
+    """The transactions of its quota that had not been started."""
 
 
 class HostFleet(Fleet):
-    """The hosts of a cluster. `lost` are hosts that were lost and have not returned, `all_lost` all that were
-    lost.
+    """The hosts of a cluster as the workers of a fleet. `lost` are lost hosts that have not returned,
+    `all_lost` also those that have.
     """
 
     def __init__(
@@ -285,7 +291,7 @@ class HostFleet(Fleet):
 
     @property
     def hosts(self) -> tuple[LoadHost, ...]:
-        """A line for each host, including lost ones."""
+        """The state of each host, including lost ones."""
         return (*(host_line(host) for host in self._hosts), *(lost.line for lost in self.lost))
 
     @property
@@ -307,7 +313,7 @@ class HostFleet(Fleet):
 
     @property
     def ended_ns(self) -> int | None:
-        """The latest end reported by a host, by this host's clock."""
+        """The latest reported end of a host's load by this host's clock; None before the first one."""
         ends = [host.ended_ns for host in self._hosts]
         return max((end for end in ends if end is not None), default=None)
 
@@ -332,9 +338,9 @@ class HostFleet(Fleet):
         return self._with_latencies(await super().finish(grace_seconds))
 
     async def replace(self, gone: AnyLink, error: WorkerGoneError) -> WorkerReport | None:
-        """Reassigns a lost host's connections to the other hosts, later.
+        """Hold a lost host's connections, to be reassigned to the other hosts later.
 
-        Raises RunError if there are none, or if the loss of a host ends the run.
+        Raises RunError if there are no other hosts, or if the plan says that the loss of a host ends the run.
         """
         gone = cast(HostLink, gone)
         known = self._known.pop(gone, None)
@@ -365,7 +371,7 @@ class HostFleet(Fleet):
         await self.cluster.close()
 
     def wanted_workers(self, threads: int) -> int:
-        """All connected hosts, regardless of the number of threads."""
+        """The number of connected hosts, whatever the number of threads."""
         return len(self._workers) + len(self.cluster.arrivals)
 
     async def take(self) -> AnyLink:
@@ -375,7 +381,7 @@ class HostFleet(Fleet):
         return host
 
     def worker_number(self, index: int) -> int:
-        """Numbers of hosts are not reused: a host that returns is a new one."""
+        """The number of a host; numbers are not reused, because a host that returns is a new one."""
         return self._started
 
     def introduce(self, worker: AnyLink, begin: StartLoad) -> None:
@@ -388,7 +394,7 @@ class HostFleet(Fleet):
 
     @property
     def held_connections(self) -> int:
-        """Connections of lost hosts, which may still send their share of the rate."""
+        """The number of connections of lost hosts whose loads may still be running."""
         return sum(held.connections for held in self._held)
 
     @property
@@ -397,18 +403,18 @@ class HostFleet(Fleet):
 
     @property
     def _allowed(self) -> int:
-        """The number of connections for the hosts; those of lost hosts may still be open for a while."""
+        """The number of connections that the hosts may open, without those that lost hosts may still have."""
         return min(self._threads, max(self._threads - self.held_connections, self._assignment.total))
 
     def _quota_left(self, gone: HostLink, known: WorkerReport | None) -> int:
-        """Transactions of a lost host's quota that were not started by its last report."""
+        """The transactions of a lost host's quota that it had not started at its last report."""
         if gone.quota is None or known is None:
             return 0
         done = known.counters.scheduled - self._scheduled_before.get(gone, 0)
         return max(0, gone.quota - done + known.counters.backlog)
 
     def _release_held(self) -> None:
-        """Reassigns connections and quota of lost hosts whose load has ended."""
+        """Reassign the connections and quotas of lost hosts whose loads have ended."""
         now_ns = self.cluster.clock.now_ns()
         due = [held for held in self._held if held.until_ns <= now_ns]
         if not due or self._is_over:
@@ -419,7 +425,7 @@ class HostFleet(Fleet):
             self._workers[self._assignment.busiest].grant_quota(Reassign((), quota))
 
     async def _take_arrivals(self) -> None:
-        """Gives hosts that connected after the start their share, unless the quota is already divided."""
+        """Give hosts that connected later their share of the load, unless a quota is already divided."""
         if not self.cluster.arrivals or self._plan.events is not None or not self._has_begun:
             return
         async with self._growing:
@@ -438,7 +444,7 @@ class HostFleet(Fleet):
             self.cluster.notices.append(f"{host.name} has joined and takes {taken}")
 
     async def finished(self) -> None:
-        """Waits for the reassigned quota of lost hosts, too."""
+        """Wait for the ends of all quotas, including those reassigned from lost hosts."""
         while True:
             await super().finished()
             if not any(held.quota for held in self._held):
@@ -446,9 +452,7 @@ class HostFleet(Fleet):
             await self.cluster.clock.sleep(POLL_SECONDS)
 
     def _with_latencies(self, reports: list[WorkerReport]) -> list[WorkerReport]:
-        """The reports of a round, the first one with the sum of all histograms: they are added up in packed
-        form.
-        """
+        """The reports of a round; the first one has the sum of all histograms, which are added up packed."""
         hosts = [self._numbers[report.worker] for report in reports]
         arrived = [packed for host in hosts for packed in host.take_latencies()]
         if not (reports and arrived):
@@ -456,7 +460,7 @@ class HostFleet(Fleet):
         return [replace(reports[0], hists=sum_by_name(arrived)), *reports[1:]]
 
     def _workers_of(self, field: str) -> tuple[str, ...]:
-        """Names of the workers listed in this field of the hosts' last reports."""
+        """The names of the workers in this field of the hosts' last reports."""
         return tuple(
             f"{name} of {host.name}"
             for host in self._hosts

@@ -1,11 +1,10 @@
-"""A host of the load, seen from the session: its agent, clocks, reports and loss; where hosts are found.
+"""A host of the load, seen from the session: its agent, clock, reports and loss; the discovery of hosts.
 
-For a fleet, `HostLink` is what a worker process is: it gets connections, a share of rate and quota, and
-reports.
+For its fleet, a `HostLink` is a worker: it gets connections and a share of rate and quota, and sends reports.
 
-Clocks are compared by round trips, as NTP does. A reply contains the host's clock at some time between
-sending and receiving: its offset to the middle of the round trip is wrong by at most half of it. The shortest
-round trip of a window holds; the window follows drift.
+Clocks are compared by round trips, as in NTP. A reply contains the host's clock at some time between sending
+and receiving, so the offset to the middle of the round trip is wrong by at most half the round trip. The
+reading with the shortest round trip in a window of recent ones is used; the window follows the drift.
 """
 
 import asyncio
@@ -60,22 +59,23 @@ from tuibench.mysql.connection import connect
 from tuibench.units import pluralize
 
 WINDOW = 64
-"""Maximum number of readings kept: half a minute of beats. Clocks drift apart by less than 100 µs a second.
-"""
+"""Maximum number of readings: half a minute of beats. Clocks drift apart by less than 100 µs per second."""
 
 RECENT = 8
 
 
 class ClockReading(NamedTuple):
-    """One round trip: the offsets of the host's monotonic and wall clock, ± half of it."""
+    """The offsets of a host's clocks from one round trip; both are exact to ± half the round trip."""
 
     round_trip_ns: int
     offset_ns: int
+    """Offset of the monotonic clock."""
     wall_offset_seconds: float
+    """Offset of the wall clock."""
 
 
 class ClockOffset:
-    """The offset of one host, from readings."""
+    """The clock offset of one host, from its last readings."""
 
     def __init__(self) -> None:
         self._readings: deque[ClockReading] = deque(maxlen=WINDOW)
@@ -88,7 +88,7 @@ class ClockOffset:
         wall_seconds: float,
         host_wall_seconds: float,
     ) -> None:
-        """A round trip; `wall_seconds` is the session's wall clock when the reply was received."""
+        """Add a round trip; `wall_seconds` is the session's wall clock when the reply was received."""
         round_trip_ns = max(0, received_ns - sent_ns)
         middle_ns = sent_ns + round_trip_ns // 2
         wall_at_middle = wall_seconds - round_trip_ns / 2e9
@@ -101,23 +101,23 @@ class ClockOffset:
 
     @property
     def best(self) -> ClockReading:
-        """The reading with the shortest round trip. There must be one."""
+        """The reading with the shortest round trip. There must be at least one reading."""
         return min(self._readings, key=lambda reading: reading.round_trip_ns)
 
     @property
     def offset_ns(self) -> int:
-        """Nanoseconds that the host's monotonic clock is ahead of this host's; 0 if unknown."""
+        """Nanoseconds by which the host's monotonic clock is ahead of this host's; 0 if unknown."""
         return self.best.offset_ns if self._readings else 0
 
     @property
     def recent_round_trip_ns(self) -> int:
-        """The median of the last round trips, 0 without one."""
+        """The median of the last round trips; 0 if there are none."""
         recent = list(self._readings)[-RECENT:]
         return int(median(reading.round_trip_ns for reading in recent)) if recent else 0
 
 
 HELLO_SECONDS = 30.0
-"""Seconds from the start of the carrier to the agent's first message."""
+"""Timeout from the start of the carrier to the agent's first message."""
 
 REPORT_POLL_SECONDS = 0.1
 FIRST_READINGS = 8
@@ -128,8 +128,8 @@ MIN_LEAD_NS, MAX_LEAD_NS = 10_000_000, 500_000_000
 
 
 class CommandTiming:
-    """The instant at which commands take effect, the same on all hosts: late enough to arrive everywhere
-    before.
+    """Chooses the instant at which a command takes effect on all hosts: `lead_ns` after it is sent, so that
+    it has arrived everywhere.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -137,16 +137,16 @@ class CommandTiming:
         self.lead_ns = MIN_LEAD_NS
 
     def follow(self, slowest_round_trip_ns: int) -> None:
-        """Sets the lead to twice the round trip of the slowest host, within limits."""
+        """Set the lead to twice the round trip of the slowest host, within limits."""
         self.lead_ns = min(max(2 * slowest_round_trip_ns, MIN_LEAD_NS), MAX_LEAD_NS)
 
 
 class HostLink(WorkerLink[FromAgent]):
-    """One host; `label` is its name.
+    """The link to one host; `label` is its name.
 
-    `latest` is its last report, None before the first; `losses` are workers that ended on it and that its
-    fleet has not yet processed; `quota` is the number of transactions that it may start, None without a
-    limit.
+    `latest` is its last report, None before the first one. `losses` are the workers that have ended on it,
+    and that the fleet has not processed yet. `quota` is the number of transactions that it may start, None
+    for no limit.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class HostLink(WorkerLink[FromAgent]):
 
     @classmethod
     async def connect(cls, carrier: Carrier, cluster: ClusterPlan, timing: CommandTiming) -> "HostLink":
-        """Starts an agent and measures the clock offset.
+        """Start an agent, and measure the clock offset.
 
         Raises RunError for a host that does not answer, UsageError for one with another protocol.
         """
@@ -212,7 +212,7 @@ class HostLink(WorkerLink[FromAgent]):
         return host
 
     async def read_clock(self) -> None:
-        """Measures some round trips sequentially. Raises RunError if the host stops answering."""
+        """Measure `FIRST_READINGS` round trips, one after the other. Raises RunError without an answer."""
         for _ in range(FIRST_READINGS):
             self._reading_taken.clear()
             self.beat()
@@ -222,7 +222,7 @@ class HostLink(WorkerLink[FromAgent]):
                 raise self.gone() from None
 
     def beat(self) -> None:
-        """Renews the host's lease."""
+        """Renew the host's lease."""
         self.channel.send(Beat(self._clock.now_ns()))
 
     @property
@@ -232,16 +232,16 @@ class HostLink(WorkerLink[FromAgent]):
 
     @property
     def is_unresponsive(self) -> bool:
-        """Whether beats are missing; then reports are not waited for."""
+        """True if replies to beats are missing; its reports are then not waited for."""
         return self.silent_seconds > self._cluster.lease_seconds / 2
 
     def give_up(self) -> None:
-        """Records the loss of the host: lease and grace have expired, so its load has ended in any case."""
+        """Record the loss of the host after lease and grace have expired, so that its load has ended."""
         self._reason = f"no message from it for {self.silent_seconds:.1f} s"
         self.no_more_reports()
 
     def send(self, message: msgspec.Struct) -> None:
-        """Queues a command, with the instant at which it takes effect by the host's clock."""
+        """Queue a command, with the instant at which it takes effect by the host's clock."""
         at_ns = self._timing.clock.now_ns() + self._timing.lead_ns + self.offset.offset_ns
         match message:
             case StartLoad():
@@ -259,7 +259,7 @@ class HostLink(WorkerLink[FromAgent]):
                 self.channel.send(At(at_ns, cast(Command, message)))
 
     async def try_server(self, target: Target, seconds: float) -> ServerReached:
-        """Makes the host log in to the server. Raises WorkerGoneError if it does not answer."""
+        """Have the host log in to the server. Raises WorkerGoneError if it does not answer in time."""
         self.channel.send(At(0, CheckServer(target)))
         try:
             return await wait_with_timeout(self._reached.get(), seconds)
@@ -278,19 +278,19 @@ class HostLink(WorkerLink[FromAgent]):
             report.cancel()
 
     def take_latencies(self) -> list[dict[str, PackedHistogram]]:
-        """The histograms of its reports since the last call."""
+        """Return and remove the histograms of its reports since the last call."""
         taken, self._latencies = self._latencies, []
         return taken
 
     @property
     def ended_ns(self) -> int | None:
-        """The end of its load by this host's clock; None before."""
+        """The end of its load by this host's clock; None before it has ended."""
         if self.latest is None or not self.latest.ended_ns:
             return None
         return self.latest.ended_ns - self.offset.offset_ns
 
     def has_run(self) -> bool:
-        """Whether it has responded since the last call."""
+        """True if the host has responded since the last call."""
         has_responded, self._has_responded = self._has_responded, False
         return has_responded
 
@@ -304,7 +304,7 @@ class HostLink(WorkerLink[FromAgent]):
         return WorkerGoneError(f"{self.name} was lost: {reason}", self.carrier.remedy(reason))
 
     async def end(self) -> None:
-        """Closes the carrier; the agent ends its load if it runs one."""
+        """Close the carrier; the agent then ends its load."""
         self._reading.cancel()
         await self._wire.close()
 
@@ -387,7 +387,7 @@ MS_PER_SECOND = 1000.0
 
 
 class LostHost(NamedTuple):
-    """A lost host, with the time of the loss."""
+    """A lost host and the time of its loss."""
 
     host: HostLink
     at_ns: int
@@ -398,9 +398,10 @@ class LostHost(NamedTuple):
 
 
 class HostLoss(Loss, frozen=True, kw_only=True):
-    """A lost host; the others take over after `seconds`."""
+    """The loss of a host."""
 
     seconds: float
+    """The time until the other hosts take over its connections."""
 
     @classmethod
     def of(
@@ -411,7 +412,7 @@ class HostLoss(Loss, frozen=True, kw_only=True):
         connections: int,
         seconds: float,
     ) -> "HostLoss":
-        """Creates it; `seconds` is the time until the other hosts take over."""
+        """The loss of a host with this number of connections, whose last report is `known`."""
         abandoned = loss_of(host.name, known, error).abandoned if known is not None else 0
         return cls(
             name=host.name,
@@ -440,7 +441,7 @@ class HostLoss(Loss, frozen=True, kw_only=True):
 
 
 def host_line(host: HostLink) -> LoadHost:
-    """The present state of a host, with the figures of its last report."""
+    """The current state of a host, with the figures of its last report."""
     best, latest = host.offset.best, None if host.is_unresponsive else host.latest
     tick = None if latest is None else latest.sample
     usage = LoadHost(name=host.label) if tick is None else cpu_of_host(host.label, tick.moved("", HOST))
@@ -475,7 +476,7 @@ def check_files(target: Target) -> None:
 
 
 def local_endpoint(target: Target) -> str:
-    """The first endpoint that is a different server on each host; empty if there is none."""
+    """The first local address of the target, which means another server on each host; empty if none is."""
     own = Endpoint(host=target.host, port=target.port, socket=target.socket)
     for each in (own, *target.further, *target.failover):
         if each.socket:
@@ -486,7 +487,7 @@ def local_endpoint(target: Target) -> str:
 
 
 async def try_login(target: Target, clock: Clock) -> ServerReached:
-    """Logs in to the server and disconnects; returns the duration, or the reason for a failure."""
+    """Log in to the server and disconnect; returns the duration, or the reason for a failure."""
     began_ns = clock.now_ns()
     try:
         check_files(target)
@@ -499,18 +500,18 @@ async def try_login(target: Target, clock: Clock) -> ServerReached:
 
 
 ENOUGH_SECONDS = 30.0
-"""Seconds that a scheduler may take to have the requested number of workers."""
+"""Maximum wait until a scheduler has the requested number of workers."""
 
 POLL_SECONDS = 0.5
 Discover = Callable[[], Awaitable[list[Carrier]]]
-"""All present carriers."""
+"""Returns the carriers of the hosts that are available now."""
 
 
 async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier], Discover | None]:
-    """The carriers of a plan, and the function that discovers later ones, None if there can be none.
+    """The carriers of a plan, and a function that discovers later ones, None without a scheduler.
 
-    A scheduler may have more workers than `plan.hosts`, to replace those that do not answer. Raises RunError
-    if a scheduler does not answer or has too few workers, UsageError for an address that is refused.
+    There may be more carriers than `plan.hosts`, to replace workers that do not answer. Raises RunError if a
+    scheduler does not answer or has too few workers, UsageError for an address that is refused.
     """
     commands = carriers_of(plan)
     places = [place for place in plan.places if place.startswith(DASK_SCHEMES)]

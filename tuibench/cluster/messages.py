@@ -4,23 +4,19 @@
     session        AcceptHost StartHost    Beat ···       At(instant, RequestReport) ···
 
 The carrier is a stream of bytes in both directions: the stdin and stdout of a command such as ssh, or a
-stream from a Dask worker. What comes before MAGIC is a greeting of the login shell, and skipped.
+stream to a Dask worker. Bytes before MAGIC are a greeting of the login shell, and are skipped.
 
-Beats have a task of their own on both sides: they renew the lease, and each is a reading of the host's clocks
-(the offset of the one with the shortest round trip holds). Every command carries the instant at which it
-takes effect, in the clock of the host that gets it, so that all hosts switch together; commands keep their
-order. A command that arrives after its instant takes effect at once, and the host reports how late it was.
+Beats are handled by a separate task on both sides. A beat renews the lease, and its reply is a reading of the
+host's clocks; the reading with the shortest round trip determines the clock offset.
+
+A command contains the instant at which it takes effect, by the clock of its host, so that all hosts switch at
+the same time. Commands keep their order. A command that arrives after its instant takes effect immediately,
+and the host reports the delay.
 
 Only AgentHello and its field `protocol` are the same in every version. A change to any other message that an
 older agent would misread increases PROTOCOL.
 
-Reports: an agent merges those of its workers to one, exactly: counters add up, histograms bucket by bucket.
-Adding up is what limits the number of hosts: a report of a loaded host has some 20,000 buckets, and decoding
-and adding them one by one takes 4 ms of the session's event loop. So histograms travel packed: the counts of
-64 neighbouring buckets are a block of 32-bit lanes; empty blocks are left out. All lanes of a histogram are
-one long integer, and the sum of two histograms is the sum of two integers, which the interpreter adds as
-machine words. No lane overflows into the next: the sum of all counts is kept below 2³². The reports of a
-round are added up before they are unpacked, once.
+An agent merges the reports of its workers to one report: counters are added, histograms bucket by bucket.
 """
 
 import sys
@@ -50,6 +46,15 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.tick import Histogram, Tick, fold_histograms, slowest_of
 
+# Packed histograms
+#
+# A report of a loaded host has some 20,000 buckets. Decoding and adding them one by one would take 4 ms of
+# the session's event loop, which would limit the number of hosts. Histograms are therefore sent packed: the
+# counts of 64 neighbouring buckets are a block of 32-bit lanes, and empty blocks are left out. All lanes of a
+# histogram are one long integer, so that the sum of two histograms is the sum of two integers. The sum of all
+# counts is kept below 2³², so that no lane overflows into the next one. The reports of a round are added up
+# before they are unpacked.
+
 LANES = 64
 BLOCK_BITS = 6
 LANE_BYTES = 4
@@ -59,9 +64,10 @@ LANE_LIMIT = 1 << (8 * LANE_BYTES)
 
 
 class PackedHistogram(msgspec.Struct, frozen=True, array_like=True):
-    """The counts of a histogram in blocks, by their number, little-endian; exact count, sum and extremes."""
+    """A histogram in packed form, with exact count, sum, minimum and maximum."""
 
     blocks: dict[int, bytes] = {}
+    """The counts of `LANES` buckets each, as little-endian numbers, by the number of the block."""
     count: int = 0
     sum_us: int = 0
     min_us: int = 0
@@ -107,12 +113,12 @@ class HistogramSum:
         self._sum.add(Histogram({}, packed.count, packed.sum_us, packed.min_us, packed.max_us))
 
     def histogram(self) -> Histogram:
-        """The sum."""
+        """The sum of all added histograms."""
         self._close()
         return self._closed
 
     def _close(self) -> None:
-        """Moves the lanes to the sum, and resets them."""
+        """Add the lanes to the sum, and clear them."""
         size = -(-self._lanes.bit_length() // (8 * LANE_BYTES)) * LANE_BYTES
         lanes = array(LANE_CODE, self._lanes.to_bytes(size, "little"))
         if sys.byteorder == "big":
@@ -138,12 +144,7 @@ BEAT_SECONDS = 0.5
 
 
 class AgentHello(msgspec.Struct, frozen=True, tag="agent hello", kw_only=True):
-    """First message of an agent: the properties of the host.
-
-    `descriptors` is the limit of open files of a process, `native` the version of the native engine, empty
-    without it. `namespaces` identify machine, network and mounts: if they equal the session's, loopback
-    addresses and sockets are shared.
-    """
+    """First message of an agent: the properties of the host."""
 
     protocol: int
     version: str = ""
@@ -151,26 +152,33 @@ class AgentHello(msgspec.Struct, frozen=True, tag="agent hello", kw_only=True):
     name: str = ""
     cores: int = 1
     descriptors: int = 0
+    """The limit of open files of a process."""
     native: str = ""
+    """The version of the native engine; empty if it is not installed."""
     namespaces: tuple[str, ...] = ()
+    """Ids of machine, network and mounts: a host with the session's ids shares its loopback and sockets."""
 
 
 class AcceptHost(msgspec.Struct, frozen=True, tag="accept", kw_only=True):
-    """The session takes this host; its load ends `lease_seconds` after the last beat."""
+    """The session takes this host."""
 
     lease_seconds: float
+    """The load of the host ends this long after the last beat."""
 
 
 class BeatReply(msgspec.Struct, frozen=True, tag="beat reply"):
-    """The host is alive: the beat's clock, and both clocks of the host."""
+    """The reply to a beat."""
 
     sent_ns: int
+    """The session's clock in the beat."""
     now_ns: int
+    """The host's monotonic clock."""
     wall_seconds: float
+    """The host's wall clock."""
 
 
 class StartHost(msgspec.Struct, frozen=True, tag="start host", kw_only=True):
-    """Start a load: the first message for the host's workers, and the plan of the run."""
+    """Start a load."""
 
     begin: StartLoad
     plan: RunPlan
@@ -183,43 +191,50 @@ class CheckServer(msgspec.Struct, frozen=True, tag="check server"):
 
 
 class ServerReached(msgspec.Struct, frozen=True, tag="server reached", kw_only=True):
-    """Duration of the login, or the reason for its failure."""
+    """Result of a login to the server."""
 
     seconds: float
+    """The duration of the login."""
     problem: str = ""
+    """The reason for its failure; empty if it succeeded."""
 
 
 Command = WorkerCommand | StartHost | CheckServer
 
 
 class At(msgspec.Struct, frozen=True, tag="at"):
-    """A command, with the instant of its effect by the host's clock."""
+    """A command."""
 
     at_ns: int
+    """The instant at which it takes effect, by the host's monotonic clock."""
     command: Command
 
 
 class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
-    """The merged report of a host's workers, with the state of the host.
-
-    `report` has no histograms: they are in `latencies`, packed. `p95_us` is that of its transactions, None
-    without one. `sample` is None if the host could
-    not be sampled. `losses` are those of this round, `overdue` and `silent` the workers with an overdue
-    report, `unresponsive` those that did not report the end of their load. `late_commands_ms` is the largest
-    delay of a command since the last report. `ended_ns` is the end of the load by the host's clock, 0 before.
-    """
+    """The merged report of a host's workers, with the state of the host."""
 
     report: WorkerReport
+    """The merged report, without histograms."""
     latencies: dict[str, PackedHistogram]
+    """The histograms of the report."""
     workers: int
+    """The number of workers."""
     p95_us: float | None = None
+    """The 95th percentile of the host's transactions; None without a transaction."""
     sample: Tick | None = None
+    """The sample of the host; None if it could not be read."""
     losses: tuple[Loss, ...] = ()
+    """Workers that have ended since the last report."""
     overdue: tuple[str, ...] = ()
+    """Workers whose report is overdue."""
     silent: tuple[str, ...] = ()
+    """Those of them that do not run."""
     unresponsive: tuple[str, ...] = ()
+    """Workers that did not report the end of their load."""
     late_commands_ms: float = 0.0
+    """The largest delay of a command since the last report."""
     ended_ns: int = 0
+    """The end of the load by the host's clock; 0 while it runs."""
 
 
 ToAgent = AcceptHost | Beat | At
@@ -231,7 +246,7 @@ HostChannel = MessageChannel[FromAgent]
 
 
 class ReportMerger:
-    """Merges rounds of reports to those of one worker with the number `worker`.
+    """Merges the reports of several workers to reports of one worker, with the number `worker`.
 
     Counters are cumulative: a worker that did not report, or was replaced, counts with its last report.
     """
@@ -243,7 +258,7 @@ class ReportMerger:
         self._gaps = GapsOfWorkers()
 
     def merge(self, reports: Sequence[WorkerReport], now_ns: int) -> WorkerReport:
-        """One round. `seconds` is the time since the round before."""
+        """Merge the reports of one round. Its `seconds` are the time since the round before."""
         seconds = max(1, now_ns - self._merged_ns) / NS_PER_SECOND
         self._merged_ns = now_ns
         self._last.update({report.worker: report for report in reports})
@@ -273,6 +288,6 @@ class ReportMerger:
 
 
 def busy_share(report: WorkerReport) -> float:
-    """The share of a core that a worker's busiest thread used, 0 to 1."""
+    """The share of a core (0 to 1) that a worker's busiest thread used."""
     cpu = report.cpu_seconds if report.core_seconds is None else report.core_seconds
     return cpu / report.seconds if report.seconds else 0.0

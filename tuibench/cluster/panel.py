@@ -14,7 +14,9 @@ from tuibench.units import DASH, count, decimal, milliseconds, percent, pluraliz
 
 TITLE = "LOAD HOSTS"
 HIGH_CPU, HIGH_STEAL, HIGH_WORKER_SHARE = 90.0, 5.0, 0.85
-"""Thresholds for highlighting: percent of the host, and share of a core."""
+"""Values from which a cell is highlighted: CPU and steal in percent of the host, busiest worker as a share of
+a core.
+"""
 
 NAME_CELLS = 14
 WIDE_CELLS = 100
@@ -22,13 +24,16 @@ WIDE_CELLS = 100
 
 
 class HostColumn(NamedTuple):
-    """A column: heading, width, text, and condition for highlighting."""
+    """A column of the table."""
 
     heading: str
     cells: int
+    """The width."""
     text: Callable[[LoadHost], str]
     is_loud: Callable[[LoadHost], bool] = lambda _: False
+    """Whether the cell is highlighted."""
     is_wide: bool = False
+    """Whether the column is shown on wide screens only."""
 
 
 def _steal(host: LoadHost) -> str:
