@@ -1,11 +1,8 @@
-"""Analysis of a recorded run: findings, levels, statements.
+"""What the reports say about a run beside its figures.
 
-Analysis of a recorded run in sentences: queries, transactions, latency, fairness, bottleneck, advice.
-
-Additions below sysbench's summary: the profile's headline and transactions, the result of a trial or a
-probe.
-
-Text table of the statements of a session.
+- The analysis: sentences about queries, transactions, latency, fairness, bottleneck, and advice.
+- The additions below sysbench's summary: headline figure, kinds of transactions, results of experiments.
+- The table of a session's statements.
 """
 
 import collections
@@ -37,7 +34,7 @@ FEWEST_TICKS = 5
 
 
 def analysis(run: Run) -> tuple[Section, ...]:
-    """A section for each subject; a sentence alone for a run that measured nothing."""
+    """A section for each subject; for a run without transactions, one sentence that says so."""
     if not run.summary.transactions.total:
         nothing = Text(("No transaction was committed, so there is nothing to analyse.",))
         return (section("Result", nothing),)
@@ -219,11 +216,11 @@ CAVEATS: tuple[tuple[Callable[[Run], bool], str], ...] = (
         "Part of the latency was simulated (--client-delay): it shows the latency of a distant client.",
     ),
 )
-"""Limits of the results of a run, with their conditions."""
+"""Conditions under which the results of a run are of limited validity, and the sentence about each."""
 
 
 def join_words(parts: list[str]) -> str:
-    """Parts of a sentence: a, b and c."""
+    """The parts of a sentence as a list: a, b and c."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
 
 
@@ -236,8 +233,9 @@ COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max
 
 
 def headline_text(summary: Summary) -> str:
-    """The headline figure, its share of the ideal, and a table of the transactions; empty without a
-    headline.
+    """The headline figure, its share of the ideal value, and a table of the transactions.
+
+    Empty for a profile without a headline figure.
     """
     if summary.headline is None:
         return ""
@@ -252,7 +250,7 @@ def _figure(headline: Headline) -> Iterator[str]:
 
 
 def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
-    """A line for each kind of transaction; those rolled back by intent are completed, too."""
+    """A line for each kind of transaction; intended rollbacks are included in the completed ones."""
     if not kinds:
         return
     width = max(len(TITLE), *(len(name) + 4 for name in kinds))
@@ -266,7 +264,7 @@ def kinds_lines(kinds: Mapping[str, KindTotals]) -> Iterator[str]:
 
 
 def connections_lines(connections: ConnectionTotals | None) -> Iterator[str]:
-    """Users, idle connections and logins, if the load had them."""
+    """Lines about users, idle connections and logins; none if the load had none of them."""
     if connections is None:
         return
     yield "Connections:"
@@ -290,7 +288,7 @@ def _spread(latency: Latency | None) -> str:
 
 
 def addenda(summary: Summary) -> str:
-    """All additions; empty for a run without any."""
+    """All additions below sysbench's summary; empty if there are none."""
     connections = "".join(line + "\n" for line in connections_lines(summary.connection_load))
     return headline_text(summary) + connections + write_text(experiment_blocks(summary))
 
@@ -309,7 +307,7 @@ BEFORE = ("avg before", "p95 before")
 
 
 def statements_text(report: StatementReport) -> str:
-    """A line for each statement, those with the most time first; then the gaps."""
+    """A line for each statement, in descending order of time, then notes on missing data."""
     since = f"since {report.change}" if report.change else "since statements were first requested"
     has_before = bool(report.before_seconds)
     rows = tuple(

@@ -1,6 +1,7 @@
-"""The answer of a run: one sentence, its figures before and after; and the summary on leaving a screen.
+"""The answer of a run: one sentence with its figures, and the lines that a screen prints on leaving.
 
-The sentence is that of the experiment, if the run was one, else of the change with the strongest effect.
+The sentence is about the experiment of the run, if there was one, otherwise about the change with the
+strongest effect.
 """
 
 import math
@@ -23,10 +24,10 @@ from tuibench.units import count, decimal, hms, milliseconds, pluralize, wrap_wo
 MOST_CHANGE_LETTERS = 40
 SENTENCE_FIGURES = 2
 EXIT_LINES = 6
-"""Lines of the summary on leaving, above the command for the rest."""
+"""Maximum number of lines printed on leaving, above the command that shows the whole report."""
 
 MOST_EXIT_CELLS = 120
-"""Longer lines are hard to read, however wide the terminal is."""
+"""Maximum width of these lines: longer ones are hard to read, even on a wide terminal."""
 
 
 def answer_sentence(summary: Summary) -> str:
@@ -49,13 +50,13 @@ def answer_sentence(summary: Summary) -> str:
 
 
 def effect_sentence(effect: Effect) -> str:
-    """A change and what it did to the two figures that matter most."""
+    """A sentence about a change and its effect on the two most important figures."""
     change = brief_change(effect.change, MOST_CHANGE_LETTERS)
     return f"{change}: {changes_text(effect.comparisons[:SENTENCE_FIGURES])}"
 
 
 def answer_table(summary: Summary) -> Table | None:
-    """The figures of the sentence before and after, with intervals and verdicts; None without two sides."""
+    """The figures before and after, with intervals and verdicts; None if there is nothing to compare."""
     if summary.failure or (summary.tune is None and summary.probe is not None and summary.probe.steps):
         return None
     if summary.tune is not None:
@@ -75,14 +76,14 @@ def answer_table(summary: Summary) -> Table | None:
 
 
 def main_effect(summary: Summary) -> Effect | None:
-    """The strongest certain effect, or else the strongest one; None without a change that was measured."""
+    """The strongest significant effect, otherwise the strongest one; None without a measured change."""
     return max(
         latest_effects(summary.effects), key=lambda effect: _strength(effect.comparisons), default=None
     )
 
 
 def _strength(comparisons: tuple[Comparison, ...]) -> tuple[int, float]:
-    """How certain the figure that decides is, and its distance from zero."""
+    """A sort key of effects: certainty of the deciding figure, then its distance from zero."""
     if not comparisons:
         return (-1, 0.0)
     first = comparisons[0]
@@ -95,9 +96,9 @@ def _strength(comparisons: tuple[Comparison, ...]) -> tuple[int, float]:
 
 
 def exit_summary(ended: SessionEnded, width: int) -> list[str]:
-    """What is printed when the screen closes: at most six lines of this width, and the command for the rest.
+    """The lines printed when the screen closes: at most `EXIT_LINES`, then the command for the whole report.
 
-    Each is broken between words. What has no room is named by the last line.
+    Lines are broken between words. If space is short, the last line says what was left out.
     """
     summary, cells = ended.summary, min(width, MOST_EXIT_CELLS)
     server = f"{summary.server.flavour} {summary.server.version.partition('-')[0]}"
@@ -122,7 +123,7 @@ def exit_summary(ended: SessionEnded, width: int) -> list[str]:
 
 
 def _figures(summary: Summary) -> str:
-    """The main figures of the whole run."""
+    """The main figures of the whole run in a line."""
     latency = summary.latency_ms
     words = []
     if (headline := summary.headline) is not None:
@@ -137,7 +138,7 @@ def _figures(summary: Summary) -> str:
 
 
 def _facts(summary: Summary) -> Iterator[str]:
-    """What the run has shown, the most important first."""
+    """The results of the run, the most important first."""
     answer = answer_sentence(summary)
     if answer:
         yield answer

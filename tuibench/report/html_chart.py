@@ -1,10 +1,9 @@
-"""Markup and charts of the HTML report.
+"""HTML markup, the blocks of a document as HTML, and charts over time as SVG.
 
-HTML as a text type that escapes everything that is not markup, and the HTML of a document's blocks.
-
-Time series reduced to the points that a chart can show, with gaps.
-
-SVG chart over time: axis from zero, gaps, a numbered line for each change, labels at line ends.
+Markup is a type of its own, so that all other text is escaped. A chart shows time series that are reduced to
+its number of pixels: for each point the mean, the minimum and the maximum of its samples. A time without
+samples is a gap. The axis of values begins at zero, changes are numbered lines, and each line of the chart is
+named at its end.
 """
 
 import math
@@ -34,7 +33,7 @@ Attribute = str | int | float | bool | None
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is HTML, and therefore not escaped."""
 
     __slots__ = ()
 
@@ -43,7 +42,9 @@ Child = str | Markup | Iterable["Child"] | None
 
 
 def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
-    """An element. `class_` is `class`, other underscores are hyphens; None and False are omitted."""
+    """An HTML element. The attribute `class_` is written as class, other underscores as hyphens. Attributes
+    that are None or False are omitted.
+    """
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     inside = join_markup(*children)
     if not children and name in VOID:
@@ -56,7 +57,7 @@ def join_markup(*children: Child) -> Markup:
 
 
 NARROW = 3
-"""A table with more columns is as wide as the page."""
+"""The maximum number of columns of a narrow table; a table with more is as wide as the page."""
 
 VOID = frozenset({"meta", "img", "br", "hr", "col"})
 
@@ -86,7 +87,7 @@ NO_BREAK = "\u00a0"
 
 
 def whole_options(text: Child) -> Child:
-    """Text whose options stay whole, without a long value: a browser breaks lines after hyphens."""
+    """Text in which command-line options are not broken after a hyphen; long values may be broken."""
     if not isinstance(text, str) or isinstance(text, Markup) or "--" not in text:
         return text
     plain, names = _OPTION.split(text), _OPTION.findall(text)
@@ -95,7 +96,7 @@ def whole_options(text: Child) -> Child:
 
 
 def whole_changes(text: str) -> str:
-    """Text in which a change, such as 1 → 2, and a percentage stay on one line."""
+    """Text in which changes (1 → 2) and percentages are not broken."""
     return text.replace(" → ", f"{NO_BREAK}→{NO_BREAK}").replace(" %", f"{NO_BREAK}%")
 
 
@@ -103,7 +104,7 @@ BAR_WIDTH, BAR_HEIGHT = 300, 14
 
 
 def blocks_markup(blocks: Iterable[Block | Section]) -> Markup:
-    """Blocks within a section; cards that follow each other stand side by side."""
+    """The blocks of a section; adjacent cards are placed side by side."""
     written = []
     for is_card, some in groupby(blocks, lambda each: isinstance(each, Section) and bool(each.badge)):
         parts = [block_markup(each) for each in some]
@@ -112,7 +113,7 @@ def blocks_markup(blocks: Iterable[Block | Section]) -> Markup:
 
 
 def block_markup(block: Block | Section) -> Markup:
-    """One block: a section within a section has a smaller heading, or is folded."""
+    """One block. A section within a section has a smaller heading, or is folded."""
     match block:
         case Section(folded=True):
             return tag("details", tag("summary", block.title), blocks_markup(block.blocks))
@@ -197,7 +198,7 @@ def _table(table: Table) -> Markup | None:
 
 
 def _title(table: Table, column: int) -> Child:
-    """The title of a column; the ends of the axis for one of bars."""
+    """The title of a column; for a column of bars with the ends of their axis."""
     most = axis_of(table, column)
     if most is None:
         return table.header[column]
@@ -219,7 +220,7 @@ def _cell(cell: Cell) -> Child:
 
 
 def _bar(bar: Bar) -> Markup:
-    """The interval with its estimate on the axis of the column."""
+    """A bar as SVG: an interval and its estimate on the axis of the column."""
     low, high = (-bar.most if bar.low is None else bar.low), (bar.most if bar.high is None else bar.high)
     left, right, middle, y = _x(low, bar), _x(high, bar), _x(bar.value or 0.0, bar), BAR_HEIGHT / 2
     return tag(
@@ -239,31 +240,31 @@ def _x(value: float, bar: Bar) -> float:
 
 
 LARGE, SMALL = 1120, 490
-"""Widths of a chart over the whole page; and of one of a pair, or of the whole page on a phone."""
+"""Width of a chart over the whole page, and of a chart in a pair or on a phone."""
 
 
 def in_both_widths(draw: Callable[[int, str], Markup]) -> Markup:
-    """A chart over the whole page, twice: the style sheet shows the one whose letters are not reduced."""
+    """A chart over the whole page in both widths. The style sheet shows the one that fits the page, so that
+    its letters are not scaled down.
+    """
     return join_markup(draw(LARGE, "wide"), draw(SMALL, "slim"))
 
 
 MOST_POINTS = 600
-"""A chart is about this many pixels wide: more points would overlap."""
+"""Maximum number of points of a line: more would overlap."""
 
 SampleValue = Callable[[Sample], float | None]
 
 
 class Series(NamedTuple):
-    """One line: its mean at each of the axis' times, and the lowest and highest there; None is a gap.
-
-    `kind` is line, or area for one that is stacked on those before it; `dashed` is for a requested value.
-    """
+    """One line of a chart: mean, minimum and maximum at each time of the axis; None is a gap."""
 
     name: str
     means: list[float | None]
     lows: list[float | None]
     highs: list[float | None]
     dashed: bool = False
+    """True for a requested value, which is not measured."""
 
     @property
     def is_empty(self) -> bool:
@@ -271,7 +272,7 @@ class Series(NamedTuple):
 
     @property
     def is_zero(self) -> bool:
-        """True if nothing would be visible."""
+        """True if all values are zero or missing."""
         return not any(self.highs)
 
     @property
@@ -285,7 +286,7 @@ class Series(NamedTuple):
 
 
 class TimeAxis:
-    """The time axis of all charts of a run: samples in slots, at most `MOST_POINTS` of them."""
+    """The time axis of all charts of a run: the samples grouped in at most `MOST_POINTS` slots."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         length = max(1, math.ceil(len(samples) / MOST_POINTS))
@@ -310,7 +311,7 @@ class TimeAxis:
 
 
 def stack_series(parts: Sequence[Series]) -> list[Series]:
-    """Stack each series on the sum of those before it."""
+    """The series stacked: each one begins at the sum of those before it."""
     below = [0.0] * (len(parts[0].means) if parts else 0)
     found = []
     for part in parts:
@@ -330,20 +331,23 @@ TIME_WIDTH = 84
 
 LOG_STEPS = (1, 2, 5)
 UNSTYLED = {"fill": "none", "stroke": "currentColor"}
-"""For a group of lines where the style sheet is blocked. On a line itself, it would override the colour that
-the line inherits from the class of its group."""
+"""Attributes of a group of lines, for readers that block the style sheet. As attributes of a line, they would
+override the colour that the line inherits from the class of its group.
+"""
 
 
 class ChartMark(NamedTuple):
-    """A change: its time, number and text. An experiment is a band until its `end`, with its `name`; one
-    without a number belongs to the change before it.
-    """
+    """A change or an experiment in a chart over time."""
 
     at: float
+    """Seconds into the run."""
     number: int | None
+    """The number of the change; None for an experiment that belongs to the change before it."""
     text: str
     end: float | None = None
+    """The end of an experiment, which is drawn as a band; None for a change."""
     name: str = ""
+    """The name of an experiment."""
 
     @property
     def label(self) -> str:
@@ -351,26 +355,28 @@ class ChartMark(NamedTuple):
 
 
 class ChartSpan(NamedTuple):
-    """The time axis: its ends, the start of measuring, and the changes."""
+    """The time axis of a chart, in seconds into the run."""
 
     start: float
     end: float
     marks: Sequence[ChartMark]
     times: Sequence[float]
+    """The times of the points."""
 
 
 class ChartStyle(NamedTuple):
-    """Style of a chart: size, format of values, stacked, logarithmic; `fits` is `wide` or `slim` if the page
-    shows only one of two.
-    """
+    """Size and style of a chart."""
 
     width: int = LARGE
     height: int = 210
     write: Callable[[float | None], str] = units.si
+    """The format of values."""
     stacked: bool = False
     logarithmic: bool = False
     maximum: float | None = None
+    """The end of the axis; None to derive it from the values."""
     fits: str = ""
+    """`wide` or `slim` for a chart of `in_both_widths`, otherwise empty."""
 
 
 class ChartScale:
@@ -389,7 +395,7 @@ class ChartScale:
             lowest = min((low for one in series for low in one.lows if low), default=self.top / 10)
             self.floor = min(10.0 ** math.floor(math.log10(lowest)), self.top / 10)
         elif not style.maximum:
-            # Higher than the figures, where the texts of grid lines would be the same.
+            # The axis is extended if two grid lines would otherwise have the same label.
             while len({style.write(tick) for tick in self.ticks}) < len(self.ticks):
                 self.top = rounded(2 * self.top)
 
@@ -494,7 +500,7 @@ def _warm_up(scale: ChartScale, span: ChartSpan) -> Markup | None:
 
 
 def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, number: int) -> Markup:
-    """A line with the band between its lowest and highest values, or the area of a stacked one."""
+    """A line with the band between its minimum and maximum; a stacked line with its area."""
     lower, upper = one.lows, one.means if style.stacked else one.highs
     band = (
         _band(scale, span, lower, upper)
@@ -515,13 +521,13 @@ def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, n
 
 
 def _stretches(values: Sequence[float | None]) -> list[range]:
-    """The coordinates of values without a gap between them."""
+    """The ranges of indices without a gap."""
     edges = [-1, *(place for place, value in enumerate(values) if value is None), len(values)]
     return [range(low + 1, high) for low, high in pairwise(edges) if high - low > 1]
 
 
 def _path(scale: ChartScale, span: ChartSpan, values: Sequence[float | None]) -> str:
-    """One line for each stretch; a single value is a dot."""
+    """The path of a line, interrupted at gaps; a single value is a dot."""
     parts = []
     for stretch in _stretches(values):
         points = [_point(scale, span, values, place) for place in stretch]
@@ -548,7 +554,7 @@ LABEL_LETTER, LABEL_HEIGHT_HALF, LABEL_GAP = 6.6, 8.5, 2.0
 
 
 def _marks(scale: ChartScale, span: ChartSpan) -> Markup:
-    """A line for each change, a band for each experiment; numbers that would overlap share a label, such as
+    """A line for each change, a band for each experiment. Labels that would overlap are merged, such as
     3–7.
     """
     shown = [mark for mark in span.marks if span.start <= mark.at <= span.end]
@@ -569,7 +575,7 @@ def _label_text(marks: Sequence[ChartMark]) -> str:
 
 
 def _label_ends(scale: ChartScale, marks: Sequence[ChartMark]) -> tuple[float, float]:
-    """The left and the right end of the label, in the middle above its lines."""
+    """The left and the right end of the label of these marks, which is centred above them."""
     last = marks[-1].at if len(marks) > 1 or marks[0].end is None else marks[0].end
     middle = (scale.x(marks[0].at) + scale.x(last)) / 2
     half = max(LABEL_HEIGHT_HALF, LABEL_LETTER * len(_label_text(marks)) / 2 + 4) + LABEL_GAP / 2
@@ -604,7 +610,7 @@ def _label(scale: ChartScale, marks: Sequence[ChartMark]) -> Markup:
 
 
 def _names(scale: ChartScale, series: Sequence[Series]) -> Markup:
-    """Each line's name at its end, moved apart where they would overlap."""
+    """The name of each line at its end; names that would overlap are moved apart."""
     ends = [(number, one, _last(one)) for number, one in enumerate(series, 1)]
     wanted = sorted((scale.y(value), number, one.name) for number, one, value in ends if value is not None)
     placed: list[Markup] = []

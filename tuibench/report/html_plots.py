@@ -1,11 +1,8 @@
-"""Charts of the HTML report and its page.
+"""The HTML page of a report, and its charts: over time, of the latency distribution, by threads.
 
-The page embeds its style and a script for the tooltips, and has an index of its sections. Charts are a table
-of their lines and sample fields, and their rendering with captions and tooltips.
-
-A chart with no values is omitted; so is one of errors and the like if there were none.
-
-SVG chart of the latency distribution on a logarithmic axis.
+The page has an index of its sections. It embeds its style and a script for the tooltips. The charts over time
+are a table of lines and figures. A chart without values is omitted, and so is a `rare` one without any value
+above zero.
 """
 
 import math
@@ -45,20 +42,23 @@ Write = Callable[[float | None], str]
 
 
 class Plot(NamedTuple):
-    """One chart: its lines by name, each a figure. Those without a `group` are large, others are in pairs
-    under its name. A `rare` chart is omitted if all its values are zero.
-    """
+    """One chart over time."""
 
     id: str
     title: str
     unit: str
     lines: Mapping[str, str]
+    """The figure of each line, by the name of the line."""
     write: Write = units.si
+    """The format of values."""
     group: str = ""
+    """The heading below which the chart is one of a pair; empty for a large chart."""
     stacked: bool = False
     logarithmic: bool = False
     maximum: float | None = None
+    """The end of the axis; None to derive it from the values."""
     rare: bool = False
+    """Whether the chart is omitted if all its values are zero."""
 
 
 OF_LOAD = frozenset(
@@ -67,10 +67,10 @@ OF_LOAD = frozenset(
         "reconnects_per_second", "worker_cpu_percent", "scheduling_delay",
     }
 )  # fmt: skip
-"""Figures of the session's own load, also beside those of all of the server's clients."""
+"""Figures that always are of the session's own load, even if the others are of all clients of the server."""
 
 DASHED = frozenset({"target_rate", "requested_threads", "table_open_cache"})
-"""Figures that are set, not measured."""
+"""Figures that are set, not measured; their lines are dashed."""
 
 
 def _percent(value: float | None) -> str:
@@ -164,23 +164,23 @@ PLOTS = (
 
 
 OF_RUN, MEAN = "whole run", "mean"
-"""What the values in a caption are: figures of the whole run, or means of levels."""
+"""Words in a caption for its values: figures of the whole run, or means of levels."""
 
 
 class DrawnChart(NamedTuple):
-    """A rendered chart: its SVG with its caption, which has the figures of the run, and the data of its
-    tooltips.
-    """
+    """A rendered chart."""
 
     figure: Markup
+    """The SVG with its caption, which contains the figures of the run."""
     group: str
     values: list[list[str]]
+    """The texts of the tooltips, for each line and each time."""
 
 
 def draw_charts(
     axis: TimeAxis, span: ChartSpan, of_run: Mapping[str, float]
 ) -> Iterator[tuple[str, DrawnChart]]:
-    """Every chart with visible values, by its id. `of_run` are the figures of the whole run, by name."""
+    """Every chart with visible values, with its id. `of_run` are the figures of the whole run by name."""
     for plot in PLOTS:
         lines = {
             figure: axis.series(name, partial(_value, figure), dashed=figure in DASHED)
@@ -196,7 +196,7 @@ def draw_charts(
 
 
 def _is_of_run(figure: str) -> bool:
-    """True if the run has one value of it, False for a level, which has a mean."""
+    """True for a figure of the whole run, False for a level, whose caption has the mean."""
     return FIGURES[figure].is_comparable and figure not in OF_LOAD
 
 
@@ -247,6 +247,8 @@ def _one(plot: Plot, series: Sequence[Series], totals: Sequence[float | None], s
     )
 
 
+# Latency distribution
+
 HEIGHT, LEFT, RIGHT, BOTTOM = 250, 58, 30, 24
 BARS = 90
 RANKS = (50.0, 95.0, 99.0, 99.9)
@@ -257,7 +259,7 @@ DECADE_STEPS = (1, 2, 5)
 
 
 class _Axis:
-    """Conversion of latencies in ms to coordinates."""
+    """Conversion of latencies in ms to coordinates on a logarithmic axis."""
 
     def __init__(self, latencies: Histogram, width: int) -> None:
         self.right = width - RIGHT
@@ -278,7 +280,7 @@ class _Axis:
 
 
 def latency_chart(latencies: Histogram) -> Markup | None:
-    """The SVG; None without latencies."""
+    """The SVG of a latency distribution; None without latencies."""
     if not latencies.count:
         return None
     return in_both_widths(partial(_latency_picture, latencies))
@@ -312,7 +314,7 @@ def _latency_picture(latencies: Histogram, width: int, fits: str) -> Markup:
 
 
 def _bars(latencies: Histogram, axis: _Axis) -> list[int]:
-    """The number of latencies of each bar; all bars are equally wide on the logarithmic axis."""
+    """The number of latencies in each bar; all bars have the same width on the logarithmic axis."""
     found = [0] * BARS
     for bucket, times in latencies.counts.items():
         ms = min(bucket_upper_bound(bucket), latencies.max_us) / US_PER_MS
@@ -336,7 +338,7 @@ def _bar(axis: _Axis, place: int, share: float) -> Markup:
 
 
 def _ranks(latencies: Histogram, axis: _Axis) -> Markup:
-    """Each percentile as a line with its value, moved to the right where two would overlap."""
+    """Each percentile as a line with its value; labels that would overlap are in different rows."""
     values = [us / US_PER_MS for us in latencies.percentiles(RANKS)]
     taken: list[float] = []
     return join_markup(
@@ -345,7 +347,7 @@ def _ranks(latencies: Histogram, axis: _Axis) -> Markup:
 
 
 def _row(x: float, taken: list[float]) -> int:
-    """The first row of labels with room: `taken` is the end of each row's last label."""
+    """The first row with room for a label at `x`; `taken` has the end of the last label in each row."""
     row = next((place for place, end in enumerate(taken) if x >= end), len(taken))
     taken[row : row + 1] = [x + LABEL_WIDTH]
     return row
@@ -369,7 +371,9 @@ def _rank(name: str, ms: float, axis: _Axis, row: int) -> Markup:
 
 
 def document_page(document: Document, script: Markup | None = None, *, title: str = "") -> str:
-    """The self-contained page, ending in a newline; `title` is that of the browser's window."""
+    """A document as a self-contained page, ending in a newline; `title` is the title of the browser
+    window.
+    """
     sections = [(each.title, body) for each in document.sections if (body := blocks_markup(each.blocks))]
     content = tag(
         "main",
@@ -416,7 +420,7 @@ def tooltip_script(times: Sequence[float], span: ChartSpan, pictures: dict[str, 
 
 @cache
 def read_resource(name: str) -> str:
-    """A file in the folder of this module."""
+    """The text of a file in the folder of this module."""
     return files("tuibench.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -424,26 +428,30 @@ def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
+# Charts by threads
+
 THREADS_HEIGHT = 230
 THREADS_LEFT, THREADS_RIGHT, THREADS_TOP, THREADS_BOTTOM = 58, 24, 14, 24
 DOT, WHISKER = 3, 4
 COLOURS = 6
-"""Number of colours in the stylesheet; further lines repeat them."""
+"""Number of colours in the style sheet; further lines repeat them."""
 
 
 class ThreadsLine(NamedTuple):
-    """The figures of one variant, by threads; a missing number of threads is a gap."""
+    """The means of one variant by number of threads; a missing number is a gap."""
 
     name: str
     means: Mapping[int, Mean]
 
 
 class ThreadsScale(NamedTuple):
-    """Conversion of figures to coordinates."""
+    """Conversion of threads and figures to coordinates."""
 
     width: int
     threads: Sequence[int]
+    """The numbers on the axis."""
     top: float
+    """The upper end of the axis of figures."""
 
     @property
     def right(self) -> int:
@@ -470,7 +478,7 @@ def threads_chart(
     width: int = LARGE,
     by: str = "threads",
 ) -> Markup:
-    """Figures against the levels of `by`."""
+    """An SVG chart of figures against numbers of threads, or of another quantity `by`."""
 
     def draw(width: int, fits: str) -> Markup:
         means = (mean for line in lines for mean in line.means.values())
@@ -496,12 +504,12 @@ def threads_chart(
 
 
 def colour(number: int) -> int:
-    """The number of a line's colour in the stylesheet, from 0."""
+    """The number of a line's colour in the style sheet, from 0."""
     return number % COLOURS + 1
 
 
 def _edges(mean: Mean) -> tuple[float, float]:
-    """The ends of the interval; one wider than the mean itself would flatten the chart, and is cut there."""
+    """The ends of the interval, at most the mean away from it: a wider one would flatten the chart."""
     half = min(mean.half_width or 0.0, mean.mean)
     return mean.mean - half, mean.mean + half
 
@@ -545,7 +553,7 @@ def _at(place: ThreadsScale, line: ThreadsLine, threads: int) -> str:
 
 
 def _point(place: ThreadsScale, line: ThreadsLine, threads: int, number: int) -> Markup:
-    """The mean as a dot, its interval as a line with ends."""
+    """A mean as a dot, its interval as a line with ends."""
     mean, x = line.means[threads], place.x(threads)
     low, high = (place.y(edge) for edge in _edges(mean))
     whisker = f"M{x:.1f},{low:.1f}V{high:.1f}M{x - WHISKER:.1f},{low:.1f}h8M{x - WHISKER:.1f},{high:.1f}h8"

@@ -1,7 +1,7 @@
-"""Commands that repeat a recorded run: tuibench's, and sysbench's if it has the same test.
+"""Command lines that repeat a recorded run: tuibench's, and sysbench's if it has the same test.
 
-Changes during the run are shown as the commands that repeat them, with their times. The record may be
-somebody else's: each word is quoted, and what the line would run beside the load is named.
+Changes during the run are listed with their times. The record may come from somebody else, so each word is
+quoted for the shell, and options that do more than run the load are named.
 """
 
 import shlex
@@ -34,7 +34,7 @@ def _value(value: OptionValue) -> str:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """A command line quoted for a shell, apart from sysbench's password, which a variable has."""
+    """A command line quoted for a shell, except for the variable that contains sysbench's password."""
     return " ".join(word if word == SYSBENCH_PASSWORD else shlex.quote(word) for word in words)
 
 
@@ -42,11 +42,11 @@ ACTING = {
     "--allow-script-io": 0, "--at": 2, "--cluster": 0, "--cluster-program": 0,
     "--defaults-extra-file": 0, "--defaults-file": 0, "--host-metrics": 0, "--password-command": 0,
 }  # fmt: skip
-"""Options that run commands, read files or reach hosts, and how many words follow them."""
+"""Options that run commands, read files or connect to hosts, and the number of words that follow them."""
 
 
 def acting_words(line: str) -> tuple[str, ...]:
-    """What a line of tuibench does beside its load, wherever in the record it was."""
+    """The options in a command line of tuibench that do more than run the load."""
     words = shlex.split(line)
     found = []
     for place, word in enumerate(words):
@@ -62,22 +62,24 @@ STEERED = frozenset(
 
 
 class ReproductionCommands(NamedTuple):
-    """`prepare` is None without tables to create, `sysbench` if it does not have the test.
-
-    `by_hand` describes changes during the run, `acting` what the lines run beside the load.
-    """
+    """The commands that repeat a run."""
 
     prepare: str | None
+    """Creates the tables; None if there are none."""
     tuibench: str
+    """Repeats the run."""
     sysbench: str | None
+    """The same with sysbench; None if sysbench does not have the test."""
     by_hand: tuple[str, ...]
+    """Changes during the run, with their times."""
     acting: tuple[str, ...]
+    """Options that do more than run the load."""
 
 
 LEVEL_AND_TIME = frozenset(
     {"threads", "time", "events", "warmup_time", "rate", "plan", "rand_seed", "interval", "report_interval"}
 )
-"""The options that differ in a formal run: the load and its duration."""
+"""Keys of the options that a formal run sets itself: the level of the load and its duration."""
 
 
 def command_line(
@@ -87,7 +89,9 @@ def command_line(
     command: str = "",
     without: Container[str] = frozenset(),
 ) -> str:
-    """The line that makes the plan again on this server; `given` come first, in place of those `without`."""
+    """The command line of a plan on this server. The words `given` precede its options; options with the keys
+    `without` are left out.
+    """
     name = command or command_of(plan)
     load = [] if plan.is_watch else plan.sql_words or (plan.profile,)
     options = [*option_words(plan, name, without), *option_arguments(plan.options)]
@@ -101,10 +105,12 @@ def sysbench_command_line(
     has_password: bool = True,
     without: Container[str] = frozenset(),
 ) -> str | None:
-    """The same for sysbench; None if it does not have the test, or cannot follow a plan."""
+    """The command line of sysbench, see `command_line`; None for a test or a schedule that it does not
+    have.
+    """
     if plan.profile not in SYSBENCH_TESTS or plan.schedule:
         return None
-    # sysbench has no other options for server and login.
+    # These are all options of sysbench for server and login.
     values = address_options(target) | {"user": target.user, "database": target.database}
     server = [
         *[f"--mysql-{SYSBENCH_NAMES.get(name, name)}={value}" for name, value in values.items()],
@@ -115,7 +121,7 @@ def sysbench_command_line(
 
 
 def prepare_line(plan: RunPlan, target: Target) -> str | None:
-    """The line that creates the tables; None if the load has none."""
+    """The command line that creates the tables; None if the load has none."""
     if plan.sql_words or plan.is_watch:
         return None
     words = [plan.profile, *server_words(target), *option_arguments(plan.options)]

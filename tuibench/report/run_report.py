@@ -73,11 +73,11 @@ from tuibench.units import (
 from tuibench.workload.script import is_script
 
 MOST_MARKS = 60
-"""Changes that are marked in the charts and listed: the many of a screening would hide the figures."""
+"""Maximum number of changes that are marked and listed: those of a screening would hide the figures."""
 
 HINT = "All charts share one time axis; point at one to see the values of all at that time. {marks}"
 LEAST_SECONDS = 3.0
-"""The minimum length of a level of threads; the steps of a ramp are shorter."""
+"""Minimum duration of a level of threads; the steps of a ramp are shorter."""
 
 
 def run_markdown(run: Run) -> str:
@@ -98,7 +98,7 @@ def html_report(run: Run) -> str:
 
 
 def run_document(run: Run, pictures: Mapping[str, DrawnChart] | None = None) -> Document:
-    """The document. `pictures` are its charts over time."""
+    """The report as a document. `pictures` are its charts over time by id, for HTML."""
     what = "Traffic of" if run.plan.plan.is_watch else f"{run.plan.plan.profile} on"
     return Document(
         title=f"{what} {run.plan.server.flavour} {run.plan.server.version}",
@@ -137,11 +137,11 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
     yield section("Commands", *_commands(run))
 
 
-# Lead
+# Answer
 
 
 def _lead(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Block]:
-    """The answer, on the first page: a sentence, a chart, its figures, the conditions, the warnings."""
+    """The beginning of the report: the answer with its chart and figures, the conditions, the warnings."""
     summary = run.summary
     words = (
         f"{local_time(run.plan.started_at)} · {summary.outcome} after {hms(summary.seconds)} · run {run.id}"
@@ -168,7 +168,7 @@ ANSWER_CHART = "tps"
 
 
 def _plain_sentence(run: Run) -> str:
-    """The result of a run without an experiment and without a change that was measured."""
+    """The sentence for a run without an experiment and without a measured change."""
     summary, latency = run.summary, run.summary.latency_ms
     if not summary.transactions.total and summary.watched is None:
         return "No transaction was committed"
@@ -177,18 +177,18 @@ def _plain_sentence(run: Run) -> str:
 
 
 def _transactions(summary: Summary) -> str:
-    """What is counted; of the transactions of other clients, only the commits are seen."""
+    """The word for what is counted: transactions, or commits for other clients' traffic."""
     return "transactions" if summary.watched is None else "commits"
 
 
 def _size(value: str) -> str:
-    """A number of bytes in binary units; another value of a server as it is."""
+    """A number of bytes in binary units; any other value unchanged."""
     size = numerals.count(value)
     return value if size is None else binary_size(size)
 
 
 def _conditions(run: Run) -> Iterator[tuple[str, str]]:
-    """Load, server and host, in a line each."""
+    """Names and values of load, server and host, a line each."""
     seen, server = run.environment, run.plan.server
     variables = {} if seen is None else seen.variables
     values = [
@@ -218,11 +218,11 @@ CONDITIONS = (
     ("sync_binlog", "sync_binlog"),
     (BUFFER_POOL, "buffer pool"),
 )
-"""Variables that decide most about a result, with their names in a line."""
+"""The variables with the largest influence on a result, with their short names."""
 
 
 def _load_words(run: Run) -> str:
-    """The profile, its tables and the threads, or the absence of a load."""
+    """Profile, tables and threads in words, or that there was no load."""
     plan = run.plan.plan
     if plan.is_watch or run.summary.watched is not None:
         return "the server's own traffic"
@@ -265,7 +265,7 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
 
 
 def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """The figures of a probe; levels are not averaged."""
+    """The figures of a probe, as its levels must not be averaged: name, figure, remark."""
     if (knee := found.knee) is not None:
         name = probe_level_text(found.order, knee.level)
         yield (
@@ -288,7 +288,7 @@ def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, st
 
 
 def _is_further(run: Run, name: str) -> bool:
-    """False for the chart that the answer shows."""
+    """True for a chart that is not part of the answer."""
     is_experiment = run.summary.tune is not None or (
         run.summary.probe is not None and run.summary.probe.steps
     )
@@ -296,7 +296,7 @@ def _is_further(run: Run, name: str) -> bool:
 
 
 def _over_time(run: Run, pictures: Mapping[str, DrawnChart]) -> Markup:
-    """Large charts below each other, small ones in pairs under the names of their groups."""
+    """The charts: large ones below each other, small ones in pairs under the names of their groups."""
     changes = len(_marks(run))
     many = f"{count(changes)} changes are too many to be marked; the events list them."
     hint = HINT.format(marks="Numbers mark changes." if changes <= MOST_MARKS else many)
@@ -312,7 +312,7 @@ def _over_time(run: Run, pictures: Mapping[str, DrawnChart]) -> Markup:
 
 
 def _marks(run: Run) -> list[ChartMark]:
-    """The changes, and the experiments."""
+    """The marks of all changes and experiments."""
     changes = [
         ChartMark(event.elapsed_seconds, event.marker, event.text)
         for event in run.events
@@ -325,7 +325,7 @@ def _marks(run: Run) -> list[ChartMark]:
 
 
 def _changes(run: Run) -> Iterator[Block | Section]:
-    """Each change with its effect, or the list of changes; the cost of a commit; all events."""
+    """Each change with its effect, or a list if there are many; the cost of a commit; all events."""
     effects = {effect.markers[-1]: effect for effect in run.summary.effects}
     changes = [
         event
@@ -363,11 +363,11 @@ def _without_effects(run: Run, changes: Sequence[Event]) -> str:
 
 
 def _saturation(found: ProbeResult) -> Section:
-    """The findings of a probe, the steps, the formal run."""
+    """The section about a probe: findings, steps, formal run."""
     items: list[str] = []
     for line in map(str.strip, found.lines or probe_lines(found)):
         if line.startswith("→") and items:
-            # What to do about a finding stands with it.
+            # A finding contains its remedy.
             items[-1] += f" {line}"
         else:
             items.append(line)
@@ -378,7 +378,7 @@ ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})
 
 
 def _probe_charts(found: ProbeResult) -> Markup | None:
-    """Throughput and p95 by level, side by side."""
+    """The charts of throughput and p95 by level, side by side."""
     steps = [step for step in steps_in_order(found.steps) if step.purpose in ON_THE_WAY]
     if not steps:
         return None
@@ -404,7 +404,7 @@ def _mean(value: float, step: ProbeStep) -> Mean:
 
 
 def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
-    """The figures of the run; for several numbers of threads, those of each."""
+    """The figures of the run; for a run with several levels of threads, those of each level."""
     summary = run.summary
     seconds = summary.seconds or 1.0
     totals = [
@@ -448,7 +448,7 @@ def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
 
 
 def _all_figures(run: Run) -> Iterator[Table]:
-    """Figures by the names that `--fail-if` and `compare` take, first those that can be better or worse."""
+    """All figures by the names for `--fail-if` and `compare`, first those with a better direction."""
     measured, is_traffic = run.summary.figures, run.summary.watched is not None
     rows = tuple(
         (
@@ -490,7 +490,7 @@ def _slowest(run: Run) -> Table:
 
 
 def thread_levels(run: Run) -> list[Tick]:
-    """The stretches with one number of threads, in time order; one that is repeated is a level of its own."""
+    """The levels: the sum of each period with a constant number of threads, in time order."""
     ticks = [sample.tick for sample in run.measured if sample.load is not None]
     stretches = (list(each) for _, each in groupby(ticks, lambda tick: tick.levels["threads"]))
     return [level for each in stretches if (level := total_tick(each)).seconds >= LEAST_SECONDS]
@@ -501,7 +501,7 @@ def has_several(levels: Sequence[Tick]) -> bool:
 
 
 def _level_table(levels: Sequence[Tick]) -> Table:
-    """A row for each level: an average over several is meaningless."""
+    """A row for each level, because an average over several levels is meaningless."""
     rows = tuple(
         (
             count(level.levels["threads"]),
@@ -519,7 +519,7 @@ def _level_table(levels: Sequence[Tick]) -> Table:
 
 
 def _environment(run: Run) -> Iterator[Block | Section]:
-    """Server, host, network, and the most important variables; the others are folded."""
+    """Server, host, network and the most important variables; all other variables are folded."""
     seen, server = run.environment, run.plan.server
     rows = [
         ("server", f"{server.flavour} {server.version_text}"),
@@ -568,7 +568,7 @@ def _host(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def important_variables(run: Run) -> Iterator[tuple[str, str]]:
-    """Names and values at the start of the run; sizes also in binary units."""
+    """The most important variables at the start of the run: name and value, sizes also in binary units."""
     if run.environment is None:
         return
     values = run.environment.variables
@@ -603,7 +603,7 @@ def _method(run: Run) -> Iterator[Block]:
         return
     rows = [("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile)]
     if is_script(Path(plan.profile)):
-        # A script is known by its text: its name says little.
+        # A script is identified by its text, not by its name.
         digest = hashlib.sha256(run.plan.profile_text.encode()).hexdigest()
         rows.append(("Lua script", f"{plan.profile}, SHA-256 {digest[:16]}…"))
     rows += [

@@ -1,7 +1,7 @@
-"""Reports of a run and of a watched server as text.
+"""Reports of a run, and of a session without load, as text.
 
-The notes below the summary of a run say what sysbench's summary does not contain. sysbench's output of a
-recorded run has its interval lines and reports byte for byte, and its CSV.
+The output of a recorded run in sysbench's form is equal to what the run printed, byte for byte. Notes below
+the summary contain what sysbench's summary lacks.
 """
 
 import os
@@ -77,7 +77,7 @@ def _watched_lines(summary: Summary) -> Iterator[str]:
 
 
 def watch_line(tick: Tick, percentile: float) -> str:
-    """The line of an interval, similar to sysbench's: threads are those that run in the server."""
+    """The line of an interval, similar to sysbench's; its threads are those running in the server."""
     latency = units.DASH
     if percentile and tick.hist(RESPONSE).count:
         latency = f"{latency_ms(tick, percentile):4.2f}"
@@ -90,7 +90,7 @@ def watch_line(tick: Tick, percentile: float) -> str:
 
 
 def sysbench_text(run: Run) -> Iterator[str]:
-    """All of stdout, piece by piece: head, interval lines, checkpoints, the summary.
+    """What the run printed on stdout, in pieces: head, interval lines, checkpoints, summary.
 
     For a session without load, the output of `tuibench watch --format text`.
     """
@@ -107,7 +107,7 @@ def sysbench_text(run: Run) -> Iterator[str]:
 
 
 def final_report(run: Run) -> str:
-    """The summary as printed on the terminal; for an interrupted run, the one made from its samples."""
+    """The summary as printed on the terminal; for an interrupted run, computed from its samples."""
     if run.plan.plan.is_watch or run.summary.watched is not None:
         return watch_text(run.summary)
     plan, last = run.plan.plan, next((line for line in run.reports if line.last), None)
@@ -117,7 +117,7 @@ def final_report(run: Run) -> str:
 
 
 def csv_text(run: Run) -> Iterator[str]:
-    """A row for each interval, after the header."""
+    """The header of the CSV, then a row for each interval."""
     plan = run.plan.plan
     every, percentile = (
         IntervalAggregator(plan.report_seconds or plan.interval_seconds),
@@ -143,7 +143,7 @@ def _sysbench_replay_lines(run: Run) -> Iterator[str]:
 
 
 def _reached(checkpoints: list[tuple[int, FullReport]], elapsed_seconds: float) -> Iterator[str]:
-    """The reports due by this time; they are printed before the line of the same time."""
+    """Remove and yield the checkpoint reports due by this time: they precede the line of the same time."""
     while checkpoints and checkpoints[0][0] <= elapsed_seconds:
         yield checkpoint_text(checkpoints.pop(0)[1])
 
@@ -161,12 +161,12 @@ def _report_latencies(run: Run, last: ReportLine | None) -> Histogram:
 
 
 def _first(percentiles: tuple[float, ...]) -> float:
-    """The percentile of the interval lines; 0 for none."""
+    """The percentile of the interval lines; 0 if none was requested."""
     return percentiles[0] if percentiles else 0.0
 
 
 def run_notes(summary: Summary, run_directory: str) -> list[str]:
-    """Notes on facts missing from sysbench's summary."""
+    """Notes about the run that sysbench's summary lacks."""
     if summary.watched is not None:
         return watch_notes(summary, run_directory)
     lines = []
@@ -211,7 +211,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
 
 
 def replication_line(totals: ReplicationTotals | None) -> str:
-    """The replicas and their maximum lag; empty without any."""
+    """A line about the replicas and their maximum lag; empty without replicas."""
     if totals is None:
         return ""
     seconds = "–" if totals.lag_max_seconds is None else f"{totals.lag_max_seconds:g} s"
@@ -240,13 +240,13 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
 
 
 def commit_cost_lines(costs: Sequence[CommitCost]) -> list[str]:
-    """The table of the cost of a commit, a line for each value."""
+    """A table of the cost of a commit with each value of the durability settings."""
     table = cost_table(costs)
     return [] if table is None else list(text_lines(table))
 
 
 def _headline_note(summary: Summary) -> str:
-    """The most important figures, as the last lines on the terminal."""
+    """A note with the most important figures, printed last."""
     if not summary.transactions.total:
         return ""
     latency = summary.latency_ms
@@ -257,16 +257,18 @@ def _headline_note(summary: Summary) -> str:
 
 
 def _record_note(directory: Path) -> str:
-    """Location of the record. A missing summary, its last file, means a full disk or a killed session."""
+    """A note with the location of the record, or that its summary is missing: a full disk, a killed
+    session.
+    """
     if os.path.exists(directory / SUMMARY):
         return f"recorded in {directory}"
     return f"recorded partially, without a summary, in {directory}"
 
 
 def _error_code_text(code: str) -> str:
-    """An error number with its description or the server's symbol, if any.
+    """An error number with its description or the server's symbol, if it has one.
 
-    The list of symbols is slow to import.
+    The list of symbols is imported on use, as importing it is slow.
     """
     if (text := error_text(code)) != code:
         return text

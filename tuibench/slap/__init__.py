@@ -1,1 +1,1 @@
-"""slap"""
+"""`tuibench slap`: mysqlslap's benchmark."""

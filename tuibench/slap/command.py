@@ -1,8 +1,8 @@
-"""`tuibench slap`: mysqlslap's benchmark with its options, its report and its CSV, label for label.
+"""`tuibench slap`: mysqlslap's benchmark with its options, its report and its CSV.
 
-Scripts parse both; formats are those of mysqlslap 1.0 (MariaDB 10.11). Times are truncated to milliseconds,
-as in mysqlslap. Additional figures go to stderr. `--only-print` prints the statements in mysqlslap's format,
-without a server.
+Scripts parse report and CSV, so labels and formats are exactly those of mysqlslap 1.0 (MariaDB 10.11). Times
+are truncated to milliseconds, as in mysqlslap. Additional figures go to stderr. `--only-print` prints the
+statements in mysqlslap's format, without a server.
 """
 
 import os
@@ -53,7 +53,7 @@ __all__ = ["CONTEXT", "slap"]
 
 MS_PER_SECOND = 1000
 GENERATED_BY_DEFAULT = "mixed"
-"""mysqlslap's CSV has this for a user's own queries, too."""
+"""The load type in mysqlslap's CSV, also for a user's own queries."""
 
 FIGURES = (
     (Counter.COM_SELECT, "selects"),
@@ -160,7 +160,7 @@ class GenerationOptions:
     ] = "1"
 
     def script(self, before: tuple[str, ...], after: tuple[str, ...], stream: Random) -> SlapScript:
-        """Table, rows and queries. Raises UsageError for conflicting options."""
+        """The test with generated table, rows and queries. Raises UsageError for conflicting options."""
         load_type = self.load_type
         columns = self._columns()
         if load_type is LoadType.KEY and not columns.has_key:
@@ -240,7 +240,7 @@ class StatementOptions:
         return bool(self.query or self.create)
 
     def script(self) -> SlapScript:
-        """The user's queries. Raises UsageError if there are none."""
+        """The test with the user's queries. Raises UsageError if there are none."""
         found = self.parts("--query", self.query)
         if not found:
             raise UsageError("the clients have no queries to run", "give --query, or --auto-generate-sql")
@@ -260,7 +260,7 @@ class StatementOptions:
         return self.parts("--post-query", self.post_query)
 
     def parts(self, name: str, text: str) -> tuple[str, ...]:
-        """Statements of an option, which is the name of a file or SQL."""
+        """The statements of an option, whose value is the name of a file or SQL."""
         delimiter = ESCAPES.get(self.delimiter, self.delimiter)
         if not delimiter:
             raise UsageError("--delimiter is empty", "for example --delimiter=';'")
@@ -396,7 +396,7 @@ class ClientOptions:
 
 @dataclass(frozen=True)
 class SlapReportOptions:
-    """Output and its destinations."""
+    """Output of the benchmark, and its destinations."""
 
     only_print: Annotated[bool, Option(help="Print the statements without connecting.")] = False
     csv: Annotated[

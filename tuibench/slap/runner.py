@@ -5,12 +5,12 @@
 
 As in mysqlslap, the time includes logins and disconnects, but not the start of processes.
 
-mysqlslap drops what `--create-schema` names without a check. Here, an existing schema is dropped only if it
-has mysqlslap's name, contains nothing but mysqlslap's table, or if `--drop-schema` allows it. Whatever
-happens, a schema that we have made does not stay behind: it is dropped over a new connection if the old one
-is lost. A lost connection ends the test, as in mysqlslap. The result depends on whether the server is back in
-time: a failed run, or an unreachable server. In the latter case the schema remains, and a message contains
-its name and the statement that removes it.
+mysqlslap drops an existing `--create-schema` without a check. Here, it is dropped only if it has mysqlslap's
+default name, contains nothing but mysqlslap's table, or if `--drop-schema` allows it.
+
+A lost connection ends the test, as in mysqlslap. The schema of the test is then dropped over a new
+connection. If the server does not answer in time, the error is an unreachable server instead of a failed run;
+the schema remains, and a message contains the statement that drops it.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def check_not_system_schema(name: str) -> None:
 
 
 class SlapSchema:
-    """The schema over one connection. `is_ours` is True after this run has created it."""
+    """The schema, over one connection. `is_ours` is True once this run has started to create it."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self._connection = connection
@@ -94,13 +94,13 @@ class SlapSchema:
         self.is_ours = False
 
     async def check_droppable(self, *, may_drop: bool) -> None:
-        """Raises RunError if it exists and contains tables of others."""
+        """Raises RunError if the schema exists and contains other tables than mysqlslap's."""
         if may_drop or self._name == DEFAULT_SCHEMA:
             return
         tables = await self._names(_TABLES)
         if not tables:
             return
-        # One table that has mysqlslap's columns and no others was left behind.
+        # A single table with mysqlslap's columns only is the rest of an earlier test.
         if tables == [TABLE] and all(name.startswith(COLUMN_NAMES) for name in await self._names(_COLUMNS)):
             return
         raise RunError(
@@ -113,12 +113,12 @@ class SlapSchema:
         return quote_schema(self._name)
 
     async def drop(self, connection: Connection | None = None) -> None:
-        """Drop it, over another connection if one is given."""
+        """Drop the schema, over another connection if one is given."""
         await (connection or self._connection).execute(f"DROP SCHEMA IF EXISTS {self.quoted}")
         self.is_ours = False
 
     async def make(self) -> None:
-        """Create and select it. Raises RunError if it exists."""
+        """Create and select the schema. Raises RunError if it exists."""
         try:
             await self._connection.execute(f"CREATE SCHEMA {self.quoted}")
         except ConnectionLostError:
@@ -134,7 +134,7 @@ class SlapSchema:
         await self.enter()
 
     async def enter(self) -> None:
-        """Select it. Raises RunError if it does not exist."""
+        """Select the schema. Raises RunError if it does not exist."""
         try:
             await self._connection.execute(f"USE {self.quoted}")
         except SQLError as error:
@@ -158,7 +158,7 @@ def _table_list(tables: Iterable[str]) -> str:
 
 
 CLEANUP_TIMEOUT_SECONDS = 20.0
-"""How long the end of a test that went wrong may take."""
+"""Maximum duration of the cleanup after an error."""
 
 RETRY_SECONDS = 0.5
 SEE_THE_LOG = (
@@ -166,16 +166,16 @@ SEE_THE_LOG = (
 )
 
 Dial = Callable[[], Awaitable[Connection]]
-"""Makes a new connection to the server, in no database."""
+"""Opens a new connection to the server, without a database."""
 
 
 class ConnectionLostInTestError(RunError):
-    """The test has lost a connection: it was killed, or its server went away."""
+    """The test has lost a connection, which was killed, or whose server has ended."""
 
 
 @contextmanager
 def raise_as_lost(target: Target, doing: str) -> Iterator[None]:
-    """Raises ConnectionLostInTestError for a lost connection, with where and when that was."""
+    """Raises ConnectionLostInTestError for a lost connection, with the address and the current operation."""
     try:
         yield
     except ConnectionLostError as error:
@@ -185,9 +185,9 @@ def raise_as_lost(target: Target, doing: str) -> Iterator[None]:
 
 
 class SchemaCleanup:
-    """Drops the schema at the end of a test; `schema` is set as soon as there is one to drop.
+    """Drops the schema at the end of a test; `schema` is set before it is created.
 
-    Without an error, a drop may take as long as it needs; after an error, the time is limited.
+    After an error, the time for the drop is limited.
     """
 
     def __init__(
@@ -206,9 +206,9 @@ class SchemaCleanup:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raises ServerUnreachableError if the server is lost and does not return.
+        """Drop the schema. Raises ServerUnreachableError if the server was lost and does not answer in time.
 
-        An earlier error comes first.
+        If the test failed with another error, that error is raised.
         """
         try:
             async with asyncio.timeout(None if error is None else CLEANUP_TIMEOUT_SECONDS):
@@ -228,7 +228,7 @@ class SchemaCleanup:
                 self._connection.abort()
 
     async def _clear(self, *, is_lost: bool) -> None:
-        """Has the schema gone. After a loss, it also takes the server to be back."""
+        """Drop the schema; after the loss of the connection, over a new one."""
         if not is_lost:
             try:
                 return await self._drop(self._connection)
@@ -246,7 +246,7 @@ class SchemaCleanup:
             await self.schema.drop(connection)
 
     async def _back(self) -> Connection:
-        """A new connection, as soon as there is one."""
+        """A new connection, as soon as the server accepts one."""
         is_reported = False
         while True:
             try:
@@ -269,7 +269,7 @@ class SchemaCleanup:
             )
 
     def _final_error(self, lost: BaseException | None, failure: BaseException) -> TuibenchError:
-        """What the test ends with when its schema could not be dropped, or its server did not come back."""
+        """The error of a test whose schema could not be dropped, or whose server did not answer in time."""
         if isinstance(failure, SQLError) and not isinstance(failure, ConnectionLostError):
             return failure
         what = (
@@ -284,46 +284,55 @@ class SchemaCleanup:
 
 
 CHARSETS = {Flavour.MARIADB: "latin1", Flavour.MYSQL: CHARSET}
-"""What mysqlslap speaks, whatever its server's default: texts in another than a table's are converted there,
-which on MariaDB with latin1 tables is a twentieth of the whole time."""
+"""mysqlslap's character set, which does not depend on the server's default. The server converts texts in
+another character set than the table's, which takes a twentieth of the time on MariaDB with latin1 tables.
+"""
 
 
 class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One mysqlslap test on one server.
-
-    The database of `target` is the schema. Without `engines` the tables use the server's default engine. Each
-    client gets its share of `queries_in_all`; `queries_per_client` is 0 if not given, and if both are 0, each
-    client runs its list once. With `drops`, an existing schema is dropped at the start, and the test's own at
-    the end; `may_drop` allows the former for a schema with other tables. `init_sql` is run at logins, the
-    shell commands `pre_system` and `post_system` before the clients start and after they have ended.
-    """
+    """One mysqlslap test on one server."""
 
     target: Target
+    """The server; its database is the schema of the test."""
     script: SlapScript
     clients: tuple[int, ...] = (1,)
+    """The numbers of clients, one benchmark each."""
     iterations: int = 1
     engines: tuple[StorageEngine, ...] = ()
+    """The storage engines, one benchmark each; empty for the server's default."""
     load_type: str = OWN_QUERIES
     queries_in_all: int = 0
+    """The number of queries of all clients together; 0 if not given."""
     queries_per_client: int = 0
+    """0 if not given; if both are 0, each client runs its list of queries once."""
     commit: int = 0
+    """Commit after this number of queries; 0 for never."""
     detach: int = 0
+    """Reconnect after this number of queries; 0 for never."""
     drops: bool = True
+    """Whether to drop an existing schema at the start, and the test's own at the end."""
     may_drop: bool = False
+    """Whether an existing schema may be dropped that contains other tables."""
     pre_system: str = ""
+    """A shell command, run before the clients start."""
     post_system: str = ""
+    """A shell command, run after the clients have ended."""
     init_sql: str = ""
+    """SQL that each client runs after its login."""
     seed: int = 0
     workers: int | None = None
+    """The number of worker processes; None to derive it from the number of cores."""
     load_engine: EngineChoice = EngineChoice.AUTO
 
     def rhythm(self, clients: int) -> QueryCycle:
-        """How each client runs its queries; at least once, as mysqlslap does."""
+        """The sequence of each client's queries; without a number of queries, its list once, as in
+        mysqlslap.
+        """
         queries = self.queries_per_client or self.queries_in_all // clients
         return QueryCycle(queries=queries or len(self.script.queries), commit=self.commit, detach=self.detach)
 
     def charset(self, flavour: Flavour) -> str:
-        """What the clients speak: what mysqlslap does, if all that they send is ASCII."""
+        """The clients' character set: mysqlslap's, if all statements are ASCII."""
         sent = (self.init_sql, *(query.sql for query in self.script.queries))
         return CHARSETS[flavour] if all(text.isascii() for text in sent) else CHARSET
 
@@ -333,21 +342,23 @@ DRAIN_SECONDS = 2.0
 
 
 class IterationResult(NamedTuple):
-    """The duration of an iteration, what the clients did, and by how much the server's counters grew."""
+    """The result of one iteration."""
 
     seconds: float
     accounting: LoadTotals
+    """The totals of all clients."""
     workers: int
     server: dict[str, int]
+    """The growth of the server's counters."""
 
     @property
     def cpu_share(self) -> float:
-        """How busy the workers were, of one core each."""
+        """The mean CPU usage of a worker, as a share of a core."""
         return self.accounting.cpu_seconds / (self.seconds or 1e-9) / self.workers
 
 
 class SlapClients:
-    """The clients of one iteration, in the `pool` processes of the previous one."""
+    """The clients of one iteration; their processes are those of the previous iteration, kept in `pool`."""
 
     def __init__(
         self,
@@ -366,14 +377,15 @@ class SlapClients:
         self._clock = clock
 
     async def ready(self, session_sql: Sequence[str]) -> None:
-        """Start the processes; each connection will begin with these statements."""
+        """Start the processes; each connection will execute these statements after its login."""
         await self._load.fleet.start()
         if session_sql:
             self._load.fleet.set_session(tuple(session_sql))
 
     async def play(self) -> IterationResult:
-        """Start the clients; returns when the last connection is closed. Raises an error that prevents their
-        work.
+        """Start the clients, and wait until the last connection is closed.
+
+        Raises RunError if a client cannot log in, ConnectionLostError if it loses its connection.
         """
         load, fleet = self._load, self._load.fleet
         began_ns = await load.begin()
@@ -388,7 +400,9 @@ class SlapClients:
         await self._load.fleet.kill()
 
     async def _end(self) -> int:
-        """The time at which all have done their work; looks now and then whether they still can."""
+        """The time at which all clients have finished. Lost connections are checked every
+        `REPORT_SECONDS`.
+        """
         finished = asyncio.create_task(self._finished())
         try:
             while not finished.done():
@@ -433,14 +447,14 @@ def iteration_plan(spec: SlapSpec, clients: int, turns: int, seed: int) -> RunPl
 KEYS_SQL = f"SELECT id FROM {TABLE} ORDER BY id"  # noqa: S608 (a name of our own)
 NO_AUTOCOMMIT = "SET SESSION autocommit=0"
 STAYS_OPEN = "SET SESSION wait_timeout=28800"
-"""Ours is silent while the clients work, for longer than a server may bear."""
+"""Prevents a timeout of the runner's own connection, which is idle while the clients work."""
 
 SHOWN_CHARACTERS = 200
 Report = Callable[[str], None]
 
 
 class SlapRunner:
-    """Runs a slap. `report` receives warnings, `note` the time of each iteration."""
+    """Runs a test. `report` is called with warnings, `note` with the time of each iteration."""
 
     def __init__(self, spec: SlapSpec, report: Report, note: Report = lambda _: None) -> None:
         self._spec = spec
@@ -454,7 +468,9 @@ class SlapRunner:
         self._warned = False
 
     async def run(self) -> AsyncIterator[SlapBenchmark]:
-        """One benchmark after the other. Raises TuibenchError for what goes wrong, with the SQL that did."""
+        """Run and yield one benchmark after the other. Raises TuibenchError with the statement that
+        failed.
+        """
         spec = self._spec
         dial = partial(connect, spec.target, use_database=False)
         self._connection = await dial()
@@ -512,7 +528,7 @@ class SlapRunner:
         return played._replace(server=grown)
 
     async def _fill(self, engine: StorageEngine | None) -> None:
-        """Recreates the schema and its contents."""
+        """Recreate the schema and its contents."""
         script = self._spec.script
         if self._spec.drops or self._schema.is_ours:
             await self._schema.drop()
@@ -556,7 +572,7 @@ class SlapRunner:
             ) from error
 
     async def _shell(self, command: str, name: str) -> None:
-        """Runs a command of the user's; its failure is reported and ends nothing, as in mysqlslap."""
+        """Run a shell command of the user; a failure is reported, and the test continues, as in mysqlslap."""
         if not command:
             return
         process = await asyncio.create_subprocess_shell(command, stdout=sys.stderr)
@@ -570,7 +586,7 @@ class SlapRunner:
 def _summed(
     spec: SlapSpec, engine: StorageEngine | None, clients: int, done: list[IterationResult]
 ) -> SlapBenchmark:
-    """All iterations of a benchmark in one."""
+    """The benchmark that all these iterations form."""
     books = [each.accounting for each in done]
     totals = sum((book.totals for book in books), Counters())
     latency = merge_histograms(

@@ -48,21 +48,26 @@ class LoadType(StrEnum):
 
 
 class SlapQuery(msgspec.Struct, frozen=True):
-    """One statement of a client. With `by_key`, the key of a row is appended."""
+    """One statement of a client."""
 
     sql: str
     by_key: bool = False
+    """Whether the key of a row is appended."""
 
 
 class SlapColumns(msgspec.Struct, frozen=True, kw_only=True):
     """The columns of the table, and their indexes."""
 
     autoincrement: bool = False
+    """Whether the key is an AUTO_INCREMENT column."""
     guid: bool = False
+    """Whether the key is a GUID."""
     secondary_indexes: int = 0
     integers: int = 1
+    """The number of INT columns."""
     integers_indexed: bool = False
     texts: int = 1
+    """The number of VARCHAR columns."""
     texts_indexed: bool = False
 
     @property
@@ -101,7 +106,7 @@ def insert_query(columns: SlapColumns, stream: Random) -> SlapQuery:
 
 
 def select_query(columns: SlapColumns, *, by_key: bool) -> SlapQuery:
-    """A SELECT of a row by its key, if there is one and it is requested, or of the whole table."""
+    """A SELECT of the whole table, or with `by_key` of a row by its key, if the table has one."""
     has_key = by_key and columns.has_key
     where = " WHERE id = " if has_key else ""
     return SlapQuery(f"SELECT {','.join(columns.names)} FROM {TABLE}{where}", has_key)  # noqa: S608 (generated)
@@ -146,10 +151,10 @@ def _drawn(columns: SlapColumns, stream: Random) -> Iterator[tuple[str, str]]:
 
 SLAP_PROFILE = "slap"
 MAX_TURNS = 2_000_000
-"""The maximum length of a cycle of queries and commits."""
+"""Maximum length of a cycle of queries and commits."""
 
 MAX_LITERAL_STATEMENTS = 2_000
-"""The maximum number of statements that are expanded for each key."""
+"""Maximum number of statements with a literal key; if there would be more, keys are parameters."""
 
 COMMIT = Transaction(
     name="commit",
@@ -176,23 +181,27 @@ class StorageEngine(msgspec.Struct, frozen=True):
 
     @property
     def clause(self) -> str:
-        """The suffix of the CREATE TABLE."""
+        """The end of the CREATE TABLE statement."""
         return f" Engine = {self.name}" + (f" {self.options}" if self.options else "")
 
 
 class SlapScript(msgspec.Struct, frozen=True, kw_only=True):
-    """One test. The first statement of `create` is the CREATE TABLE that gets the engine.
-
-    `writes` is the number of statements of `create` to execute, the first once and the others repeatedly; 0
-    for all of them once. `wants_keys` means that queries use the key of a row.
-    """
+    """The statements of one test."""
 
     create: tuple[str, ...] = ()
+    """Statements that fill the schema; the first one is the CREATE TABLE that gets the storage engine."""
     writes: int = 0
+    """How many statements of `create` to execute, the first one once and the others repeatedly; 0 executes
+    each one once.
+    """
     queries: tuple[SlapQuery, ...] = ()
+    """The list of queries of each client."""
     before: tuple[str, ...] = ()
+    """Statements executed before the clients start."""
     after: tuple[str, ...] = ()
+    """Statements executed after the clients have ended."""
     wants_keys: bool = False
+    """Whether queries use the key of a row."""
 
     def creation(self, engine: StorageEngine | None) -> Iterator[str]:
         """The statements that fill the schema, in order."""
@@ -207,14 +216,14 @@ class SlapScript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueryCycle(msgspec.Struct, frozen=True, kw_only=True):
-    """The sequence of a client: number of queries, commits, reconnects.
-
-    It commits after every `commit` queries, and reconnects before every `detach`th of its list; 0: never.
-    """
+    """The sequence of a client's queries, commits and reconnects."""
 
     queries: int
+    """The number of queries."""
     commit: int = 0
+    """The number of queries between two commits; 0 for no commits."""
     detach: int = 0
+    """The client reconnects before each query of its list whose index is a multiple of it; 0 for never."""
 
 
 def client_program(script: SlapScript, rhythm: QueryCycle, keys: Keys) -> Program:
@@ -234,7 +243,9 @@ def client_program(script: SlapScript, rhythm: QueryCycle, keys: Keys) -> Progra
 
 
 def client_turns(places: Sequence[int], rhythm: QueryCycle, commit: int) -> Turns:
-    """The order of one client's transactions; `commit` is the index of the COMMIT."""
+    """The order of one client's transactions; `places` are the indices of the queries in its list, `commit`
+    is that of the COMMIT. Raises UsageError if the cycle is too long.
+    """
     length, every = len(places), rhythm.commit
     period = min(lcm(length, every) if every else length, rhythm.queries)
     if period > MAX_TURNS:
@@ -261,7 +272,7 @@ def client_turns(places: Sequence[int], rhythm: QueryCycle, commit: int) -> Turn
 
 
 def split_user_statements(text: str, delimiter: str) -> tuple[str, ...]:
-    """The statements separated by the delimiter. Raises UsageError for a placeholder."""
+    """The statements separated by the delimiter. Raises UsageError for a statement with a placeholder."""
     found = tuple(part.strip() for part in text.split(delimiter) if part.strip())
     for sql in found:
         if "?" in strip_literals(sql):
@@ -270,9 +281,9 @@ def split_user_statements(text: str, delimiter: str) -> tuple[str, ...]:
 
 
 def _key_literals(queries: Sequence[SlapQuery], keys: Keys) -> tuple[str, ...]:
-    """The keys as SQL, used like a program's tables: the statement is expanded for each key.
+    """The keys as SQL literals, for each of which a statement is expanded, as for a program's tables.
 
-    Empty if there would be too many statements.
+    Empty if there would be more than `MAX_LITERAL_STATEMENTS`.
     """
     by_key = sum(query.by_key for query in queries)
     if by_key * len(keys) > MAX_LITERAL_STATEMENTS:
@@ -296,7 +307,7 @@ def _transaction(number: int, query: SlapQuery, keys: Keys, literals: tuple[str,
 
 
 def _key(keys: Keys) -> dict[str, Value]:
-    """A uniformly drawn key. Consecutive numbers need no list."""
+    """The generator of a uniformly distributed key; consecutive numbers need no list."""
     first, last = keys[0], keys[-1]
     if isinstance(first, int) and isinstance(last, int) and last - first == len(keys) - 1:
         return {"key": Uniform(low=first, high=last)}
@@ -311,9 +322,10 @@ NUMBER_BYTES = 11
 
 
 class SlapTable(DataSet, frozen=True, kw_only=True):
-    """The table, with `table_size` rows."""
+    """The data set: one table."""
 
     table_size: int
+    """The number of rows."""
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "table_size": integer_option(100, "rows of the table", minimum=1),
@@ -360,7 +372,7 @@ class SlapTable(DataSet, frozen=True, kw_only=True):
 
 
 class SlapRows:
-    """Its rows: consecutive ids, a random number, a text of mysqlslap's length."""
+    """The rows of the table: consecutive ids, a random number, a text of mysqlslap's length."""
 
     parameters = "iis"
     row_bytes = 2 * NUMBER_BYTES + TEXT_LENGTH + len("(,,''),")

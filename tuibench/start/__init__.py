@@ -1,1 +1,1 @@
-"""start"""
+"""`tuibench start`: the form that starts a run."""

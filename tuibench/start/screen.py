@@ -1,7 +1,7 @@
-"""The start form: its values, the steps of its enter key, its widgets and messages; and its screen.
+"""The start form: values, widgets, texts, screen, and the state machine of its enter key.
 
-A private server has no other users: enter starts at once. Any other server is checked first, and only the
-second enter starts the load. The state machine has no widgets and no I/O:
+On a private server, enter starts the load at once, because the server has no other users. Any other server is
+checked first, and only the second enter starts the load:
 
     FILLING ──check─> READY ──start──> (the run)
        ^                ^
@@ -39,21 +39,22 @@ from tuibench.units import pluralize
 
 
 class FormValues(msgspec.Struct, frozen=True, kw_only=True):
-    """Values of the form, as typed text. `server` and `profile` are chosen from lists.
-
-    `place` is a host, host:port or the path of a socket; `seconds` is empty for no limit. The password is
-    excluded from the repr and is never stored.
-    """
+    """The values of the form as typed; `server` and `profile` are chosen from lists."""
 
     server: str = ""
+    """The id of a `ServerChoice`."""
     profile: str = ""
     place: str = ""
+    """host, host:port, or the path of a socket."""
     user: str = ""
     password: str = ""
+    """Never stored, and not part of the repr."""
     database: str = ""
     threads: str = ""
     seconds: str = ""
+    """The duration; empty for no limit."""
     options: str = ""
+    """Options of the load and of the profile, as on the command line."""
 
     def __repr__(self) -> str:
         return f"Answers({self.profile} on {self.server})"
@@ -72,7 +73,7 @@ FIELD_LABELS = {
 
 
 class ServerChoice(NamedTuple):
-    """A server of the list. One that `is_private` is created for the run, so its fields are not editable."""
+    """A server of the list."""
 
     id: str
     label: str
@@ -81,47 +82,46 @@ class ServerChoice(NamedTuple):
     user: str = ""
     database: str = ""
     is_private: bool = False
+    """Whether the server is created for the run; its fields cannot be edited."""
 
 
 class ProfileChoice(NamedTuple):
-    """A profile of the list, with default options for its data."""
+    """A profile of the list."""
 
     name: str
     summary: str
     options: str = ""
+    """Default options for its tables."""
 
 
 class ServerCheck(NamedTuple):
-    """Result of the check of a server.
-
-    `creatable` describes the missing tables that can be created, empty if there are none.
-    """
+    """Result of the check of a server."""
 
     findings: tuple[Finding, ...]
     creatable: str = ""
+    """A description of the missing tables that can be created; empty if there are none."""
 
     @property
     def is_blocked(self) -> bool:
-        """True if a run is impossible, as yet or at all, or would give wrong results."""
+        """True if a run is not possible (yet), or would give wrong results."""
         return any(finding.severity in (Severity.STOP, Severity.NEXT) for finding in self.findings)
 
 
 ProgressCallback = Callable[[str, float | None], None]
-"""Gets the description of a long operation, and its completed share (0 to 1), None if unknown; may be called
-from another thread.
+"""Called with the description of a long operation, and its completed share (0 to 1), None if unknown; may be
+called from any thread.
 """
 
 
 class StartController(Protocol):
-    """Checks servers and profiles, and starts runs. Errors are TuibenchErrors; all work can be cancelled.
-
-    `option_names` are the options of the load that the form takes, each as on the command line.
-    """
+    """Checks servers and profiles, and starts runs. Its methods raise TuibenchError, and can be cancelled."""
 
     servers: Sequence[ServerChoice]
     profiles: Sequence[ProfileChoice]
     option_names: Sequence[str]
+    """The options of the load that the form accepts, as on the command line."""
     first: FormValues
+    """The initial values."""
 
     def faults(self, answers: FormValues) -> Mapping[str, str]:
         """Errors by field; empty if the form describes a valid run."""
@@ -141,7 +141,7 @@ class StartController(Protocol):
 
 
 class EnterAction(Enum):
-    """Action of enter. The value is its text in the footer."""
+    """The action of the enter key; the value is its text in the footer."""
 
     START = "start"
     CHECK = "check the server"
@@ -151,7 +151,7 @@ class EnterAction(Enum):
 
 
 def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterAction:
-    """Next action; `outlook` is None until the server was checked."""
+    """The next action of enter; `outlook` is None until the server has been checked."""
     if is_private:
         return EnterAction.START
     if outlook is None:
@@ -190,11 +190,11 @@ class OptionSuggester(Suggester):
 
 
 GLYPH = re.compile(r"(?:  → |  > |\S )?")
-"""What a line of findings begins with: the glyph of its severity, or the arrow before a remedy."""
+"""The beginning of a line of findings: the glyph of its severity, or the arrow before a remedy."""
 
 
 def hanging_lines(words: Content, width: int) -> list[Content]:
-    """The lines in `width` cells; what does not fit on one continues below its first word."""
+    """The text broken into lines of `width` cells; continuation lines are indented to the first word."""
     lines = []
     for line in words.split("\n", allow_blank=True):
         found = GLYPH.match(line.plain)
@@ -205,7 +205,7 @@ def hanging_lines(words: Content, width: int) -> list[Content]:
 
 
 class HangingText(Static):
-    """A text of findings, as wide as there is room."""
+    """A text of findings, wrapped to the width of the widget."""
 
     words = Content("")
 
@@ -319,7 +319,7 @@ SEVERITY_GLYPHS = {
     Severity.NOTE: ("·", "$muted"),
     Severity.OK: ("✓", "$success"),
 }
-"""Severity of findings, worst first: a glyph in addition to the colour."""
+"""The glyph and the style of each severity, the most severe first."""
 
 _BAR_WIDTH = 40
 _NEXT_TEXTS = {
@@ -356,7 +356,7 @@ def progress_text(words: str, share: float | None = None) -> Content:
 
 
 def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
-    """Next step, then findings, worst first; passed checks are only counted."""
+    """The next step, then the findings, the most severe first; passed checks are only counted."""
     words = (
         f"Enter creates the missing tables: {sanitize.text(seen.creatable)}."
         if coming is EnterAction.MAKE
@@ -387,7 +387,7 @@ def _join_lines(lines: "Sequence[Content] | object") -> Content:
 
 MIN_FORM_SIZE = (80, 24)
 TALL_FORM_HEIGHT = 32
-"""Minimum height for longer lists."""
+"""Minimum height of a terminal for longer lists."""
 PAINT_SECONDS = 0.2
 
 Offer = TypeVar("Offer")
@@ -431,7 +431,7 @@ class StartScreen(Screen[None]):
         )
 
     async def on_unmount(self) -> None:
-        """Wait until cancelled work is undone, if the operator left during it."""
+        """Wait until the work that the operator cancelled by leaving is undone."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait({self._work})

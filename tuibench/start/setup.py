@@ -1,8 +1,8 @@
-"""What the start form offers, what its fields mean, and what it starts.
+"""The choices of the start form, the meaning of its fields, and the runs that it starts.
 
-It offers a private server, servers from option files and on this host, and recent starts, which are stored
-with server and load, never with a password. Long operations run in a thread with an event loop of its own, so
-that the screen keeps drawing; they are undone when cancelled.
+The form offers a private server, servers from option files and on this host, and the servers of recent
+starts. A start is stored with server and load, but without a password. Long operations run in a thread with
+its own event loop, so that the screen stays responsive; they are undone when cancelled.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ MAX_RECENTS = 8
 
 
 class RecentStart(msgspec.Struct, frozen=True, kw_only=True):
-    """Typed values of a start, and its wall clock time. There is no field for a password."""
+    """The typed values of a start, without the password; `at` is Unix time."""
 
     place: str = ""
     user: str = ""
@@ -73,7 +73,7 @@ class RecentStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_recents() -> tuple[RecentStart, ...]:
-    """Recent starts, newest first; empty if the file is missing or invalid, as it is only a convenience."""
+    """Recent starts, newest first; empty if the file is missing or invalid."""
     try:
         return msgspec.json.decode(_recents_file().read_bytes(), type=tuple[RecentStart, ...])
     except (OSError, *DECODE_ERRORS):
@@ -81,7 +81,9 @@ def load_recents() -> tuple[RecentStart, ...]:
 
 
 def save_recent(recent: RecentStart, now: float | None = None) -> None:
-    """Store a start first, in place of an earlier one on the same server. Write errors are ignored."""
+    """Store a start in place of an earlier one on the same server. Write errors are ignored, because the list
+    is only a convenience.
+    """
     stamped = msgspec.structs.replace(recent, at=time.time() if now is None else now)
     kept = [stamped, *(each for each in load_recents() if each.target != recent.target)][:MAX_RECENTS]
     try:
@@ -105,7 +107,7 @@ DEMO_TABLES = {"tables": 4, "table_size": 100_000}
 
 
 BinaryOrError = Binary | TuibenchError
-"""Server program of a private server, or the reason why there is none."""
+"""The server program for a private server, or the reason why there is none."""
 
 
 def find_server_binary() -> BinaryOrError:
@@ -144,7 +146,7 @@ def place_text(target: Target) -> str:
 
 
 def _discovered_choices() -> Iterator[ServerChoice]:
-    """Servers in option files, by group suffix, and the one that listens on this host."""
+    """The servers in option files, one per group suffix, and the server that listens on this host."""
     for suffix in group_suffixes():
         try:
             target = ServerOptions(defaults_group_suffix=suffix).target(tell=lambda warning: None)
@@ -178,7 +180,7 @@ def _shorten_place(place: str) -> str:
 
 
 def _profile_choice(name: str) -> ProfileChoice | None:
-    """Choice for a profile; None for an invalid file of the user, which `profiles check` explains."""
+    """The choice for a profile; None for an invalid file of the user, which `profiles check` explains."""
     try:
         profile = library.load_profile(name)
     except UsageError:
@@ -237,7 +239,7 @@ def form_program(answers: FormValues) -> Program:
 
 @lru_cache
 def _options_error(profile: str, options: str) -> TuibenchError | None:
-    """Error of the options. Cached: compiling a profile is slow, and this is called on every key."""
+    """The error in the options, if any. Cached, because it is called for every key, and compiling is slow."""
     try:
         load, of_profile = _parse_options(options)
         library.load_program(profile, make_plan(load, profile, of_profile).profile_options)
@@ -321,7 +323,10 @@ T = TypeVar("T")
 
 
 async def run_in_thread_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a thread with its own loop; returns its result. If cancelled, awaits its cleanup."""
+    """Run a coroutine in a thread with its own event loop; returns its result.
+
+    If cancelled, cancels the coroutine and waits for its cleanup.
+    """
     here = asyncio.get_running_loop()
     done: asyncio.Future[T] = here.create_future()
     worker = _LoopThread(work, here, done)
@@ -379,7 +384,7 @@ DEFAULT_VALUES = FormValues(database="sbtest", threads="8")
 
 
 class CliStartController:
-    """Implements the StartController. `private` is the server created for the run, if any."""
+    """The `StartController` of the command line. `private` is the server created for the run, if any."""
 
     def __init__(self) -> None:
         recents = load_recents()

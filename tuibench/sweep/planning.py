@@ -133,7 +133,9 @@ def with_loads(
 
 
 def with_servers(variants: Sequence[SweepVariant], servers: Sequence[str]) -> tuple[SweepVariant, ...]:
-    """Each variant on each private server; names contain the server, and the variant, if there are several."""
+    """Each variant on each private server; names contain the server, and the variant, if there are
+    several.
+    """
     has_several = len(variants) > 1 or len(servers) == 1
     return tuple(
         replace(
