@@ -2,8 +2,8 @@
 
 import gc
 
-# Imported objects are never garbage: with Python's default of 700, collections take a tenth of the start. A
-# process that runs for long lowers the threshold when its imports are frozen.
+# Imported objects stay alive: with Python's default threshold of 700, garbage collections take a tenth of the
+# start. A process that runs for long lowers the threshold after its imports.
 gc.set_threshold(1_000_000)
 
 try:

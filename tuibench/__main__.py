@@ -4,7 +4,7 @@ from tuibench import credentials, own_process
 
 
 def main() -> None:
-    """Hide passwords and leave the current folder, then import and run the program."""
+    """Conceal passwords, exclude the current folder from imports, then import and run the program."""
     own_process.leave_current_folder()
     credentials.conceal()
     from tuibench.cli.main import main as program

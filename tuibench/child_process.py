@@ -1,4 +1,4 @@
-"""What is known of a child process that ended: exit code or signal in words, and the end of its stderr."""
+"""Why a child process has ended: its exit code or signal in words, and the last lines of its stderr."""
 
 import asyncio
 import signal
@@ -8,11 +8,11 @@ from typing import cast
 from tuibench import sanitize
 
 STDERR_LINES = 20
-"""Lines of its stderr that are kept for a message."""
+"""Number of lines of stderr that are kept for a message."""
 
 
 def end_words(code: int) -> str:
-    """How a process ended, by its exit code: ended with exit code 1, was killed by SIGKILL."""
+    """An exit code in words: ended with exit code 1, was killed by SIGKILL."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -22,7 +22,7 @@ def end_words(code: int) -> str:
 
 
 class StderrTail:
-    """Reads the stderr of a process, so that it never waits for a reader, and keeps its last lines."""
+    """Reads the stderr of a process, so that the process never blocks on it, and keeps the last lines."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._lines: deque[str] = deque(maxlen=STDERR_LINES)
@@ -30,13 +30,13 @@ class StderrTail:
 
     @property
     def last_line(self) -> str:
-        """The last line, as an excerpt for a message: the error of a traceback. Empty without any."""
+        """An excerpt of the last line, which in a traceback is the error; empty without a line."""
         return sanitize.excerpt(self._lines[-1]) if self._lines else ""
 
     async def close(self, seconds: float) -> None:
-        """Reads on until the end, for so long at most; a grandchild may hold the stream open.
+        """Read to the end of the stream, for at most `seconds`, as a grandchild may hold it open.
 
-        May be repeated: waiting does not raise the cancellation of the task, which its caller would take for
+        May be called again. The cancellation of the reading task is not raised: the caller would take it for
         its own.
         """
         await asyncio.wait({self._reading}, timeout=seconds)

@@ -1,8 +1,7 @@
-"""Clocks of the program, real and simulated; absolute schedules; deadlines.
+"""The program's clock, absolute schedules, and waits with a timeout or a notice.
 
-No other module calls `time.monotonic` or sleeps periodically, so that tests can use a fake clock. Timeouts
-lose neither a deadline nor a cancellation. A program with a user interface sets `listener`, which is called
-with the notice of a long wait.
+No other module calls `time.monotonic` or sleeps periodically, so that tests can use a fake clock. A program
+with a user interface sets `listener`, which is called with a notice about a long wait.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ NS_PER_MS = 1_000_000
 
 
 class Clock(Protocol):
-    """A monotonic clock in nanoseconds, the wall clock in seconds, and a way to wait."""
+    """A monotonic clock in nanoseconds, a wall clock in seconds (Unix time), and sleep."""
 
     def now_ns(self) -> int: ...
 
@@ -26,7 +25,9 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The system's clocks, without an intermediate call: the load reads them for every statement."""
+    """The system's clocks. Its methods are those of the standard library, because the load calls them for
+    every statement.
+    """
 
     now_ns = staticmethod(time.monotonic_ns)
     wall_seconds = staticmethod(time.time)
@@ -36,14 +37,13 @@ class SystemClock:
 
 
 class ScheduledTick(NamedTuple):
-    """One tick of a schedule: its number from 1, its due time and its delay.
-
-    Number 0 is one of the additional times `between` ticks.
-    """
+    """One tick of a schedule."""
 
     number: int
+    """The number of the tick from 1; 0 for one of the additional times of `ticks`."""
     due_ns: int
     late_ns: int
+    """The delay of the tick."""
 
 
 async def ticks(
@@ -53,12 +53,11 @@ async def ticks(
     end_ns: int | None = None,
     between: Sequence[int] = (),
 ) -> AsyncIterator[ScheduledTick]:
-    """Ticks at start + n × interval until `end_ns`.
+    """Ticks at `start_ns` + n × `interval_ns` until `end_ns`, and at the additional times `between`.
 
-    The times `between` are yielded, too, before a tick at the same time.
-
-    The schedule is absolute: a slow caller causes a late tick, not a drift. Ticks that were missed
-    completely are skipped: a caller that was five intervals late gets one late tick.
+    An additional time is yielded before a tick at the same time. The schedule is absolute: a slow caller
+    delays a tick, but not the following ones. Missed ticks are skipped: a caller that is five intervals late
+    gets one late tick.
     """
     number = 1
     waiting = sorted(between, reverse=True)
@@ -87,19 +86,17 @@ async def _sleep_until(clock: Clock, due_ns: int) -> None:
 T = TypeVar("T")
 
 NOTICE_SECONDS = 2.0
-"""Waits longer than this are reported."""
+"""The duration of a wait after which the listener is notified."""
 
 Report = Callable[[str], None]
 listener: ContextVar[Report | None] = ContextVar("listener", default=None)
 
 
 async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
-    """Return the result of the work.
+    """Return the result of the work. Raises TimeoutError after `seconds`, CancelledError if cancelled.
 
-    Raises TimeoutError after the timeout, CancelledError if the task is cancelled.
-
-    `asyncio.wait_for` of Python 3.11, and libraries that use it, return the result if it arrives in the same
-    iteration of the event loop as the cancellation: a Ctrl-C would be ignored.
+    `asyncio.wait_for` of Python 3.11 ignores a cancellation in the iteration of the event loop in which the
+    result arrives. Here it is raised, so that Ctrl-C is never lost.
     """
     before = _cancellations()
     async with asyncio.timeout(seconds):
@@ -110,7 +107,7 @@ async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
 
 
 async def with_notice(work: Awaitable[T], notice: Callable[[], Awaitable[str]]) -> T:
-    """Return the result of the work; a long wait is reported to the listener unless the notice is empty."""
+    """Return the result of the work. After a long wait, the listener gets the notice, unless it is empty."""
     reporting = asyncio.create_task(_report_after_delay(notice), name="notice of a long wait")
     try:
         return await work

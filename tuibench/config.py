@@ -1,6 +1,6 @@
 """The user's configuration file, config.toml: location, sections and strict decoding.
 
-The users of a section define its meaning: presets in `tuning`, keys and screen in `tui`.
+The meaning of a section is defined where it is used: presets in `tuning`, keys and screen in `tui`.
 """
 
 import json
@@ -29,7 +29,7 @@ def config_file() -> Path:
 
 
 def read_section(name: str, path: Path | None = None) -> dict[str, Any]:
-    """One section of the file; empty without a file. Raises UsageError if it cannot be read."""
+    """A section of the file; empty if there is no file. Raises UsageError if the file cannot be read."""
     path = path or config_file()
     try:
         text = files.read_text(path)
@@ -41,7 +41,7 @@ def read_section(name: str, path: Path | None = None) -> dict[str, Any]:
 
 
 def keep_option(section: str, name: str, value: str) -> None:
-    """Set an option of a section to a text; all else in the file stays as it is.
+    """Set an option of a section to a text; the rest of the file is unchanged.
 
     Raises UsageError if the file cannot be written.
     """

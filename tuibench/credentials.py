@@ -1,9 +1,9 @@
 """Passwords on the command line and in the environment: removed before other modules are imported.
 
-`ps` and /proc show both to other users, a command line from the start of Python until it runs this module,
-which therefore imports next to nothing. The program restarts itself without the password and receives it
-through a pipe. `MYSQL_PWD` is removed from the environment, so that no child inherits it, and overwritten in
-the memory that /proc shows. A child process that needs a password gets it through a pipe.
+Other users see both in `ps` and /proc. If the command line contains a password, the program restarts itself
+without it, and receives it through a pipe. Until then the password is visible, so this module imports as
+little as possible. `MYSQL_PWD` is removed from the environment, so that no child inherits it, and overwritten
+in the memory that /proc shows. A child process that needs a password gets it through a pipe.
 """
 
 import os
@@ -13,7 +13,7 @@ from tuibench.own_process import own_command
 
 PASSWORD_OPTIONS = ("--password", "--mysql-password")
 PASSWORD_PIPE = "TUIBENCH_PASSWORD_FD"  # noqa: S105
-"""The environment variable with the pipe's number; it never contains the password."""
+"""The environment variable with the descriptor of the pipe; it never contains the password."""
 
 VARIABLE = "MYSQL_PWD"
 _removed: list[str] = []
@@ -52,8 +52,8 @@ def inherited_password() -> str | None:
 def without_password(arguments: list[str]) -> tuple[str | None, list[str]]:
     """The password in the arguments, if any, and the arguments without it.
 
-    A password follows `=` or `-p`; an option without it asks for the password, as in the MySQL clients: the
-    next word is not the password.
+    A password follows `=` or `-p` directly, as in the MySQL clients; otherwise the option asks for a
+    password, and the next word is not the password.
     """
     password, rest = None, []
     for argument in arguments:

@@ -1,8 +1,8 @@
 """Documents: sections of text, tables and charts, and their writers for a terminal, Markdown and CSV.
 
-A report is built once as blocks and sections; its reader chooses the writer. HTML is written by
-`report/html_chart.py`, panels of the screen by `tui/text.py`. Blocks contain foreign text (names, SQL,
-messages of the server) as it is: each writer escapes it.
+A report is built once as blocks and sections, for all formats. HTML is written by `report/html_chart.py`,
+panels of the screen by `tui/text.py`. Blocks contain untrusted text (names, SQL, messages of the server) in
+its original form: each writer escapes it.
 """
 
 import csv
@@ -16,25 +16,29 @@ import msgspec
 from tuibench import sanitize
 
 BAR_CELLS = 41
-"""Characters of a bar, odd, so that its middle has its own cell."""
+"""Width of a bar in characters: an odd number, so that the middle is one of them."""
 _INDENT = "  "
 
 
 class Styled(msgspec.Struct, frozen=True):
-    """A text with a role, such as better or worse, and a note in smaller print."""
+    """A text with a role."""
 
     text: str
     role: str = ""
+    """Its meaning, such as better or worse; each writer has a style for it."""
     note: str = ""
+    """A note in smaller print."""
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """An interval with its estimate on an axis from -most to most."""
+    """An interval with its estimate, drawn as a bar on an axis with zero in the middle."""
 
     low: float | None
     value: float | None
+    """The estimate."""
     high: float | None
     most: float
+    """The end of the axis, which begins at -`most`."""
     role: str = ""
 
 
@@ -42,25 +46,29 @@ Cell = str | Styled | Bar
 
 
 class TableStyle(StrEnum):
-    """FIGURES: rows under a header. PROPERTIES: names and values. TILES: a name, its figure and a remark."""
+    """The kind of a table's rows."""
 
     FIGURES = "figures"
+    """Cells below a header."""
     PROPERTIES = "properties"
+    """A name and a value."""
     TILES = "tiles"
+    """A name, a figure and a remark."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows under a header: the first `words` columns and the last `remarks` are words, the others numbers.
-
-    A row of one cell is a heading of the rows below it. `notes` are written below the table.
-    """
+    """Rows below a header."""
 
     header: tuple[str, ...] = ()
     rows: tuple[tuple[Cell, ...], ...]
+    """A row with a single cell is a heading of the rows below it."""
     words: int = 1
+    """The number of columns at the start that are words; the columns after them are numbers."""
     remarks: int = 0
+    """The number of columns at the end that are words."""
     title: str = ""
     notes: tuple[str, ...] = ()
+    """Lines below the table."""
     style: TableStyle = TableStyle.FIGURES
 
     @property
@@ -72,7 +80,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shape(StrEnum):
-    """PARAGRAPHS: one for each line. LIST: an item for each. CODE: preformatted."""
+    """How lines of text are written: as paragraphs, as items of a list, or preformatted."""
 
     PARAGRAPHS = "paragraphs"
     LIST = "list"
@@ -80,46 +88,49 @@ class Shape(StrEnum):
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Lines of text. `role` is note, warnings, verdict, fine or soft."""
+    """Lines of text."""
 
     lines: tuple[str, ...]
     shape: Shape = Shape.PARAGRAPHS
     role: str = ""
+    """note, warnings, verdict, answer, fine, soft, or empty."""
     title: str = ""
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """A chart, which only HTML contains: a function that draws it."""
+    """A chart, which only HTML contains."""
 
     draw: Callable[[], str | None]
+    """Draws the chart; returns None for no chart."""
 
 
 class Section(msgspec.Struct, frozen=True):
-    """Blocks under a title.
-
-    One with a `badge`, the number of a change, is a card. A `folded` one is for HTML only.
-    """
+    """Blocks below a title."""
 
     title: str
     blocks: tuple["Block | Section", ...]
     badge: str = ""
+    """The number of a change; a section with a badge is a card."""
     folded: bool = False
+    """Whether the section is folded; only HTML contains it then."""
 
 
 Block = Text | Table | Chart
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A title, what comes before the sections, the sections, and a last line."""
+    """A whole report."""
 
     title: str = ""
     lead: tuple[Block, ...] = ()
+    """The blocks before the sections."""
     sections: tuple[Section, ...] = ()
     foot: str = ""
+    """The last line."""
 
 
 def section(title: str, *blocks: Block | Section | None, badge: str = "", folded: bool = False) -> Section:
-    """A section of the blocks that there are."""
+    """A section of these blocks; None is omitted."""
     return Section(title, tuple(each for each in blocks if each is not None), badge, folded)
 
 
@@ -129,9 +140,9 @@ def properties(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 def bar_text(bar: Bar, cells_wide: int = BAR_CELLS) -> str:
-    """The interval as a line with its estimate, zero in the middle: `      │──●───  `.
+    """A bar as a line of text with zero in the middle: `      │──●───  `.
 
-    Arrows are ends beyond the axis.
+    An arrow marks an end of the interval that is beyond the axis.
     """
     low, middle, high = (_cell(value, bar.most, cells_wide) for value in (bar.low, bar.value, bar.high))
     cells = ["─" if low <= place <= high else " " for place in range(cells_wide)]
@@ -155,7 +166,7 @@ def axis_text(most: float, cells_wide: int = BAR_CELLS) -> str:
 
 
 def axis_of(table: Table, column: int) -> float | None:
-    """The end of the axis of a column of bars; None for another column."""
+    """The end of the axis of a column of bars; None for a column without bars."""
     cells = (row[column] for row in table.rows if len(row) > max(column, 1))
     return next((cell.most for cell in cells if isinstance(cell, Bar)), None)
 
@@ -176,13 +187,13 @@ def cell_text(cell: Cell) -> str:
 
 
 def write_text(blocks: Sequence[Block | Section]) -> str:
-    """The blocks, one below the other, with an empty line between them; ends in a newline, or is empty."""
+    """The blocks as text, separated by empty lines; ends in a newline unless it is empty."""
     written = ["\n".join(lines) for each in blocks if (lines := list(text_lines(each)))]
     return "\n\n".join(written) + "\n" if written else ""
 
 
 def text_lines(block: Block | Section) -> Iterator[str]:
-    """The lines of a block: a table is aligned; what stands under the title of a section is indented."""
+    """The lines of a block. The columns of a table are aligned; the blocks of a section are indented."""
     match block:
         case Section():
             if not block.folded:
@@ -236,7 +247,7 @@ def _aligned(table: Table, line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def write_markdown(document: Document) -> str:
-    """The whole document without its charts and what is folded; ends in a newline."""
+    """The document as Markdown, without charts and folded sections; ends in a newline."""
     blocks = [f"# {sanitize.markdown_text(document.title)}"] * bool(document.title)
     blocks += markdown_blocks(document.lead)
     blocks += markdown_blocks(document.sections)
@@ -245,7 +256,7 @@ def write_markdown(document: Document) -> str:
 
 
 def markdown_blocks(blocks: Iterable[Block | Section], level: int = 2) -> Iterator[str]:
-    """The blocks as Markdown, to be joined by empty lines."""
+    """Each block as Markdown; the caller joins them by empty lines."""
     for block in blocks:
         match block:
             case Section():
@@ -295,7 +306,7 @@ def _markdown_table(table: Table) -> str:
 
 
 def write_csv(header: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
-    """CSV with a header; None is empty. Ends in a newline."""
+    """CSV with a header; None is written as an empty field. Ends in a newline."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(header)

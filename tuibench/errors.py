@@ -1,7 +1,7 @@
-"""Exceptions: message, hint and exit code; hints for misspelt names.
+"""The program's exceptions, each with a message, a hint and an exit code; hints for misspelt names.
 
-Each package translates the exceptions of the libraries that it uses into these; `cli` prints them as one
-line.
+Each package translates the exceptions of the libraries that it uses into these. `cli` prints an exception as
+one line.
 """
 
 import re
@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 class TuibenchError(Exception):
     """Base of all errors that are reported to the user.
 
-    `message` describes the error and its location in one sentence; `hint` says how to fix it and may be
+    `message` describes the error and its location in one sentence. `hint` says how to fix it; it may be
     empty.
     """
 
@@ -38,7 +38,7 @@ class TuibenchError(Exception):
 
     @property
     def full_message(self) -> str:
-        """The message for the user, with what the error knows besides it."""
+        """The message for the user, with further facts that the error contains."""
         return self.message
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class RunError(TuibenchError):
 
 
 class NotRestoredError(RunError):
-    """The work is done, and a setting that was changed still has our value."""
+    """The work is complete, but a setting still has the value that tuibench set."""
 
     exit_code = ExitCode.NOT_RESTORED
 
@@ -86,9 +86,9 @@ class ServerBusyError(ServerUnreachableError):
 
 
 class SQLError(TuibenchError):
-    """The server, or a proxy before it, returned an error.
+    """The server, or a proxy in front of it, returned an error.
 
-    `code` is its number (e.g. 1213), `where` the address that returned it, empty if unknown.
+    `code` is the error number (e.g. 1213), `where` the address that returned it, empty if unknown.
     """
 
     def __init__(self, code: int, message: str, hint: str = "", where: str = "") -> None:
@@ -98,31 +98,33 @@ class SQLError(TuibenchError):
 
     @property
     def full_message(self) -> str:
-        """The message with address and code, unless it names them itself."""
+        """The message with address and code, unless it already contains them."""
         place = f"the server at {self.where}: " if self.where and self.where not in self.message else ""
         code = "" if re.search(rf"\berror {self.code}\b", self.message) else f" (error {self.code})"
         return f"{place}{self.message}{code}"
 
     def at(self, where: str) -> "SQLError":
-        """The same error with the server's address, unless it has an address already."""
+        """The same error with the server's address, unless it already has one."""
         self.where = self.where or where
         return self
 
 
 class DeniedError(SQLError):
-    """The server refuses a statement because the login lacks a privilege, or for every login."""
+    """The server refuses a statement, because the login lacks a privilege, or because it refuses all
+    logins.
+    """
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
 
 class LockedError(SQLError):
-    """A statement of tuibench timed out while it waited for a lock of another session."""
+    """A statement of tuibench timed out waiting for a lock of another session."""
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
 
 class NotReadyError(SQLError):
-    """A node of a cluster takes no statements at present, for example while it joins."""
+    """A node of a cluster accepts no statements now, for example while it joins the cluster."""
 
     exit_code = ExitCode.SERVER_UNAVAILABLE
 
@@ -132,7 +134,7 @@ class ConnectionLostError(SQLError):
 
 
 MOMENTARY_ERRORS = (ConnectionLostError, NotReadyError)
-"""Errors that say nothing about the statement: the same one may succeed a moment later."""
+"""Errors that are not caused by the statement: a retry may succeed."""
 
 
 class NoAnswerError(ConnectionLostError):
@@ -169,11 +171,11 @@ FEW, SHOWN = 8, 3
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
-    """The hint for the unknown name `word`: the nearest valid name, or all names if there are few."""
+    """The hint for an unknown name: the nearest valid name, or all names if there are few."""
     import difflib
 
     names = sorted(set(valid))
-    # The hyphens of options would make any two similar.
+    # Leading hyphens are removed: they would make any two options similar.
     bare = {name.lstrip("-"): name for name in names}
     close = difflib.get_close_matches(word.lstrip("-"), bare, n=1, cutoff=0.5)
     if close:
@@ -182,7 +184,7 @@ def did_you_mean(word: str, valid: Iterable[str]) -> str:
 
 
 def abbreviated_list(names: Sequence[str]) -> str:
-    """The names in one line: all if there are few, otherwise the first ones and the number of the others."""
+    """The names in one line: all if there are few, otherwise the first ones and the number of the rest."""
     if len(names) <= FEW:
         return ", ".join(names)
     shown = names[:SHOWN]
@@ -190,7 +192,9 @@ def abbreviated_list(names: Sequence[str]) -> str:
 
 
 def matching_names(wanted: str, names: Sequence[str]) -> list[str]:
-    """The matching names: the exact one, else those with this prefix, else those that contain it."""
+    """The names that match: the equal one, otherwise those with this prefix, otherwise those that contain
+    it.
+    """
     if wanted in names:
         return [wanted]
     return [name for name in names if name.startswith(wanted)] or [name for name in names if wanted in name]

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 MAX_FILE_BYTES = 16 << 20
-"""Option files, profiles and scripts are far smaller."""
+"""Maximum size of a file of the user: option files, profiles and scripts are far smaller."""
 
 INFLATED_BYTES, INFLATED_RATIO = 16 << 20, 100
-"""What a compressed file may have in any case, and for each of its bytes. Our records have 10 to 30, zeros
-a thousand.
+"""A compressed file may always have `INFLATED_BYTES` when decompressed; a larger one may have at most
+`INFLATED_RATIO` times its compressed size. The ratio is 10 to 30 for records, a thousand for zeros.
 """
 
 DECODE_ERRORS = (ValueError, RecursionError)
-"""Exceptions of JSON and TOML decoders: invalid text or document, too many digits, wrong types (msgspec's and
-tomllib's own errors are ValueErrors), or nesting that is too deep."""
+"""Exceptions of JSON and TOML decoders for an invalid document: ValueError, of which the errors of msgspec
+and tomllib are subclasses, and RecursionError for nesting that is too deep.
+"""
 
 _DESCRIPTORS = re.compile(r"/dev/fd/|/proc/\d+/(task/\d+/)?fd/")
 OWNER_ONLY = 0o600
@@ -41,12 +42,12 @@ def expand_path(name: str) -> Path:
 def open_regular(path: Path, *, pipes: bool = False, limit: int | None = None) -> BinaryIO:
     """Open a file of the user for reading. `pipes` also allows unnamed pipes, as in a shell's <(command).
 
-    Raises OSError for a device, for a named pipe, which would wait for a writer, and for a file of more than
-    `limit` bytes. The null device is an empty file.
+    Raises OSError for a device, for a named pipe, which would block until it has a writer, and for a file of
+    more than `limit` bytes. The null device is read as an empty file.
     """
     try:
         _require_finite(path, path.stat(), pipes)
-        # A file that became a named pipe in the meantime must not block either.
+        # O_NONBLOCK: the file may have been replaced by a named pipe after the check.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except ValueError as error:
         raise OSError(errno.EINVAL, "a name with a zero byte", str(path)) from error
@@ -63,7 +64,9 @@ def open_regular(path: Path, *, pipes: bool = False, limit: int | None = None) -
 
 
 def read_bytes(path: Path, *, pipes: bool = False, limit: int = MAX_FILE_BYTES) -> bytes:
-    """The content of a file, see `open_regular`. Raises OSError, also if a pipe yields more than `limit`."""
+    """The content of a file. Raises OSError as `open_regular` does, also for a pipe with more than
+    `limit`.
+    """
     with open_regular(path, pipes=pipes, limit=limit) as stream:
         found = stream.read(limit + 1)
     if len(found) > limit:
@@ -74,19 +77,19 @@ def read_bytes(path: Path, *, pipes: bool = False, limit: int = MAX_FILE_BYTES) 
 def read_text(path: Path, *, encoding: str = "utf-8", errors: str = "strict", pipes: bool = False) -> str:
     """The text of a file; empty for the null device.
 
-    Raises OSError, see `open_regular`, or UnicodeDecodeError for invalid text.
+    Raises OSError as `open_regular` does, UnicodeDecodeError for invalid text.
     """
     found = read_bytes(path, pipes=pipes)
     return found.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def inflated_limit(stream: BinaryIO, most: int) -> int:
-    """How many bytes may come out of an open compressed file, at most `most`."""
+    """Maximum decompressed size of an open compressed file: `most` bytes, or less for a small file."""
     return min(most, INFLATED_BYTES + INFLATED_RATIO * os.fstat(stream.fileno()).st_size)
 
 
 def _require_finite(path: Path, kind: os.stat_result, pipes: bool) -> None:
-    """Raises OSError for files without an end, and for folders."""
+    """Raises OSError for a folder, and for a file that may have no end, such as a device."""
     mode = kind.st_mode
     if stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode) and _is_unnamed(path)):
         return
@@ -97,5 +100,7 @@ def _require_finite(path: Path, kind: os.stat_result, pipes: bool) -> None:
 
 
 def _is_unnamed(path: Path) -> bool:
-    """True for a pipe that is an open descriptor of a process: its writer is there, or has ended."""
+    """True for a pipe that is an open descriptor of a process: reading it does not wait for a writer to open
+    it.
+    """
     return _DESCRIPTORS.match(os.path.realpath(path)) is not None

@@ -1,4 +1,4 @@
-"""How this program was installed, and the command that gets it the native engine."""
+"""How this program was installed, and the command that installs the native engine."""
 
 import importlib
 import shutil
@@ -17,13 +17,13 @@ LUA_NEEDS = "install a C compiler (apt install gcc, xcode-select --install) and 
 
 
 def has_native_engine() -> bool:
-    """Whether it is installed; does not import it."""
+    """True if the native engine is installed; does not import it."""
     return find_spec(ENGINE_MODULE) is not None
 
 
 @cache
 def native_module() -> Any:
-    """The engine's module, None if it is not installed."""
+    """The module of the native engine; None if it is not installed."""
     try:
         return importlib.import_module(ENGINE_MODULE)
     except ImportError:
@@ -31,20 +31,21 @@ def native_module() -> Any:
 
 
 def runs_scripts() -> bool:
-    """Whether the native engine is installed and built with Lua."""
+    """True if the native engine is installed, and built with Lua."""
     return hasattr(native_module(), "declared")
 
 
 def engine_line() -> str:
-    """The engine of this installation, and what to do to get the native one, or Lua scripts."""
+    """The engine of this installation; if the native one or Lua is missing, the way to install it."""
     if not has_native_engine():
         return f"asyncio; for the native one, {engine_remedy()}"
     return "native, with Lua scripts" if runs_scripts() else f"native; for Lua scripts, {lua_remedy()}"
 
 
 def engine_remedy() -> str:
-    """What to do to get the native engine, by the way in which this program was installed. Installers are
-    silent about a compilation that fails.
+    """How to install the native engine, depending on how this program was installed.
+
+    The command is verbose, because installers do not report a failed compilation otherwise.
     """
     command = _install_command(Path(sys.prefix), *_source())
     if shutil.which("cargo"):
@@ -53,13 +54,13 @@ def engine_remedy() -> str:
 
 
 def lua_remedy() -> str:
-    """What to do to get Lua scripts."""
+    """How to install the native engine with Lua."""
     return f"{LUA_NEEDS}, then run {_install_command(Path(sys.prefix), *_source())}"
 
 
 def _source() -> tuple[str, bool]:
-    """What was installed: a name on the index, a folder or a URL; and whether it runs from a clone. A wheel
-    has no sources: the index has.
+    """The source of this installation (a name on the package index, a folder or a URL), and whether it is an
+    editable one. For a wheel, it is the name: a wheel contains no sources.
     """
     import json
     from importlib.metadata import Distribution, PackageNotFoundError
@@ -82,7 +83,7 @@ def _source() -> tuple[str, bool]:
 
 
 def _install_command(prefix: Path, source: str, is_editable: bool) -> str:
-    """Compiles: a wheel of the package index that has no engine is not used again."""
+    """The command that installs the program again by compiling it, not from a wheel without the engine."""
     if is_editable:
         return f"make -C {quote(source)} demo"
     folders = prefix.parts

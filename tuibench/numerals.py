@@ -1,12 +1,9 @@
-"""Numbers in the texts of others: status, variables and lists of a server, pages of an exporter, files of a
-kernel.
+"""Parsing of numbers in foreign text: a server's status, pages of an exporter, files of a kernel.
 
-What is no number is None, never an error: digits that are not ASCII (²), NaN and Inf, words, an empty text,
-and whatever is beyond `MOST` on either side of zero. A source may send any text; a run goes on without that
-figure, and `unreadable` is the reason.
-
-`MOST` is the largest signed integer of 64 bits: what is beyond it cannot be recorded. The length is checked
-before a conversion, so that a text of millions of digits costs nothing.
+A text that is not a number gives None, never an error: words, an empty text, NaN and Inf, digits that are not
+ASCII (²), and numbers whose absolute value exceeds `MOST`. A run continues without the figure, and
+`unreadable` gives the reason. The length of a text is checked before it is converted, so that millions of
+digits take no time.
 """
 
 import re
@@ -17,13 +14,13 @@ from typing import NamedTuple
 from tuibench import sanitize
 
 MOST = 2**63 - 1
-"""The largest number that is read, unless a reader asks for more."""
+"""The largest number that is accepted by default: a record has signed integers of 64 bits."""
 
 MOST_TIMER = 10.0**30
-"""For sums of the performance schema's timers in picoseconds, which pass `MOST` after 107 days."""
+"""Limit for sums of the performance schema's timers: in picoseconds, they exceed `MOST` after 107 days."""
 
 LONGEST = 80
-"""Characters of a numeral: the longest DECIMAL of a server has 67."""
+"""Maximum length of a numeral: the longest DECIMAL of a server has 67 characters."""
 
 SHOWN_CHARACTERS = 24
 
@@ -32,29 +29,31 @@ _is_number = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3
 
 
 class Readable(NamedTuple):
-    """The numbers of a source by name, and why others are missing."""
+    """The numbers of a source."""
 
     found: dict[str, int]
+    """The numbers by name."""
     missing: dict[str, str]
+    """The reasons why others are missing, by name."""
 
 
 def whole(foreign: object) -> int | None:
-    """A whole number; None for everything else. The fraction of a number that is no text is cut off."""
+    """A whole number; None for anything else. A float or Decimal is truncated."""
     if isinstance(foreign, int | float | Decimal):
-        # The comparison keeps int() from writing out a Decimal of a billion digits.
+        # Compare first: int() would compute all digits of Decimal("1e1000000000").
         return int(foreign) if _is_within(foreign, MOST) else None
     text = _text(foreign)
     return whole(int(text)) if _is_whole(text) else None
 
 
 def count(foreign: object) -> int | None:
-    """A whole number that is not negative; None for everything else."""
+    """A whole number of at least 0; None for anything else."""
     value = whole(foreign)
     return value if value is not None and value >= 0 else None
 
 
 def number(foreign: object, most: float = MOST) -> float | None:
-    """A finite number of at most `most` on either side of zero; None for everything else."""
+    """A finite number with an absolute value of at most `most`; None for anything else."""
     if isinstance(foreign, int | float | Decimal):
         return float(foreign) if _is_within(foreign, float(most)) else None
     text = _text(foreign)
@@ -62,13 +61,13 @@ def number(foreign: object, most: float = MOST) -> float | None:
 
 
 def amount(foreign: object, most: float = MOST) -> float | None:
-    """A number that is not negative; None for everything else."""
+    """A number from 0 to `most`; None for anything else."""
     value = number(foreign, most)
     return value if value is not None and value >= 0 else None
 
 
 def readable(foreign: Iterable[tuple[str, object]]) -> Readable:
-    """The counts among these texts."""
+    """Parse these texts, given with their names, as counts."""
     found: dict[str, int] = {}
     missing: dict[str, str] = {}
     for name, text in foreign:
@@ -81,7 +80,7 @@ def readable(foreign: Iterable[tuple[str, object]]) -> Readable:
 
 
 def unreadable(foreign: object) -> str:
-    """Why a text is missing as a figure, in a few words."""
+    """The reason why a text is not accepted as a number, in a few words."""
     text = foreign.decode(errors="replace") if isinstance(foreign, bytes) else str(foreign)
     shown = sanitize.text(text[:SHOWN_CHARACTERS]) + ("…" if len(text) > SHOWN_CHARACTERS else "")
     return f"not a number that can be read: '{shown}'"
@@ -93,7 +92,7 @@ def _is_within(foreign: float | Decimal, most: float) -> bool:
 
 
 def _text(foreign: object) -> str:
-    """The text of a numeral without spaces around it; empty for what cannot be one."""
+    """The text without surrounding blanks; empty if it cannot be a numeral."""
     if isinstance(foreign, bytes):
         foreign = foreign[: LONGEST + 1].decode("ascii", "replace")
     if not isinstance(foreign, str) or len(foreign) > LONGEST:

@@ -1,9 +1,9 @@
 """The command that starts a process of this program: worker, service, guardian, supervisor, agent, viewer.
 
-Python imports from the current folder before all others when it runs a module (`-m`). Whoever can write there
-would run code in each of these processes, some of which receive passwords. Every process of ours is therefore
-started with `-P`, or with `-I` if this one was: the environment, a `PYTHONPATH` and editable installations
-remain as they are. No other module of this package names the interpreter.
+When Python runs a module (`-m`), it imports from the current folder first. Anyone who can write there could
+run code in these processes, some of which receive passwords. Therefore each of them is started with `-P`, or
+with `-I` if this process was. `PYTHONPATH` and editable installations keep their effect with `-P`. No other
+module of this package starts the interpreter.
 """
 
 import os
@@ -13,15 +13,17 @@ SEARCHED = "PYTHONPATH"
 
 
 def own_command(module: str, *arguments: str) -> list[str]:
-    """The words that run a module of this package, such as `tuibench.load.worker`, with this interpreter."""
+    """The command that runs a module of this package, such as `tuibench.load.worker`, with this
+    interpreter.
+    """
     return [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", module, *arguments]
 
 
 def leave_current_folder() -> None:
-    """Import nothing more from the current folder, in this process and in those that it starts.
+    """Exclude the current folder from imports, in this process and in those that it starts.
 
-    `python -m` puts the folder in front. An empty element of `PYTHONPATH`, which an unset variable leaves
-    behind (`$UNSET:/lib`), means it, too. An element that names the folder is kept.
+    `python -m` adds the folder, and so does an empty element of `PYTHONPATH`, as in `$UNSET:/lib`. An element
+    that names the folder is kept.
     """
     try:
         here = os.getcwd()

@@ -1,7 +1,7 @@
-"""Locations of files. `TUIBENCH_HOME` moves all of them, for tests and hosts with a read-only home directory.
+"""Locations of the program's files.
 
-`--run-dir` moves records only: settings journal, server locks and sockets stay where other sessions of
-this user find them.
+`TUIBENCH_HOME` moves all of them, for tests and for hosts with a read-only home directory. `--run-dir` moves
+records only: other sessions of this user must find the settings journal, server locks and sockets.
 """
 
 import atexit
@@ -68,14 +68,14 @@ def runtime_dir() -> Path:
 
 
 def _is_usable(runtime: str) -> bool:
-    """False if it belongs to another user: `su` does not reset the variable."""
+    """False for a folder of another user: `su` does not reset the environment variable."""
     return os.path.isdir(runtime) and os.access(runtime, os.W_OK | os.X_OK)
 
 
 def runtime_dirs() -> list[Path]:
-    """Folders in which sessions of this user may listen, this process's first.
+    """The folders in which sessions of this user may listen, that of this process first.
 
-    SSH logins, cron jobs and `su` have different values of XDG_RUNTIME_DIR but must find each other's
+    SSH logins, cron jobs and `su` have different values of XDG_RUNTIME_DIR, but must find each other's
     sessions.
     """
     if home_override():
@@ -97,11 +97,11 @@ def journal_dir() -> Path:
 
 
 PRIVATE_SERVER_PREFIX = "tuibench-demo-"
-"""Of the folder of a private server, whose name is random."""
+"""The beginning of the random name of a private server's folder."""
 
 
 def keep_records_in(run_dir: str) -> None:
-    """The value of `--run-dir`; empty for the default folder."""
+    """Set the folder of records to the value of `--run-dir`; empty for the default folder."""
     if run_dir:
         os.environ[RECORDS] = os.path.abspath(os.path.expanduser(run_dir))
 
@@ -110,7 +110,8 @@ def claim(parent: Path, stem: str) -> Path:
     """Create a folder of this name, or the first of stem-2, stem-3, … that does not exist.
 
     A folder that is still empty at the end of the process is removed. With `--run-dir`, names contain the
-    process id, because the journals and sockets of all sessions share one folder. Raises RunError.
+    process id, because the journals and sockets of all sessions share one folder. Raises RunError if the
+    folder cannot be created.
     """
     try:
         ensure_private(parent)

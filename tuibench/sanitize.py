@@ -25,7 +25,7 @@ _IN_MARKDOWN = r"[<\[\]|&]"
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _ONE_BYTE = 0x100
 MAX_EXCERPT_CHARACTERS = 500
-"""Of untrusted text in an error message."""
+"""Maximum length of untrusted text in an error message."""
 
 
 def text(foreign: object) -> str:
@@ -35,14 +35,14 @@ def text(foreign: object) -> str:
 
 
 def excerpt(foreign: str) -> str:
-    """The start of untrusted text, for an error message: whoever wrote it may have written megabytes."""
+    """The start of untrusted text, which may have megabytes, for an error message."""
     if len(foreign) <= MAX_EXCERPT_CHARACTERS:
         return text(foreign)
     return f"{text(foreign[:MAX_EXCERPT_CHARACTERS])} … ({len(foreign):,} characters)"
 
 
 def lines(laid_out: str) -> str:
-    """Output of several lines: newlines and tabs are kept, everything else is as in `text`."""
+    """Formatted output: newlines and tabs are kept, other control characters are escaped."""
     return laid_out if laid_out.isprintable() else re.sub(_IN_LINES, _escape, laid_out)
 
 
@@ -86,7 +86,9 @@ class SafeStream:
 
 
 def protect_streams() -> None:
-    """Sanitise stdout and stderr from now on. Code that draws a screen uses `unsafe`."""
+    """Sanitise everything written to stdout and stderr from now on. Code that draws a screen uses
+    `unsafe`.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, SafeStream):
@@ -94,5 +96,5 @@ def protect_streams() -> None:
 
 
 def unsafe(stream: TextIO) -> TextIO:
-    """The underlying stream, for progress bars and screens; their texts need `text`."""
+    """The underlying stream, for progress bars and screens, which must apply `text` to untrusted text."""
     return stream.unsafe if isinstance(stream, SafeStream) else stream

@@ -6,12 +6,14 @@ import textwrap
 import time
 
 DASH = "–"
-"""Replaces a missing value."""
+"""Stands for a missing value."""
 
 TENFOLD, MAX_FACTOR = 10.0, 99_999
-"""Differences are factors from the first on; the second is the largest that is written."""
+"""A difference is written as a factor if it is `TENFOLD` or more; `MAX_FACTOR` is the largest factor
+written.
+"""
 FAR = 100.0
-"""An interval whose edge is an effect so many times larger than the estimate is open there."""
+"""An edge of an interval that is this many times larger than the estimate is omitted."""
 
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -32,12 +34,12 @@ def pluralize(number: int, noun: str) -> str:
 
 
 def shorten(text: str, characters: int) -> str:
-    """The text, its end replaced by an ellipsis if it is longer."""
+    """The text in at most `characters`; the end of a longer one is replaced by an ellipsis."""
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 
 def wrap_words(text: str, cells: int, indent: int = 2) -> list[str]:
-    """The lines of a text, broken between words only; those after the first are indented."""
+    """A text broken between words into lines of `cells`; all lines but the first are indented."""
     return textwrap.wrap(
         text,
         cells,
@@ -49,7 +51,7 @@ def wrap_words(text: str, cells: int, indent: int = 2) -> list[str]:
 
 
 def first_to_last(first: int | None, last: int | None) -> str:
-    """A number at the start and the end, once if both are equal: 8 → 64."""
+    """The values of a number at the start and at the end: 8 → 64; one value if both are equal."""
     known = [count(each) for each in (first, last) if each is not None]
     return " → ".join(dict.fromkeys(known)) or DASH
 
@@ -60,9 +62,7 @@ def decimal(value: float | None, digits: int = 2) -> str:
 
 
 def si(value: float | None, *, in_column: bool = False) -> str:
-    """A number in at most six characters with its prefix: 3 k, 12.5 M. Those of a column keep their zeros:
-    4.90 M.
-    """
+    """A number with its SI prefix in at most six characters: 3 k, 12.5 M; in a column with zeros: 4.90 M."""
     if value is None:
         return DASH
     for factor, prefix in _SI:
@@ -73,8 +73,8 @@ def si(value: float | None, *, in_column: bool = False) -> str:
 
 
 def milliseconds(value: float | None, *, in_column: bool = False) -> str:
-    """A latency with three significant digits and its unit: 26.4 ms, 1.2 s. Those of a column keep their
-    zeros: 26.0 ms, 1.20 s.
+    """A latency with three significant digits and its unit: 26.4 ms, 1.2 s; in a column with zeros: 1.20
+    s.
     """
     if value is None:
         return DASH
@@ -85,13 +85,13 @@ def milliseconds(value: float | None, *, in_column: bool = False) -> str:
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """A share given in percent: 99.98 %."""
+    """A percentage: 99.98 %."""
     return DASH if value is None else f"{value:.{digits}f} %"
 
 
 def binary_size(size_bytes: float | None, *, in_column: bool = False) -> str:
-    """A size in binary units with three digits at most: 9.1 GiB; 1,010 MiB are 0.986 GiB. Those of a column
-    keep their zeros: 9.10 GiB.
+    """A size in binary units with at most three digits: 9.1 GiB, 0.986 GiB for 1,010 MiB; in a column with
+    zeros: 9.10 GiB.
     """
     if size_bytes is None:
         return DASH
@@ -104,7 +104,7 @@ def binary_size(size_bytes: float | None, *, in_column: bool = False) -> str:
 
 
 def small_number(value: float | None) -> str:
-    """A number in three significant digits, down to thousandths: 1.02, 0.003, 0."""
+    """A number with three significant digits, and at most three decimals: 1.02, 0.003, 0."""
     if value is None:
         return DASH
     if value == 0 or value < 0.0005:
@@ -113,19 +113,21 @@ def small_number(value: float | None) -> str:
 
 
 def three_digits(value: float, most: int = 2) -> str:
-    """Three significant digits, no fewer whole ones, and `most` decimals: 2,412, 26.9, 1.04, 0.02, 0."""
+    """A number with all integer digits, or three significant ones, and at most `most` decimals: 2,412,
+    26.9, 0.02.
+    """
     if value == 0:
         return "0"
     return decimal(value, 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 1 else most)
 
 
 def significant(value: float, digits: int = 2) -> str:
-    """So many significant digits at most, all whole ones, and never an exponent: 0.9, 7.5, 120, 12,345."""
+    """A number with at most `digits` significant digits, but all integer digits: 0.9, 7.5, 120, 12,345."""
     return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 
 
 def microseconds(value: float | None) -> str:
-    """A time of a processor with three significant digits and its unit: 41.2 µs, 2.37 ms."""
+    """CPU time, given in microseconds, with three significant digits and its unit: 41.2 µs, 2.37 ms."""
     if value is None or value >= 1000 * _ROUND_UP_SHARE:
         return milliseconds(None if value is None else value / 1000)
     return f"{three_digits(value)} µs"
@@ -138,21 +140,22 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def difference(percent: float) -> str:
-    """A relative difference: +43 %, −3.2 %; a factor from ten-fold on: ×48, ÷420."""
+    """A relative difference, given in percent: +43 %, −3.2 %; as a factor from `TENFOLD` on: ×48, ÷420."""
     return difference_and_interval(percent, percent, percent)[0]
 
 
 def difference_and_interval(percent: float, low: float, high: float) -> tuple[str, str]:
-    """A relative difference and its interval: +43 % and 38..49 %. If one of the three is ten-fold or more,
-    all are factors: ×48 and 20..100, ÷420 and 300..600, ×1.9 and ÷6.7..×72. An interval that is open on one
-    side has one edge: ÷100 and "÷25 or more", ×1.9 and "at most ×72". There is none if it is open on both
-    sides, or if it says what the difference does.
+    """A relative difference and its interval, all given in percent: +43 % and 38..49 %.
+
+    If one of the three values is ten-fold or more, all are written as factors: ×48 and 20..100, ÷420 and
+    300..600, ×1.9 and ÷6.7..×72. If an edge is unknown, the interval has the other edge only: "÷25 or more",
+    "at most ×72". It is empty if both edges are unknown, or if both are written like the difference.
     """
     values = percent, low, high
     factors = [max(0.0, 1 + value / 100) for value in values]
     if all(1 / TENFOLD < each < TENFOLD for each in factors):
         decimals = 1 if max(map(abs, values)) < 10 else 0
-        # An interval from a number to itself tells nothing.
+        # One more decimal, if it makes the edges different.
         are_alike = [round(low, digits) == round(high, digits) for digits in (decimals, decimals + 1)]
         decimals += are_alike == [True, False]
         edges = "..".join(_few_digits(value, decimals).removeprefix("+") for value in (low, high))
@@ -174,20 +177,20 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
     if min(factors) >= 1:
         return estimate, f"{first}..{last}".replace("×", "")
     if max(factors) <= 1:
-        # Of a decrease, the larger divisor is the lower edge.
+        # In a decrease, the lower edge has the larger divisor.
         return estimate, f"{last}..{first}".replace("×", "").replace("÷", "")
     return estimate, f"{first}..{last}"
 
 
 def _few_digits(percent: float, decimals: int) -> str:
-    """A difference with its sign, and as many more decimals as tell it from zero."""
+    """A difference with its sign, and up to three decimals if it would otherwise be written as zero."""
     while decimals < 3 and percent and not float(f"{percent:.{decimals}f}"):
         decimals += 1
     return signed(percent, decimals)
 
 
 def _factor(value: float, digits: int = 2) -> str:
-    """×48 or ÷420, with two or three significant digits."""
+    """A factor as ×48 or ÷420, with two or three significant digits."""
     sign, size = ("×", value) if value >= 1 else ("÷", 1 / value if value else math.inf)
     if size > MAX_FACTOR:
         return f"{sign}>{MAX_FACTOR:,}"
@@ -197,8 +200,8 @@ def _factor(value: float, digits: int = 2) -> str:
 
 
 def change_and_interval(delta: float, low: float, high: float) -> tuple[str, str]:
-    """A difference in the figure's own unit, and its interval: −0.998 and −1.01..−0.985; none if it says what
-    the difference does.
+    """A difference in the figure's unit, and its interval: −0.998 and −1.01..−0.985. The interval is empty if
+    both edges are written alike.
     """
     digits = 0 if (size := max(abs(low), abs(high))) >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
     first, last = (signed(edge, digits).removeprefix("+") for edge in (low, high))
@@ -214,7 +217,7 @@ def hms(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """The rest of a time in clock format, rounded up: 00:57 left."""
+    """The remaining time in clock format, rounded up: 00:57 left."""
     return f"{hms(math.ceil(max(0.0, seconds)))} left"
 
 
@@ -231,13 +234,13 @@ def duration(seconds: float) -> str:
 
 
 def axis_parts(top: float) -> int:
-    """The number of equal divisions of an axis up to a round number, such that each division is round."""
+    """The number of equal parts of an axis, so that each ends at a round number; `top` is a round number."""
     magnitude = 10.0 ** math.floor(math.log10(top))
     return _AXIS_PARTS.get(round(top / magnitude, 3), 4)
 
 
 def axis_maximum(value: float) -> float:
-    """The next round number for the end of an axis: 2412 gives 3000. 1 for values that have none."""
+    """The next round number for the end of an axis: 3000 for 2412; 1 for zero, NaN and infinity."""
     if value < sys.float_info.min or not math.isfinite(value):
         return 1.0
     magnitude = 10.0 ** math.floor(math.log10(value))
@@ -248,19 +251,21 @@ def axis_maximum(value: float) -> float:
 
 
 def byte_unit(value: float) -> int:
-    """The bytes of the largest binary unit in so many: 2,000 gives 1,024."""
+    """The size of the largest binary unit that is not larger than `value`: 1,024 for 2,000 bytes."""
     return next((factor for factor, _ in _BINARY if value >= factor), 1)
 
 
 def axis_maximum_of_bytes(value: float) -> float:
-    """The next round number of bytes, KiB, MiB or more: 14.3 MiB gives 15 MiB, 900 KiB give 1 MiB."""
+    """The next round number in binary units for the end of an axis: 15 MiB for 14.3 MiB, 1 MiB for 900
+    KiB.
+    """
     unit = byte_unit(value)
     rounded = axis_maximum(value / unit)
     return (rounded if rounded < 1000 else 1024) * unit
 
 
 def local_time(unix_seconds: float, form: str = "%Y-%m-%d %H:%M:%S %Z") -> str:
-    """A moment in local time; a dash for one outside the calendar's range."""
+    """Unix time as local time; a dash for a time outside the calendar's range."""
     try:
         return time.strftime(form, time.localtime(unix_seconds))
     except (OverflowError, ValueError, OSError):

@@ -1,7 +1,7 @@
-"""Unix sockets of sessions: their paths, listening, connecting, and those that a dead session has left.
+"""Unix sockets of sessions: addresses, listening, connecting, and removal of sockets of dead sessions.
 
-A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
-where the system has no names for open directories, from inside it.
+The address of a socket is limited to some hundred bytes. A socket with a longer path is addressed through a
+descriptor of its open directory, or relative to the directory if the system has no names for descriptors.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from tuibench.errors import RunError
 
 LONGEST_ADDRESS_BYTES = 103 if sys.platform == "darwin" else 107
 LONGEST_STEM_BYTES = 64
-"""Leaves space in an address for the path through an open directory."""
+"""Maximum length of a socket's name, which leaves space for the path of the open directory."""
 
 DESCRIPTORS = Path("/proc/self/fd")
 SUFFIX = ".sock"
@@ -37,7 +37,7 @@ def socket_path(session: str) -> Path:
 
 @contextlib.contextmanager
 def socket_address(path: Path) -> Iterator[str]:
-    """A name of the path that fits into a socket's address, valid within the context."""
+    """A name for the path that fits into a socket's address; valid within the context."""
     if len(os.fsencode(path)) <= LONGEST_ADDRESS_BYTES:
         yield str(path)
     elif DESCRIPTORS.is_dir():
@@ -52,9 +52,9 @@ def socket_address(path: Path) -> Iterator[str]:
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """A socket that listens there, for its owner only. Raises RunError when that is not possible.
+    """A socket that listens at the path, for its owner only. Raises RunError if that is not possible.
 
-    It gets its name when it listens: one that does not answer would be taken for that of a dead session.
+    It gets its path after it has started to listen: before, it would be taken for a socket of a dead session.
     """
     sock, unnamed = socket.socket(socket.AF_UNIX), path.with_name(f"{path.name}.new")
     try:
@@ -76,7 +76,7 @@ def listen_unix(path: Path) -> socket.socket:
 
 
 def connect_unix(path: Path) -> socket.socket:
-    """A socket connected to the listener; never waits. Raises OSError if there is none."""
+    """A socket connected to the listener; never blocks. Raises OSError if there is none."""
     sock = socket.socket(socket.AF_UNIX)
     try:
         sock.setblocking(False)
@@ -89,7 +89,7 @@ def connect_unix(path: Path) -> socket.socket:
 
 
 def is_listening(path: Path) -> bool:
-    """False if no process listens there; one that is too busy to answer does."""
+    """True if a process listens at the path, even if it is too busy to answer."""
     try:
         connect_unix(path).close()
     except OSError as error:
@@ -98,7 +98,7 @@ def is_listening(path: Path) -> bool:
 
 
 def remove_dead_socket(path: Path) -> None:
-    """Removes what a session that was killed has left; a socket that cannot be removed stays."""
+    """Remove the socket of a killed session, if possible."""
     if path.is_socket() and not is_listening(path):
         with contextlib.suppress(OSError):
             path.unlink()
