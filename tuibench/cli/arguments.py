@@ -1,8 +1,8 @@
-"""Command lines before they are parsed, and the help that a command prints.
+"""Translation of a command line before it is parsed, and the layout of a command's help.
 
-As in sysbench, `--table_size` is `--table-size`, and `tuibench PROFILE help` shows the profile; `tuibench
-help run` is `tuibench run --help`. `tuibench slap` accepts mysqlslap's options. Passwords have already been
-removed, see `credentials`.
+As in sysbench, `--table_size` is equivalent to `--table-size`, and `tuibench PROFILE help` shows the profile.
+`tuibench help run` is equivalent to `tuibench run --help`. `tuibench slap` accepts mysqlslap's options.
+Passwords have already been removed, see `credentials`.
 """
 
 import shlex
@@ -17,11 +17,11 @@ from tuibench.errors import UsageError
 
 STDOUT = "-"
 OPTIONAL_FILE_OPTIONS = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}
-"""Options that default to stdout if given without a file: `--csv`, `--csv=run.csv`."""
+"""Options whose file may be omitted, by command; the default is stdout: `--csv`, `--csv=run.csv`."""
 
 SLAP_TRANSLATED = {"--ssl": "--ssl-mode=required", "--skip-ssl": "--ssl-mode=disabled", "-C": "--compress"}
 SLAP_IGNORED = frozenset({"-T", "--debug-check", "--debug-info"})
-"""Switches for the client's own statistics; `slap` always prints its own load on stderr."""
+"""Switches of mysqlslap for statistics of the client; `slap` always prints its CPU usage on stderr."""
 SLAP_SQL_MODE = "--sql-mode"
 SLAP_REFUSED = {
     "--plugin-dir": ("the driver has no plugins", "leave it out"),
@@ -36,9 +36,9 @@ COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 def normalize(
     arguments: Sequence[str], commands: Collection[str] = (), line: "SysbenchLine | None" = None
 ) -> list[str]:
-    """The arguments with a command first, `-` for `_` in option names, and foreign syntax translated.
+    """The arguments with the command first, `-` for `_` in option names, and foreign syntax translated.
 
-    `line` gets what is known about a command line of sysbench.
+    `line` gets the properties of a command line in sysbench's form.
     """
     for place, argument in enumerate(arguments, 1):
         # Bytes that are not UTF-8 can be neither sent to the server nor recorded.
@@ -60,7 +60,7 @@ def normalize(
 
 
 class SysbenchLine:
-    """A command line in sysbench's form: the differences between its run here and there."""
+    """A command line in sysbench's form, with the differences between its run here and in sysbench."""
 
     def __init__(self) -> None:
         self.is_sysbenchs = False
@@ -134,7 +134,7 @@ def _expand_help_words(arguments: list[str], commands: Collection[str]) -> list[
 
 
 def _with_stdout_default(arguments: list[str]) -> list[str]:
-    """Add the stdout value to options given without a file."""
+    """The arguments with stdout as the value of options that were given without a file."""
     optional = OPTIONAL_FILE_OPTIONS.get(arguments[0] if arguments else "", ())
     return [f"{each}={STDOUT}" if each in optional else each for each in arguments]
 
@@ -169,7 +169,7 @@ SECTION_ORDER = (
     "Scene",
     OTHER_OPTIONS,
 )
-"""Order of the sections. A command's own options have none and come first; common ones come last."""
+"""Order of the sections in the help. A command's own options come first, common options last."""
 
 COMMON_OPTIONS = frozenset({"--help", "--run-dir", "--yes-this-server"})
 
@@ -272,7 +272,7 @@ UNBROKEN_HYPHEN = "\N{NON-BREAKING HYPHEN}"
 
 
 class WholeNames(click.HelpFormatter):
-    """Breaks lines between words only: click also breaks after the hyphens of an option's name."""
+    """A formatter that breaks lines between words only; click also breaks after the hyphens of an option."""
 
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", UNBROKEN_HYPHEN))
@@ -288,7 +288,7 @@ class WholeNames(click.HelpFormatter):
 
 
 class HelpContext(click.Context):
-    """The context of every command."""
+    """The context of every command, with this formatter."""
 
     formatter_class = WholeNames
 

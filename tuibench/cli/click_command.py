@@ -1,12 +1,13 @@
-"""Commands built from functions whose parameters declare options and arguments; errors of their parser.
+"""Commands made from functions whose parameters declare options and arguments; messages of their parser.
 
     def run(context: click.Context, server: ServerOptions, options: Annotated[PlanValues, Takes("run")],
             profile: Annotated[str, Argument(help="…")] = "")
 
-Each parameter is an option, an argument, or a group of options that several commands share: a dataclass whose
-fields are options, or the options of a plan that a command takes. `Annotated[Group, OmitOptions("threads")]`
-omits fields, which keep their defaults. A dataclass's `SECTION` is its section of the help, unless an option
-sets another. Messages of the parser are translated: they use click's terms.
+A parameter is an option, an argument, or a group of options. A group is a dataclass whose fields are options,
+shared by several commands, or the options of a plan that the command takes. `Annotated[Group,
+OmitOptions("threads")]` omits fields, which keep their defaults. The `SECTION` of a dataclass is its section
+in the help, unless an option names another. Messages of the parser are replaced, because they use click's
+terms.
 """
 
 import inspect
@@ -53,23 +54,25 @@ class OmitOptions:
 
 
 class Takes:
-    """The entry of `PLAN_COMMANDS` whose options a command takes."""
+    """Names the entry of `PLAN_COMMANDS` whose options a command takes."""
 
     def __init__(self, command: str) -> None:
         self.command = PLAN_COMMANDS[command]
 
 
 class AxisValue(NamedTuple):
-    """A value of an option of which a sweep takes several, as typed and parsed."""
+    """One of the values of an option that is an axis of a sweep."""
 
     word: str
+    """The value as typed."""
     value: Any
+    """The parsed value."""
 
 
 class PlanValues(dict[str, Any]):
-    """Values of a command's plan options by key: the given ones, and the command's defaults.
+    """Values of a command's plan options by key: those on the command line, otherwise the command's defaults.
 
-    An axis of a sweep has a tuple of AxisValue. `given` are the keys on the command line.
+    The value of an axis is a tuple of `AxisValue`. `given` are the keys on the command line.
     """
 
     def __init__(self, command: PlanCommand, given: Mapping[str, Any]) -> None:
@@ -78,13 +81,15 @@ class PlanValues(dict[str, Any]):
         self.given = frozenset(given)
 
     def replaced(self, **changes: Any) -> "PlanValues":
-        """The same values but for these, which do not count as given."""
+        """The same values with these changes, which do not count as given."""
         changed = PlanValues(self.command, {key: self[key] for key in self.given})
         changed.update(self | changes)
         return changed
 
     def of_part(self, part: str) -> dict[str, Any]:
-        """Values of the options of a part of the plan, by field; the first option of a field counts."""
+        """Values of the options of a part of the plan by field; the first one if a field has several
+        options.
+        """
         own = ((key, bound.field) for key, (each, bound) in self.command.options.items() if each == part)
         found: dict[str, Any] = {}
         for key, field in own:
@@ -92,7 +97,7 @@ class PlanValues(dict[str, Any]):
         return found
 
     def axis(self, key: str) -> tuple[AxisValue, ...]:
-        """The values of an axis; the default if it is not given."""
+        """The values of an axis; its default if it was not given."""
         if key in self.given and self[key]:
             return tuple(self[key])
         default = self.command.default(key)
@@ -109,7 +114,7 @@ class DeclaredOption(click.Option):
 
 
 def _converter(bound: BoundOption, low: float | None) -> Callable[[str], Any]:
-    """Converts a text as declared."""
+    """The function that converts the text of an option as declared; `low` is the minimum of the command."""
 
     def convert(text: str) -> Any:
         if not bound.is_number:
@@ -120,7 +125,7 @@ def _converter(bound: BoundOption, low: float | None) -> Callable[[str], Any]:
 
 
 def _time_converter(bound: BoundOption) -> Callable[[str], float]:
-    """Converts the first word of an option that takes a time and a text."""
+    """The function that converts the first word of an option that takes a time and a text."""
 
     def convert(text: str) -> float:
         try:
@@ -132,7 +137,7 @@ def _time_converter(bound: BoundOption) -> Callable[[str], float]:
 
 
 def _axis_converter(bound: BoundOption) -> Callable[[str], tuple[AxisValue, ...]]:
-    """Converts several values between commas."""
+    """The function that converts the values of an axis, which are separated by commas."""
 
     def convert(text: str) -> tuple[AxisValue, ...]:
         from tuibench.sweep.planning import parse_words
@@ -207,7 +212,7 @@ def plan_parameters(command: PlanCommand) -> Iterator[click.Parameter]:
 
 
 def parse_plan_words(command: str, words: Sequence[str]) -> tuple[PlanValues, list[str]]:
-    """Parse a command's plan options without the command; returns them, and the other words."""
+    """Parse a command's plan options without running the command; returns them, and the other words."""
     known = PLAN_COMMANDS[command]
     parser = click.Command(
         command,
@@ -224,7 +229,7 @@ def parse_plan_words(command: str, words: Sequence[str]) -> tuple[PlanValues, li
 
 
 def is_given(context: click.Context, key: str) -> bool:
-    """True if the parameter stands on the command line."""
+    """True if the parameter was given on the command line."""
     source = context.get_parameter_source(key)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -232,7 +237,7 @@ def is_given(context: click.Context, key: str) -> bool:
 def build_command(
     function: Callable[..., None], *, name: str = "", help: str = "", context_settings: Any = None
 ) -> click.Command:
-    """Convert the function to a click command. Each group is passed as one value."""
+    """Make a click command of the function, which gets each group as one argument."""
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
     groups = {each.name: group for each in parameters if (group := _group_of(hints[each.name])) is not None}
@@ -291,7 +296,7 @@ def _argument(name: str, kind: Any, default: Any, declared: Argument) -> click.A
 
 
 def _option(bound: BoundOption, section: str = "") -> click.Option:
-    """An option that is a parameter of a function, or a field of a dataclass; its value is not checked."""
+    """The option of a function's parameter or of a dataclass's field; the command checks its value."""
     option, default = bound.option, bound.default
     is_switch = bound.kind is bool or option.count
     taken: dict[str, Any] = {"is_flag": True} if bound.kind is bool else {"count": option.count}
@@ -317,7 +322,7 @@ HOSTS_OPTION = r"--(?:cluster(?:-(?:program|lease|hosts|ca|cert|key|insecure))?|
 """Options of a cluster run."""
 
 DASHES = "‐‑‒–—―−"
-"""Characters that web pages and word processors put in place of hyphens."""
+"""Characters by which web pages and word processors replace hyphens."""
 
 WITHOUT_HOSTS = "is an option of run, live, probe, sweep, tune, versions and demo"
 OPTION_EXAMPLE = "options look like --table-size=1000"
@@ -342,7 +347,9 @@ MESSAGES = (
 
 
 def explain_parser_error(error: Any, command: str = "") -> str:
-    """The error on one line, with the command whose help explains it; `command` if the parser names none."""
+    """An error of the parser on one line, with the command whose help explains it: that of the parser, or
+    `command`.
+    """
     context = error.ctx
     if context is not None:
         command = context.info_name if context.parent is not None else ""
@@ -353,7 +360,7 @@ def explain_parser_error(error: Any, command: str = "") -> str:
 
 
 def option_hint(argument: str) -> str:
-    """How to write an argument that is not an option."""
+    """The hint for an unknown argument: the option that it means, or an example of an option."""
     name = argument.lstrip(DASHES)
     if name != argument:
         return f"it begins with a dash, not with hyphens: type --{name}"
@@ -361,7 +368,7 @@ def option_hint(argument: str) -> str:
 
 
 def translate_message(text: str) -> str:
-    """Replacement from the table, otherwise the text itself."""
+    """The replacement of a parser's message, or the message itself if the table has none."""
     for pattern, words in MESSAGES:
         if found := re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL):
             return found.expand(words)

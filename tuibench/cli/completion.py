@@ -1,9 +1,9 @@
-"""Completion in bash, zsh and fish: candidates, replies to the shell, its setup.
+"""Completion in bash, zsh and fish: candidates, replies to the shell, setup.
 
 Candidates are found without connecting to a server or a session; unreadable entries are left out.
 
-Click's own completion does not complete `--option=value`: bash passes it as three words, of which click takes
-the `=` for the option's value, and in zsh click's response replaces the option with the value.
+Click's own completion cannot complete `--option=value`. Bash passes it as three words, and click takes the
+`=` for the value. In zsh, click's reply replaces the option by the value.
 
 A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
 `COMP_WORDS`, one per line; `COMP_CWORD` is the number of the unfinished one. The reply has one word per line.
@@ -24,11 +24,11 @@ EQUALS = "="
 
 
 Candidates = Mapping[str, str]
-"""The possible words, in order, each with its help. One that ends in `=` is followed by its value."""
+"""The possible words in order, each with its help. After a word that ends in `=`, its value is completed."""
 
 CandidateSource = Callable[[], Candidates]
 PositionalRule = Callable[[Sequence[str]], Candidates]
-"""Candidates by the words before."""
+"""Returns the candidates for an argument, given the arguments before it."""
 
 
 def without_help(*words: str) -> Candidates:
@@ -36,7 +36,7 @@ def without_help(*words: str) -> Candidates:
 
 
 def profile_candidates() -> Candidates:
-    """Built-in profiles, and the user's own."""
+    """Built-in profiles, and those of the user."""
     from tuibench.workload import library
 
     return without_help(*sorted(library.available_profiles()))
@@ -55,7 +55,7 @@ def run_candidates() -> Candidates:
 
 
 def session_candidates() -> Candidates:
-    """Sessions that listen, or have left their socket behind."""
+    """Sessions that listen, and dead ones whose socket still exists."""
     from tuibench.unix_sockets import SUFFIX
 
     found = {path.stem for folder in paths.runtime_dirs() for path in folder.glob(f"*{SUFFIX}")}
@@ -63,7 +63,7 @@ def session_candidates() -> Candidates:
 
 
 def setting_candidates(after: str = EQUALS) -> Candidates:
-    """Settings of the catalogue, each followed by a value."""
+    """Settings of the catalogue, each with a suffix that asks for its value."""
     from tuibench.tuning.catalogue import SETTINGS
 
     return {setting.name + after: setting.risk for setting in SETTINGS}
@@ -96,7 +96,7 @@ def _repeated(found: CandidateSource) -> PositionalRule:
 
 
 def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
-    """One of the actions, then its object; `list` has none."""
+    """The rule for one of the actions, then its object; `list` has no object."""
 
     def rule(words: Sequence[str]) -> Candidates:
         if not words:
@@ -131,7 +131,7 @@ POSITIONALS: dict[str, PositionalRule] = {
     "settings": _single(_fixed("list")),
     "web": _single(session_candidates),
 }
-"""Arguments of commands without a profile."""
+"""The rule for the arguments of commands without a profile, by command."""
 
 VERB_ARGUMENTS: dict[str, CandidateSource] = {
     "plan": _fixed("hold", "resume"),
@@ -149,7 +149,7 @@ OPTION_VALUES: dict[str, CandidateSource] = {
     "--ssl-mode": _fixed("disabled", "preferred", "required", "verify-ca", "verify-identity"),
     "--theme": _fixed("tuibench-dark", "tuibench-light", "ansi-dark", "ansi-light"),
 }
-"""Values of options that the help describes by one word."""
+"""The candidates for the values of options, by option, unless its help lists them."""
 
 
 PROFILE_COMMANDS = frozenset(
@@ -165,15 +165,16 @@ GLOBAL_OPTIONS = HELP | {
 
 
 class CommandLine(NamedTuple):
-    """The command, the finished words after it, and the unfinished word.
-
-    `command` is the parser's command; asking for it imports the command's module.
-    """
+    """A command line that is being completed."""
 
     name: str
+    """The name of the command."""
     words: Sequence[str]
+    """The finished words after it."""
     unfinished: str
+    """The word to complete."""
     command: Callable[[], Any]
+    """Returns the parser's command; imports the module of the command."""
 
     @property
     def plain(self) -> list[str]:
@@ -191,7 +192,7 @@ class CommandLine(NamedTuple):
 
     @property
     def profiles_options(self) -> Mapping[str, Any]:
-        """Options of the named profile, as typed."""
+        """Options of the profile on the line, by their names on the command line."""
         from tuibench.workload import library
         from tuibench.workload.compiler import known_options
         from tuibench.workload.options import THREADS, command_line_name
@@ -242,7 +243,7 @@ def _starting_with(unfinished: str, found: Candidates) -> Candidates:
 
 
 def _value_candidates(option: str, line: CommandLine) -> Candidates:
-    """Values of the option; none for files, numbers and free text."""
+    """Candidates for the value of an option; none for files, numbers and free text."""
     if option in OPTION_VALUES:
         return OPTION_VALUES[option]()
     declared = next((each for each in line.command().params if option in each.opts), None)
@@ -276,7 +277,9 @@ def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> s
 
 
 def _read_command_line() -> tuple[list[str], str, int]:
-    """The finished words, the unfinished one, and the length of its part that counts as earlier words."""
+    """The finished words, the unfinished word, and the length of its beginning that bash treats as separate
+    words.
+    """
     words = os.environ.get("COMP_WORDS", "").split("\n")
     place = int(os.environ.get("COMP_CWORD") or 0)
     words = [*words[:place], words[place] if place < len(words) else ""]
@@ -353,11 +356,14 @@ complete --command tuibench --no-files --keep-order \\
 
 
 class Shell(NamedTuple):
-    """A shell: `home` is the script's path below the home folder; `rc` gets `line`, if that is needed."""
+    """The setup of a shell."""
 
     script: str
+    """The text of the script."""
     home: str
+    """The path of the script below the home folder."""
     rc: str = ""
+    """The file of the shell that must contain `line`, if it does not load the script by itself."""
     line: str = ""
 
 
@@ -369,12 +375,15 @@ SHELLS = {
 
 
 def completion_script(named: str) -> str:
-    """Completion script of a shell; empty selects the calling shell. Raises UsageError."""
+    """The completion script of a shell, or of the calling shell if empty. Raises UsageError if unknown."""
     return SHELLS[_resolve_shell(named)].script.replace("@VARIABLE@", COMPLETE_VARIABLE)
 
 
 def install_completion(named: str) -> str:
-    """Write the script, and the line if missing; returns a report. Raises UsageError and RunError."""
+    """Write the script, and add the line if it is missing; returns a message about both.
+
+    Raises UsageError for an unknown shell, RunError if a file cannot be written.
+    """
     name = _resolve_shell(named)
     shell = SHELLS[name]
     place = files.expand_path("~") / shell.home
@@ -401,7 +410,7 @@ def _resolve_shell(named: str) -> str:
 
 
 def _calling_shell() -> str:
-    """The shell that started this program; from $SHELL if that cannot be determined."""
+    """The name of the shell that started this program; that of $SHELL if it cannot be determined."""
     command = ["ps", "-o", "comm=", "-p", str(os.getppid())]
     try:
         parent = subprocess.run(command, capture_output=True, text=True, check=False).stdout

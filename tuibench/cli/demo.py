@@ -55,7 +55,7 @@ LOADING_CONNECTIONS = 4
 
 @dataclass(frozen=True)
 class SceneOptions:
-    """A scene, or none."""
+    """The scene to play, if any."""
 
     SECTION: ClassVar = "Scene"
 
@@ -70,7 +70,10 @@ class SceneOptions:
     loop: Annotated[bool, Option(help="Repeat the scene.")] = False
 
     def load(self, *, is_possible: bool) -> "Scene | None":
-        """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
+        """The validated scene; None if none was given.
+
+        Raises UsageError for an unknown or invalid scene, or if `is_possible` is False.
+        """
         if not self.scene:
             for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
                 if given:
@@ -91,7 +94,7 @@ class SceneOptions:
 
 
 def _check_catalogue(scene: "Scene", source: str) -> None:
-    """Check presets, settings and screens against the catalogues. Raises UsageError with the step."""
+    """Check the presets, settings and screens of a scene. Raises UsageError with the step that is invalid."""
     from tuibench.tui.screens.tabs import TABS_BY_NAME
     from tuibench.tuning.catalogue import all_presets, find_preset, find_setting
 
@@ -163,7 +166,9 @@ def demo(
 def _profile_options(
     profile: str, text: str, scene: "Scene | None", words: list[str]
 ) -> dict[str, OptionValue]:
-    """Options of the profile: the demo's table sizes, then the scene's, then the command line's."""
+    """The options of the profile, in ascending precedence: the demo's table sizes, those of the scene, those
+    on the command line.
+    """
     parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
     data = DEMO_DATA if set(DEMO_DATA) <= set(known_options(parsed)) else {}
     of_scene = {canonical_name(name): value for name, value in scene.options.items()} if scene else {}
@@ -182,13 +187,14 @@ def _run_demo(
     display: "DisplayOptions | None",
     scene: "ScenePlayer | None",
 ) -> ExitCode:
-    """Run in the background, on the screen, or headless."""
+    """Run the demo in the background, on the screen, or headless."""
     if background.detach:
         code = start_detached(spec, background)
         server.release()
         return code
     if display is not None:
-        # The session keeps the server alive, too: if left, it restores and records first.
+        # A session that continues keeps the server alive, so that it can restore settings and complete its
+        # record.
         socket = run_async(start_session(spec, background.grace_seconds))
         ended = open_viewer(socket, display, scene=scene)
         if ended is None:

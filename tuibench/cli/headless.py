@@ -1,10 +1,10 @@
 """Runs and watches without a screen: interval lines on stdout, then the summary; notes on stderr.
 
-`--csv` writes a row per interval at once, so that an interrupted run keeps the rows so far.
+`--csv` writes each row immediately, so that an interrupted run keeps its rows.
 
-What the report hooks of a Lua script print takes the place of sysbench's interval lines and report. As in
-sysbench, the hooks have Lua states of their own: one for the intervals, one for each checkpoint and the end.
-A hook that computes does not hold up the run: they are called on a thread of their own, one by one.
+The report hooks of a Lua script replace sysbench's interval lines and report by what they print. As in
+sysbench, they have separate Lua states: one for the intervals, one for each checkpoint and the end. They are
+called one after the other on a separate thread, so that a slow hook does not delay the run.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ def note(text: str) -> None:
 
 
 class ScriptReporter:
-    """Calls the report hooks that a script has. `write` gets what they print."""
+    """Calls the report hooks of a script. `write` is called with what they print."""
 
     def __init__(self, program: Program, plan: RunPlan, target: Target, write: Write) -> None:
         own = program.script
@@ -111,12 +111,12 @@ class ScriptReporter:
         self._call(self._report_interval, script.REPORT_INTERMEDIATE, stat)
 
     def checkpoint(self, report: FullReport) -> None:
-        """Reports the time since the last checkpoint."""
+        """Call the hook with the report since the last checkpoint."""
         stat = report_stat(report, self._threads)
         self._call(self._report_totals, script.REPORT_CUMULATIVE, stat, self._threads)
 
     async def end(self, report: FullReport | None = None) -> None:
-        """Ends the intervals, and reports the time since the last checkpoint, if there is a report of it."""
+        """Wait for the hooks of the intervals, then call the hook with the last report, if there is one."""
         self._call(self._report_interval, None, {})
         self._ends = True
         if report is not None and self.reports_totals:
@@ -165,7 +165,7 @@ class ScriptReporter:
 
 
 class CsvWriter:
-    """Header and rows of a run. After a write error, which is reported, it stops (`is_cut`)."""
+    """Writes header and rows of a run. A write error is reported, and ends the output (`is_cut`)."""
 
     def __init__(self, write: Write, every_seconds: float, percentiles: tuple[float, ...]) -> None:
         self.is_cut = False
@@ -189,7 +189,10 @@ class CsvWriter:
 def open_csv(
     path: str, every_seconds: float, percentiles: tuple[float, ...], stdout: Write = write_stdout
 ) -> Iterator[CsvWriter | None]:
-    """Open the file, None without a path; `-` is stdout. Raises UsageError if it cannot be written."""
+    """A writer to the file, or to stdout for `-`; None if the path is empty.
+
+    Raises UsageError if the file cannot be written.
+    """
     if path in ("", STDOUT):
         yield CsvWriter(stdout, every_seconds, percentiles) if path else None
         return
@@ -205,22 +208,24 @@ def _write_bytes(stream: FileIO, text: str) -> None:
 
 
 REPORT_VERBOSITY = 3
-"""Verbosity of sysbench from which lines and summary are printed; below 1 there are no messages either."""
+"""sysbench's verbosity from which interval lines and summary are printed."""
 
 
 class HeadlessOutput(NamedTuple):
-    """Output of a headless run: printed lines, CSV destination and interval, and thresholds.
-
-    If data is written to stdout, lines and summary go to stderr.
-    """
+    """The output of a headless run."""
 
     report_interval_seconds: float = 1.0
+    """The interval of the printed lines; 0 for none."""
     histogram: bool = False
+    """Whether to print the latency histogram."""
     verbosity: int = REPORT_VERBOSITY
     csv: str = ""
+    """The path of the CSV, `-` for stdout; empty for none."""
     csv_seconds: float = 1.0
+    """The interval of the CSV's rows."""
     thresholds: tuple[Threshold, ...] = ()
     is_stdout_taken: bool = False
+    """Whether data is written to stdout; lines and summary then go to stderr."""
 
     @property
     def is_reporting(self) -> bool:
@@ -228,7 +233,7 @@ class HeadlessOutput(NamedTuple):
 
 
 class IntervalPrinter:
-    """Prints an interval line per interval, aggregating the ticks in between; or the hooks of a script do."""
+    """Prints the lines of each interval, into which ticks are merged, unless a script's hook reports it."""
 
     def __init__(
         self,
@@ -262,7 +267,7 @@ class IntervalPrinter:
         self._write(checkpoint_text(report))
 
     def state(self, message: SessionMessage) -> None:
-        """Report, once, that the threads have started."""
+        """Print once that the threads have started."""
         if isinstance(message, Status) and message.state is not RunState.STARTING and not self._has_started:
             self._has_started = True
             if message.state is not RunState.STOPPING:
@@ -274,9 +279,9 @@ class IntervalPrinter:
 
 
 async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
-    """Run a session in this process. A signal ends it early, with its summary.
+    """Run a session in this process. A signal ends it early, with a summary.
 
-    Raises the error that prevented the load from starting: there is no summary then.
+    Raises TuibenchError if the load could not be started; then there is no summary.
     """
     run = LoadRun(spec)
     async with serve_metrics(run) as metrics:
@@ -324,7 +329,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
 
 
 def final_exit_code(code: ExitCode, thresholds: tuple[Threshold, ...], run: Tick) -> ExitCode:
-    """Report each crossed threshold and return the exit code; a failed run keeps its own."""
+    """Report each threshold that was crossed; returns the exit code, which is `code` for a failed run."""
     crossed = crossed_thresholds(thresholds, run)
     for line in crossed:
         note(f"tuibench: {line}")
@@ -343,7 +348,7 @@ def warn_leftovers() -> None:
 
 
 async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
-    """Watch until the time limit or a signal, and print in this format."""
+    """Watch a server until the time limit or a signal, and print in this format."""
     run = WatchRun(spec)
     stdout = PipeSafeStdout(partial(run.request_stop, "interrupted"))
     bus = run.watcher.bus

@@ -1,4 +1,4 @@
-"""Files of query logs: opened, decompressed and decoded, in pieces of bounded length."""
+"""Reading of query logs: decompressed, decoded, and split into pieces of bounded length."""
 
 import bz2
 import gzip
@@ -16,10 +16,10 @@ from tuibench.errors import UsageError
 from tuibench.workload.query_log import LoggedStatement, QueryLog, unknown_format
 
 HEAD = 1 << 16
-"""Bytes by which compression, encoding and format are recognised."""
+"""Number of bytes from which compression, encoding and format are recognised."""
 
 PIECE = 1 << 16
-"""Longest piece of a line, in characters."""
+"""Maximum length of a piece of a line, in characters."""
 
 
 class _Decompressor(NamedTuple):
@@ -38,16 +38,16 @@ _UNREADABLE = (
     (b"\xfebin", "a binary log", "a slow query log has the statements that read, too"),
     (b"\xd4\xc3\xb2\xa1", "a capture of packets", "give a slow query log"),
 )
-"""Formats that are named, by their first bytes, and what to do."""
+"""Formats that are refused: their first bytes, their name, and the hint."""
 
 _ENCODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 Progress = Callable[[int, int], None]
-"""Gets the bytes read, and those of all files; 0 if they are unknown."""
+"""Called with the bytes read so far, and the size of all files, 0 if unknown."""
 
 
 class _Rewound(io.RawIOBase):
-    """A stream whose beginning was read."""
+    """A stream of which the beginning has been read, and is returned again."""
 
     def __init__(self, head: bytes, rest: BinaryIO | io.BufferedIOBase) -> None:
         self._head = head
@@ -70,14 +70,15 @@ class _Rewound(io.RawIOBase):
 
 
 def _with_head(stream: BinaryIO | io.BufferedIOBase) -> tuple[bytes, BinaryIO]:
-    """The first bytes, and the stream from its beginning."""
+    """The first bytes of a stream, and the whole stream."""
     head = stream.read(HEAD)
     return head, cast(BinaryIO, io.BufferedReader(_Rewound(head, stream), 1 << 18))
 
 
 def read_logs(names: Sequence[str], log: QueryLog, progress: Progress) -> Iterator[LoggedStatement]:
-    """The statements of the files, `-` for stdin. Raises UsageError for a file that cannot be read, or has
-    none.
+    """The statements of the files; `-` is stdin.
+
+    Raises UsageError for a file that cannot be read, or contains no statement.
     """
     sizes = [0 if name == STDOUT else _size(name) for name in names]
     before = 0

@@ -1,6 +1,6 @@
-"""Entry point of `tuibench`: finds the command, prints an error as one line, exits with its exit code.
+"""Entry point of `tuibench`: runs a command, prints an error as one line, exits with the exit code.
 
-A command's module is imported when it is called, so that help and usage errors are immediate.
+The module of a command is imported when the command is called, so that help and usage errors are fast.
 """
 
 import os
@@ -62,10 +62,10 @@ SECTIONS = {
         "reproduce": "Run the measurement of a bundle here, and compare each figure.",
     },
 }
-"""Commands by subject."""
+"""The commands by subject, each with its line in the help."""
 
 HIDDEN = {"agent": "Run load on this host for a session on another host, which starts it."}
-"""Commands for programs, hidden from the list of commands."""
+"""Commands that only programs start; they are not listed in the help."""
 
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
 MODULES = {
@@ -97,13 +97,13 @@ MODULES = {
     "reproduce": "sweep.reproduction",
     "agent": "cluster.command",
 }
-"""The module of a command that is not in `command.py` of the room with its name."""
+"""The modules of commands; a command that is not listed is in `command.py` of the folder with its name."""
 WIDTH = 100
 """Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
-    """The module of a command; a command and its function have the same name."""
+    """Import the module of a command, in which the function has the command's name."""
     return import_module(f"tuibench.{MODULES.get(name, f'{name}.command')}")
 
 

@@ -1,8 +1,8 @@
 """Groups of options that several commands share, and the plan of a run that is made from them.
 
-The options of a load are declared on the fields of the plan, see `model/plan.py`; those of a profile are
-taken from the arguments unknown to the parser. Defaults of a screen come from the sections [screen] and
-[keys] of the configuration file.
+The options of a load are declared on the fields of the plan, see `model/plan.py`. The options of a profile
+are the arguments that the parser does not know. Defaults of a screen are in the sections [screen] and [keys]
+of the configuration file.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ CONTEXT = {
     "allow_extra_args": True,
     "allow_interspersed_args": True,
 }
-"""Options unknown to the parser belong to the profile: --tables, --table-size, --point-selects, …"""
+"""Settings of a parser that leaves unknown options to the profile: --tables, --table-size, --point-selects"""
 
 
 def split_profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
-    """The profile's name and its options, in any order, as in sysbench.
+    """The name and the options of a profile, in any order, as in sysbench.
 
-    `first` is the parser's first positional argument: an option of the profile, if those come first.
+    `first` is the parser's first positional argument, which may be an option of the profile.
     """
     from tuibench.workload import library
 
@@ -85,7 +85,7 @@ def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
 
 @dataclass(frozen=True)
 class AdhocSqlOptions:
-    """Options of every command that drives a load."""
+    """The user's own SQL, for every command with a load."""
 
     SECTION: ClassVar = "Your own SQL"
 
@@ -107,7 +107,10 @@ class AdhocSqlOptions:
         return bool(self.sql or self.sql_file)
 
     def text(self) -> str:
-        """Text of the profile, empty without one. Raises UsageError with the position in the SQL."""
+        """The text of a profile with the user's SQL; empty without SQL.
+
+        Raises UsageError with the position of an error in the SQL.
+        """
         from tuibench.model.schedule import parse_weights
         from tuibench.workload.adhoc_sql import adhoc_profile_text, number_transactions, parse_parameter
 
@@ -127,7 +130,7 @@ class AdhocSqlOptions:
     def profile_and_options(
         self, profile: str, arguments: Sequence[str]
     ) -> tuple[str, dict[str, OptionValue]]:
-        """The profile's name and options; a name is not allowed together with the user's own SQL."""
+        """The name and the options of the profile. Raises UsageError for a name together with own SQL."""
         from tuibench.workload.adhoc_sql import ADHOC_PROFILE
 
         if not self.is_given:
@@ -142,7 +145,7 @@ class AdhocSqlOptions:
         return ADHOC_PROFILE, parse_profile_options([profile, *arguments] if profile else arguments)
 
     def apply_to(self, plan: RunPlan) -> RunPlan:
-        """The plan with the SQL in it. Raises UsageError if the profile is invalid."""
+        """The plan with the user's SQL. Raises UsageError if the resulting profile is invalid."""
         from tuibench.workload import library
         from tuibench.workload.adhoc_sql import ADHOC_PROFILE
 
@@ -154,7 +157,7 @@ class AdhocSqlOptions:
         return plan
 
     def _words(self) -> Iterator[str]:
-        """The options as command-line words, to reproduce the run."""
+        """These options as words of a command line that repeats the run."""
         yield from (f"--sql={text}" for text in self.sql or ())
         yield from (f"--sql-file={path}" for path in self.sql_file or ())
         yield from (f"--sql-param={text}" for text in self.sql_param or ())
@@ -176,7 +179,7 @@ def _read_sql_file(path: str) -> AdhocTransaction:
 
 @dataclass(frozen=True)
 class StartOptions:
-    """What each cell of a sweep or comparison begins with."""
+    """The state of the server at the start of each cell of a sweep or comparison."""
 
     start: Annotated[
         str,
@@ -188,7 +191,7 @@ class StartOptions:
     ] = "as-is"
 
     def applied(self, plan: SweepPlan, *, is_private: bool) -> SweepPlan:
-        """The plan with it. Raises UsageError for what is no state, or cannot be had."""
+        """The plan with this state. Raises UsageError for an unknown state, or one that is not possible."""
         start = Start(check_choice("--start", self.start, tuple(Start)))
         if start is Start.COLD and not is_private:
             raise UsageError(
@@ -199,7 +202,9 @@ class StartOptions:
 
 @dataclass(frozen=True)
 class PrivateServerOptions:
-    """Options of private servers, beyond those set by tuibench. A sweep takes several files and limits."""
+    """Options of private servers, in addition to those set by tuibench. A sweep takes several files and
+    limits.
+    """
 
     SECTION: ClassVar = "Private servers"
 
@@ -233,7 +238,9 @@ class PrivateServerOptions:
         return bool(self.my_cnf or self.mysqld_option or self.cpus or self.memory)
 
     def limits(self) -> ServerLimits:
-        """Resource limits. Raises UsageError for limits beyond this host's resources, or several of them."""
+        """The resource limits. Raises UsageError for several limits, or limits beyond this host's
+        resources.
+        """
         found = self.every_limit()
         if len(found) > 1:
             raise UsageError("--cpus and --memory take one value each here", "tuibench sweep takes several")
@@ -258,16 +265,16 @@ class PrivateServerOptions:
         return found
 
     def build(self, name: str, binary: Binary) -> ServerBuild:
-        """The server program with its options. Raises UsageError for several option files."""
+        """The build of a server program with these options. Raises UsageError for several option files."""
         found = self.builds(name, binary)
         if len(found) > 1:
             raise UsageError("--my-cnf takes one file here", "tuibench sweep takes several")
         return found[0][1]
 
     def builds(self, name: str, binary: Binary) -> list[tuple[str, ServerBuild]]:
-        """The program with the options of each file, by the file's name; later options take precedence.
+        """A build of the program for each option file, with the file's name; later options take precedence.
 
-        Omitted options of a file are reported.
+        Options of a file that are left out are reported.
         """
         from tuibench.demo.process import read_server_options
         from tuibench.sweep.planning import parse_words
@@ -313,17 +320,17 @@ def server_option(text: str) -> str:
 
 
 MAX_DEFAULT_WARMUP_SECONDS = 5.0
-"""Maximum of the default warm-up of an A/B test or a screening."""
+"""Maximum of the default warm-up time of an A/B test or a screening."""
 SLOTS_PER_WINDOW = 10
-"""Samples in a window of a screening."""
+"""Number of samples in a window of a screening."""
 MEASURED = ("tps", "p95")
-"""Figures of a window of a screening that an objective may refer to."""
+"""Figures that an objective of a screening may refer to."""
 REPLICA_HINT = "add --replica=HOST:PORT, or --replica=auto"
 
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of every command that drives a load, beside its plan."""
+    """Options of every command with a load that are not part of its plan."""
 
     yes_this_server: Annotated[
         bool, Option(help="Allow setting changes although the server looks like production.")
@@ -337,7 +344,7 @@ class SessionOptions:
 
 
 def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue], **fixed: Any) -> RunPlan:
-    """The plan; `fixed` are fields without an option.
+    """The plan of a run; `fixed` are fields without an option.
 
     Raises UsageError for options that exclude each other, and for invalid names.
     """
@@ -379,13 +386,13 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
 
 
 def seed_or_random(given: int) -> int:
-    """Seed of a run; 0 selects a random one. Avoids `secrets`, which is slow to import."""
+    """The seed of a run: `given`, or a random one for 0. `secrets` is not used, as it is slow to import."""
     return given or int.from_bytes(os.urandom(4)) >> 1 or 1
 
 
 def _check_sources(plan: RunPlan) -> None:
-    """Raises UsageError for invalid sources beside the server, options without them, and a figure that cannot
-    be compared.
+    """Raises UsageError for an invalid source of host metrics or replicas, an option that requires one, and a
+    figure that cannot be compared.
     """
     if plan.figure:
         from tuibench.metrics.figures import deciding_figure
@@ -411,7 +418,7 @@ def check_lag_objectives(plan: RunPlan, texts: Sequence[str]) -> None:
 
 
 def make_cluster(values: PlanValues) -> ClusterPlan | None:
-    """The load hosts, None for this host alone. Raises UsageError for an invalid list."""
+    """The plan of the load hosts; None for a load from this host. Raises UsageError for an invalid list."""
     if "cluster" not in values:
         return None
     fields = values.of_part("cluster")
@@ -502,7 +509,7 @@ def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> Ab
 
 
 def ab_test_announcement(plan: RunPlan) -> str:
-    """Description and duration of the A/B test; empty without one."""
+    """A line about the A/B test of the plan and its duration; empty without one."""
     from tuibench.metrics.thresholds import LEVEL_SAMPLES, parse_guard
 
     trial = plan.trial
@@ -528,11 +535,11 @@ def ab_test_announcement(plan: RunPlan) -> str:
 
 
 PROBE_INTERVAL_SECONDS = 0.5
-"""A step of a probe is over after a number of samples."""
+"""Default interval of samples in a probe, whose steps end after a number of samples."""
 
 
 def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
-    """The plan of a probe. Raises UsageError for limits that exclude each other, and invalid objectives."""
+    """The plan with its probe, if any. Raises UsageError for conflicting limits and invalid objectives."""
     from tuibench.metrics.thresholds import parse_objectives
 
     by, warmup = values["by"], plan.warmup_seconds
@@ -554,7 +561,7 @@ def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 
 def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:
-    """The plan of a run that screens settings. Raises UsageError for names and objectives it cannot have."""
+    """The plan with its screening of settings, if any. Raises UsageError for invalid names and objectives."""
     if plan.schedule:
         raise UsageError(
             "tune cannot be combined with a plan or a ramp", "its windows must have the same load"
@@ -596,7 +603,7 @@ MAX_FPS = 60
 GC_THRESHOLD = 20_000
 """Garbage collection threshold: Textual creates many long-lived objects, and frequent scans are slow."""
 FPS_VARIABLE = "TEXTUAL_FPS"
-"""Environment variable that textual reads only once, on import."""
+"""Environment variable with the frame rate, which textual reads on import only."""
 
 CONFIG_TYPES = {
     "theme": (str, "text"),
@@ -628,7 +635,7 @@ class ScreenOptions:
     )
 
     def display_options(self) -> DisplayOptions:
-        """Display options. Imports textual. Raises UsageError for an invalid theme, frame rate or key."""
+        """The display options; imports textual. Raises UsageError for an invalid theme, frame rate or key."""
         from tuibench import config
 
         wanted = _read_screen_section()
@@ -678,7 +685,7 @@ TextOrJson = Annotated[str, Option("--format", metavar="FORMAT", help="text, or 
 RunDir = Annotated[
     str, Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
 ]
-"""The option of commands that read recorded runs."""
+"""The folder of records, for commands that read recorded runs."""
 
 MAX_GRACE_SECONDS = 10.0**9
 
@@ -713,11 +720,11 @@ class BackgroundOptions:
         return parse_address(self.prometheus) if self.prometheus else None
 
     def spec(self, spec: SessionSpec) -> SessionSpec:
-        """The session spec with its metrics endpoint."""
+        """The session spec with the metrics endpoint."""
         return replace(spec, metrics_at=self.address)
 
     def check_port_free(self) -> None:
-        """Raises RunError if the port is in use, before anything is started."""
+        """Raises RunError if the port of the metrics endpoint is in use."""
         from tuibench.service.http import listen_tcp
 
         if self.address is not None:
@@ -730,7 +737,7 @@ class BackgroundOptions:
 
     @property
     def grace_seconds(self) -> float | None:
-        """Grace period, None for no limit. Raises UsageError for an invalid duration."""
+        """The grace period in seconds, None for no limit. Raises UsageError for an invalid duration."""
         self.validate()
         if self.grace is None:
             return None if self.detach else GRACE_SECONDS
@@ -742,7 +749,7 @@ MAX_METRICS_PORT = 65_535
 
 
 def parse_address(text: str) -> Address:
-    """Parse `HOST:PORT`, `:PORT` or `PORT`; an IPv6 address is in brackets."""
+    """Parse `HOST:PORT`, `:PORT` or `PORT`, with an IPv6 address in brackets. Raises UsageError."""
     from tuibench.model.message import Address
 
     host, _, port = text.rpartition(":")

@@ -1,10 +1,10 @@
-"""Output of commands: formats, files, messages on stderr, prompts, and the standard streams themselves.
+"""Output of commands: formats, files, messages on stderr, prompts, and the standard streams.
 
-A stream closed by the caller is connected to the null device. Its descriptor must not be reused by the next
-socket that is opened: output would be sent to the server, and the event loop refuses to close such a
-descriptor. A character missing from the terminal's encoding is printed as a question mark. Control characters
-are escaped, see `sanitize`. A closed stderr is no error. The reader of stdout may go away during a run:
-`tuibench run … | head -3`. Text tables have columns of minimal width, with numbers right-aligned.
+- A standard stream that the caller has closed is connected to the null device. Otherwise the next socket
+  would get its descriptor, and output would be sent to the server.
+- A character that the terminal's encoding lacks is printed as a question mark. Control characters are
+  escaped, see `sanitize`.
+- The reader of stdout may end before the command, as in `tuibench run … | head -3`.
 
 Prompts use typer, which is imported on first use.
 """
@@ -48,14 +48,14 @@ def write_output(place: str, pieces: Iterable[str], mode: str = "w") -> None:
 
 
 def check_writable(path: str) -> None:
-    """Raises UsageError if the file cannot be written, to detect that before the run."""
+    """Raises UsageError if the file cannot be written; called before the run."""
     if path not in ("", STDOUT):
         with writing_to(path):
             Path(path).open("ab").close()
 
 
 def info(text: str) -> None:
-    """Write an informational message to stderr; a terminal gets lines that break between words."""
+    """Write an informational message to stderr, wrapped between words on a terminal."""
     shown = sanitize.text(text)
     if sys.stderr.isatty():
         cells, indent = shutil.get_terminal_size().columns, len(shown) - len(shown.lstrip())
@@ -64,13 +64,14 @@ def info(text: str) -> None:
 
 
 def warning(text: str) -> None:
-    """Write a warning: something that the user should know, while the command continues."""
+    """Write a warning to stderr; the command continues."""
     info(f"warning: {text}")
 
 
 def failure(text: str) -> None:
-    """Write why the program ends. Further lines, such as those of a log, are indented: none of them can be
-    mistaken for a message of tuibench.
+    """Write an error that ends the program to stderr.
+
+    All lines but the first are indented, so that those of a log cannot be mistaken for messages of tuibench.
     """
     first, *others = text.splitlines() or [""]
     info(f"tuibench: {first}")
@@ -79,7 +80,9 @@ def failure(text: str) -> None:
 
 
 def timestamp(elapsed_seconds: float) -> str:
-    """The time before a message, unlike that of an interval line; the run's time starts after its warm-up."""
+    """The time in front of a message, counted from the end of the warm-up; it differs from an interval
+    line's.
+    """
     return "in the warm-up:" if elapsed_seconds < 0 else f"at {elapsed_seconds:.0f} s:"
 
 
@@ -131,7 +134,7 @@ STREAM_NAMES = ("stdin", "stdout", "stderr")
 
 
 def open_closed_streams() -> None:
-    """Open closed standard streams on the null device; must run before anything else is opened."""
+    """Connect closed standard streams to the null device; must run before anything else is opened."""
     for number, name in enumerate(STREAM_NAMES):
         if not _is_open(number):
             os.dup2(os.open(os.devnull, os.O_RDWR), number, inheritable=True)
@@ -139,7 +142,7 @@ def open_closed_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
     for name in STREAM_NAMES[1:]:
         setattr(sys, name, _buffered(getattr(sys, name)))
-        # Characters that cannot be encoded are replaced: ISO-8859-1 and similar encodings lack …, → and ≥.
+        # Replace characters that cannot be encoded: ISO-8859-1 and similar encodings lack …, → and ≥.
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
             stream.reconfigure(errors="replace")
@@ -147,10 +150,9 @@ def open_closed_streams() -> None:
 
 
 def _buffered(stream: TextIO) -> TextIO:
-    """The stream; with a buffer if PYTHONUNBUFFERED disabled it.
+    """The stream, with a buffer even if PYTHONUNBUFFERED is set.
 
-    Without a buffer, Python treats a write that was interrupted by a signal as complete, and the rest is
-    lost.
+    Without a buffer, Python treats a write that a signal interrupted as complete, and the rest is lost.
     """
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream.buffer, io.BufferedIOBase):
         return stream
@@ -170,7 +172,7 @@ Write = Callable[[str], object]
 
 
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""Errors of writing to stdout if it is a file on a full or failing disk."""
+"""Errors of a write to stdout if it is a file on a full or failing disk."""
 
 
 def write_stdout(text: str) -> None:
@@ -178,7 +180,7 @@ def write_stdout(text: str) -> None:
 
 
 class PipeSafeStdout:
-    """Writes to stdout. Once its reader is gone, calls `gone` and discards all further output.
+    """Writes to stdout. When its reader has closed it, calls `gone` and discards all further output.
 
     The same applies to a full disk, which is reported.
     """
@@ -202,7 +204,7 @@ class PipeSafeStdout:
             self._gone()
 
     def judged(self, code: ExitCode) -> ExitCode:
-        """Exit code of a run that ended because stdout was closed, unless the run failed."""
+        """The exit code: `code`, or that of a closed stdout if it ended the run."""
         if not self.is_gone or code not in (ExitCode.DONE, ExitCode.INTERRUPTED):
             return code
         return ExitCode.RUN_FAILED if self._is_full else ExitCode.BROKEN_PIPE
@@ -210,9 +212,9 @@ class PipeSafeStdout:
 
 @contextlib.contextmanager
 def exit_on_broken_pipe() -> Iterator[None]:
-    """Exit as after SIGPIPE if the reader of the output is gone.
+    """Exit as after SIGPIPE if the reader of stdout has closed it.
 
-    Raises RunError if the output cannot be written. Errors of other files are handled elsewhere.
+    Raises RunError if stdout cannot be written. Errors of other files are raised unchanged.
     """
     try:
         yield
@@ -248,7 +250,7 @@ def check_format(given: str, known: tuple[str, ...] = FORMATS) -> None:
 
 
 def echo_json(value: Any) -> None:
-    """JSON on stdout: UTF-8 independent of the terminal, indented, with one final newline."""
+    """Write indented JSON to stdout, as UTF-8 whatever the terminal's encoding, with one final newline."""
     from tuibench.record.recorder import pretty_json
 
     click.echo(pretty_json(value), nl=False)
@@ -258,7 +260,7 @@ GAP = "  "
 
 
 def align_columns(rows: Sequence[Sequence[str]], first_number: int) -> str:
-    """The rows, one per line; columns from `first_number` on are numbers."""
+    """The rows as lines with columns of minimal width; those from `first_number` on are right-aligned."""
     rows = _shown(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

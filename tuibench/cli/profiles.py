@@ -1,6 +1,6 @@
-"""`tuibench profiles`: lists profiles, shows or checks one, creates one from real traffic.
+"""`tuibench profiles`: lists profiles, shows or checks one, creates one.
 
-The traffic is a slow query log, or a server's statement digests.
+A profile is created from query logs, from a server's statement digests, or from a Lua script.
 """
 
 import shlex
@@ -60,7 +60,9 @@ __all__ = ["CONTEXT", "profiles"]
 MAX_KINDS = 1000
 MAX_LOSSES = 12
 MAX_DATABASES = 20
-"""How many reasons and databases a profile's comments list."""
+"""Maximum number of databases in the comments of a created profile; `MAX_LOSSES` limits the reasons for
+statements that were left out.
+"""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ DUPLICATES = "If keys that it inserts exist already: --mysql-ignore-errors=1213,
 
 
 def from_slow_log(names: Sequence[str], options: TrafficOptions, server: ServerOptions) -> None:
-    """Print or write the profile of query logs; with a server, without the statements that it refuses."""
+    """Print or write the profile of query logs. If a server is given, statements that it refuses are left
+    out.
+    """
     log, grouper, mix = QueryLog(), TransactionGrouper(), TrafficMix()
     first, last, sampled = None, 0, 1
     with progress_bar("reading", "{task.fields[text]}", text="") as update:
@@ -141,7 +145,7 @@ def from_slow_log(names: Sequence[str], options: TrafficOptions, server: ServerO
 
 
 def _losses(lost: Counter[str], seen: int) -> str:
-    """How many statements were left out, and which; empty without one."""
+    """A sentence about the statements that were left out, with the reasons; empty if there are none."""
     if not lost:
         return ""
     parts = ", ".join(f"{count(times)} {what}" for what, times in lost.most_common(MAX_LOSSES))
@@ -155,7 +159,7 @@ def _losses(lost: Counter[str], seen: int) -> str:
 def _accepted(
     kinds: Sequence[TransactionModel], server: ServerOptions, databases: set[str]
 ) -> tuple[list[TransactionModel], list[str]]:
-    """The kinds without the statements that the server refuses, and a line for each of these."""
+    """The kinds of transactions without statements that the server refuses, and a line for each of these."""
     from tuibench.cli.runner import run_async
     from tuibench.load.tables import refused_statements
 
@@ -183,7 +187,7 @@ def _accepted(
 
 
 def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
-    """Print or write the profile of a server's digests."""
+    """Print or write the profile of a server's statement digests."""
     from tuibench.cli.runner import run_async
     from tuibench.clock import SystemClock
     from tuibench.mysql.connection import connect
@@ -300,7 +304,7 @@ INDENT = "  "
 
 
 def profile_description(profile: Profile) -> str:
-    """The whole description, with a final newline."""
+    """The description of a profile, with a final newline."""
     options = {name: option for name, option in known_options(profile).items() if name != THREADS}
     width = max(len(_option_text(name, option)) for name, option in options.items())
     lines = [f"{profile.name}: {profile.summary}", f"data set: {profile.data_set}", "", "options:"]
@@ -347,7 +351,7 @@ def _transaction_lines(transaction: TransactionText, profile: Profile) -> Iterat
 
 
 def _step_lines(step: StepText, indent: str) -> Iterator[str]:
-    """Lines of a step; bodies of loops and conditions are indented below."""
+    """The lines of a step; the body of a loop or condition is indented."""
     words = []
     if step.when:
         words.append(f"when {step.when}")
@@ -394,11 +398,11 @@ def _statement_text(statement: StatementText) -> str:
 CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA = "check", "from-slow-log", "from-digest", "from-lua"
 TRACED_EVENTS = 200
 SAME = 0.05
-"""A share of each count of statements: what is drawn at random differs."""
+"""Two counts of statements that differ by at most this share are equal: random choices make them differ."""
 
 
 def from_lua(name: str, given: Sequence[str], server: ServerOptions, out: str) -> None:
-    """Print or write the profile of a Lua script, and compare what the server counts for both."""
+    """Print or write the profile of a Lua script, after comparing the server's statement counts of both."""
     from tuibench.cli.runner import run_async
     from tuibench.load import script_profile
 
@@ -438,13 +442,14 @@ def from_lua(name: str, given: Sequence[str], server: ServerOptions, out: str) -
 
 
 class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile in the list, or the error of an unreadable one."""
+    """A profile in the list."""
 
     name: str
     data_set: str = ""
     summary: str = ""
     file: str
     error: str = ""
+    """The reason why the file cannot be read as a profile."""
 
 
 class ProfileDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -469,13 +474,13 @@ class RefusedStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Result for a valid profile; an invalid one is an error. `ok`: the server refuses no statement."""
+    """Result of the check of a valid profile; an invalid profile is an error."""
 
     name: str
     ok: bool = True
+    """True if the server refuses no statement."""
     statements: int | None = None
-    """How many statements the server has prepared or refused; none without a server."""
-
+    """The number of statements that the server prepared or refused; None without a server."""
     refused: list[RefusedStatement] = []
 
 
@@ -533,7 +538,7 @@ def _list(_: str, as_json: bool) -> None:
 
 
 def _line(name: str, path: Path) -> ProfileLine:
-    """Line of a profile; an invalid file of the user must not hide the others."""
+    """The line of a profile; for an invalid file it has the error, so that the list has all others."""
     try:
         profile = library.load_profile(name)
     except UsageError as error:
@@ -569,7 +574,7 @@ def _show(name: str, as_json: bool) -> None:
 
 def _check(name: str, as_json: bool, server: ServerOptions) -> None:
     profile = library.load_profile(_resolve_file(name))
-    # Compile the profile. Raises UsageError for errors that only option values or a connection show.
+    # Compiling finds errors that depend on the values of options.
     program = compile_profile(profile, {})
     TransactionGenerator(program, 0, 0)
     result = ProfileCheck(name=profile.name)
@@ -600,7 +605,7 @@ def _check(name: str, as_json: bool, server: ServerOptions) -> None:
 
 
 def _resolve_file(name: str) -> str:
-    """Resolve a file in the current directory, given by name only and with any suffix."""
+    """The path of a file in the current directory that is given by its name, with any suffix."""
     return str(Path(name).absolute()) if isfile(name) else name
 
 

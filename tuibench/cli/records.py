@@ -82,7 +82,7 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
 
 
 def runs_table(lines: Sequence[RecordedEntry], room: int | None = None) -> str:
-    """The list as text. If it does not fit the room, columns that repeat parts of the id are left out."""
+    """The list as text. If it is wider than `room`, columns whose content is part of the id are left out."""
     rows: list[Sequence[str]] = [HEADINGS, *map(_cells, lines)]
     if room is None or table_width(rows) <= room:
         return align_columns(rows, FIRST_NUMERIC_COLUMN)
@@ -105,7 +105,7 @@ def _cells(line: RecordedEntry) -> tuple[str, ...]:
 
 
 def _outcome_text(line: RecordedEntry) -> str:
-    """Outcome of a run; progress of a sweep."""
+    """The outcome of a run, or the progress of a sweep."""
     if line.outcome is None or line.cells is None:
         return line.outcome or "damaged"
     if line.cells_done == line.cells:
@@ -144,7 +144,7 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
 
 
 def load_noted(directory: Path) -> Run:
-    """Load a run, and say what of its record was left out."""
+    """Load a run, and report lines of its record that were left out."""
     run = load_run(directory)
     if run.refusal:
         info(f"tuibench: {run.id}: {run.refusal}")
@@ -202,7 +202,7 @@ REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
     "markdown": lambda run: (run_markdown(run),),
     "html": lambda run: (html_report(run),),
 }
-"""Report formats, and the function that yields the text of each in pieces."""
+"""For each format of a report, the function that yields its text in pieces."""
 
 
 def _format_option(name: str, help: str) -> Option:

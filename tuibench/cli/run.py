@@ -107,7 +107,7 @@ class ReportOptions:
         )
 
     def given_option(self) -> str:
-        """The first given option that needs the result of a run on one server here; empty without any."""
+        """The first given option that requires the result of a single run; empty if there is none."""
         given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
         return next((name for name, value in given.items() if value), "")
 
@@ -119,7 +119,7 @@ TLS_DEVIATION = (
 
 
 def _deviations(line: SysbenchLine | None, server: ServerOptions, target: Target) -> tuple[str, ...]:
-    """How the run of a sysbench command line differs from sysbench's; says so, as figures depend on it."""
+    """The differences between sysbench's run of a command line and this one; reports them to the user."""
     if line is None:
         return ()
     found = list(line.deviations)
@@ -223,7 +223,9 @@ DRIVER, IN_BROWSER = "TEXTUAL_DRIVER", "web_driver"
 
 
 def is_in_browser() -> bool:
-    """True if started by `tuibench web`: the screen is sent through pipes, which allow no other output."""
+    """True if this viewer was started by `tuibench web`: stdout then carries the screen, and no other
+    output.
+    """
     return IN_BROWSER in os.environ.get(DRIVER, "")
 
 
@@ -287,7 +289,7 @@ def doctor(
 
 
 def _split_profile(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
-    """Split off the profile. It is optional: the parser may take an option of the data set for its name."""
+    """The profile and its options. The profile is optional, so `first` may be an option of the data set."""
     if first.startswith("--"):
         try:
             return split_profile_and_options(first, arguments)

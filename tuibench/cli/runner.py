@@ -1,6 +1,6 @@
-"""What commands run: a coroutine until a signal, a session, a private server, a screen on a session.
+"""Running of commands: a coroutine until a signal, a session, a private server, a screen on a session.
 
-An attaching viewer imports this before its first paint: it must not import load, server or recorder modules.
+A viewer imports this module before its first paint, so it must not import load, server or recorder modules.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GC_THRESHOLD = 50_000
-"""Young objects before a garbage collection, once the imports are done."""
+"""Threshold of the garbage collection after the imports."""
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -71,8 +71,8 @@ class InterruptedExit(SystemExit):
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run to completion. A signal cancels the coroutine; after its cleanup InterruptedExit is raised."""
-    # What is imported and parsed stays: no collection, nor the end of the process, looks at it again.
+    """Run a coroutine; returns its result. A signal cancels it. Raises InterruptedExit after its cleanup."""
+    # Imported and parsed objects stay alive: exclude them from all garbage collections.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
     try:
@@ -107,12 +107,12 @@ async def run_in_process(
     listener: Callable[[SessionMessage], None],
     prepare: Callable[["LoadRun"], Awaitable[None]],
 ) -> tuple[Summary, ExitCode]:
-    """Run a session to its end; a signal ends it early, with its results so far.
+    """Run a session in this process; a signal ends it early, with its results so far.
 
-    `listener` receives every message. `prepare` gets the run before its load starts, to report what it is, or
-    to plan an experiment (`run.laboratory.plan`) for which a run's plan has no field.
+    `listener` receives every message. `prepare` is called with the run before its load starts, to report
+    about it, or to plan an experiment (`run.laboratory.plan`) that is not part of the plan.
 
-    Raises the error of a run that ended before it measured anything.
+    Raises TuibenchError if the run ended before it measured anything.
     """
     from tuibench.session.load_run import LoadRun
 
@@ -131,12 +131,15 @@ async def run_in_process(
 
 
 def find_session_socket(session: str) -> Path:
-    """Socket of the session; empty selects the only one. Raises SessionUnreachableError and UsageError."""
+    """The socket of a session; an empty name selects the only session.
+
+    Raises SessionUnreachableError if there is no session, UsageError if several match.
+    """
     return run_async(registry.find_session(session))
 
 
 def session_hints(session: str, *, has_load: bool = True) -> list[str]:
-    """How to attach to a session that continues, control it and end it."""
+    """Lines that say how to attach to a session that continues, to control and to end it."""
     return [
         f"to watch:    tuibench attach {session}",
         f"to control:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
@@ -145,7 +148,7 @@ def session_hints(session: str, *, has_load: bool = True) -> list[str]:
 
 
 async def fetch_hello(socket: Path) -> Hello:
-    """Hello message of a session. Raises SessionUnreachableError."""
+    """The hello message of a session. Raises SessionUnreachableError if it does not answer."""
     client = await SessionClient.connect(socket)
     await client.close()
     return client.hello
@@ -187,9 +190,9 @@ def run_session(
 
 
 def start_detached(spec: SessionSpec, background: BackgroundOptions) -> ExitCode:
-    """Start a session and leave it once its load runs: its id on stdout, how to reach it on stderr.
+    """Start a session, and leave it when its load runs; prints its id on stdout, hints on stderr.
 
-    Raises the error that prevented it from running.
+    Raises TuibenchError if the load could not be started.
     """
     ended = run_async(_start_and_wait(spec, background.grace_seconds))
     if ended is not None and ended.exit_code:
@@ -207,7 +210,7 @@ def start_detached(spec: SessionSpec, background: BackgroundOptions) -> ExitCode
 
 
 async def _start_and_wait(spec: SessionSpec, grace_seconds: float | None) -> SessionEnded | None:
-    """Return when the load runs, or with the end message of a session that ended before."""
+    """Start a session, and wait until its load runs; returns its end message if it ended before that."""
     socket = await start_session(spec, grace_seconds)
     client = await SessionClient.join(socket, samples=0)
     try:
@@ -229,7 +232,7 @@ async def _start_and_wait(spec: SessionSpec, grace_seconds: float | None) -> Ses
 
 
 def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
-    """Spec of a session on a private server. Each of them ends with the other."""
+    """The spec of a session on a private server; the session ends with the server, and vice versa."""
     spec = new_session_spec(plan, server.target)
     return replace(
         spec,
@@ -240,9 +243,9 @@ def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpe
 
 
 def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = False) -> SessionSpec:
-    """Spec of a session that starts now, named after its time and profile; creates its record's folder.
+    """The spec of a session that starts now, named after time and profile; creates the folder of its record.
 
-    Raises UsageError for an invalid address of a replica.
+    Raises UsageError for an invalid address of a replica, RunError if the folder cannot be created.
     """
     replicas = replica_choice(plan.replicas, target)
     directory = record_folder(paths.runs_dir(), os.path.basename(plan.profile).removesuffix(".toml"))
@@ -268,9 +271,9 @@ def record_folder(parent: Path, subject: str) -> Path:
 
 
 SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
-"""Disables snapshot isolation of MariaDB 11.6.2 and newer, which makes a transaction fail with error 1020 if
-a row has changed since its first read, several times per second in the demo. The demo then behaves as on
-other servers and versions.
+"""Disables the snapshot isolation of MariaDB 11.6.2 and newer, so that the demo behaves as on other servers.
+With it, a transaction fails with error 1020 if a row has changed since its first read, in the demo several
+times per second.
 """
 
 
@@ -278,10 +281,10 @@ other servers and versions.
 def private_server(
     program_file: str, options: PrivateServerOptions, *, keep: bool = False
 ) -> Iterator["PrivateServer"]:
-    """Run a server during the context; with `keep`, it keeps running, and its address is reported.
+    """Run a private server during the context; with `keep`, it continues, and its address is reported.
 
-    `program_file` is the server program; by default the first one found. Raises UsageError for invalid
-    options and limits, ServerUnavailableError if the server ended by itself.
+    `program_file` is the server program, empty for the first one found. Raises UsageError for invalid options
+    and limits, ServerUnavailableError if the server ended by itself.
     """
     server = run_async(_start_server(program_file, options, keep=keep))
     ended: ServerUnavailableError | None = None
@@ -299,7 +302,7 @@ def private_server(
 
 
 def _why_ended(server: "PrivateServer") -> ServerUnavailableError | None:
-    """The reason why the server ended during the command; None if it runs."""
+    """The error of a server that ended during the command; None if it is running."""
     try:
         run_async(server.check_running())
     except ServerUnavailableError as error:
@@ -308,7 +311,7 @@ def _why_ended(server: "PrivateServer") -> ServerUnavailableError | None:
 
 
 def _leave(server: "PrivateServer", *, keep: bool, is_running: bool) -> None:
-    """Stop the server, or leave it and report its address, or its folder if it has ended."""
+    """Stop the server; with `keep`, leave it, and report its address, or its folder if it has ended."""
     if not keep:
         run_async(server.stop())
         return
@@ -343,7 +346,7 @@ def require_terminal(instead: str) -> None:
 
 
 def is_on_terminal() -> bool:
-    """True if all three streams are a terminal: keys are read from stdin, the screen is written to stderr."""
+    """True if all standard streams are a terminal: keys come from stdin, the screen goes to stderr."""
     return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
@@ -355,19 +358,19 @@ def open_viewer(
     read_only: bool = False,
     scene: "ScenePlayer | None" = None,
 ) -> SessionEnded | None:
-    """Open the screen on a session; returns its end message, None if it was left running."""
+    """Open the screen on a session; returns the end message, None if the session continues."""
     from tuibench.tui import viewer
 
     return viewer.run_viewer(socket, display, owner=owner, read_only=read_only, scene=scene)
 
 
 def end_viewer(ended: SessionEnded | None, socket: Path) -> ExitCode:
-    """Print the result of a session that has ended, else how to reach it; returns the exit code."""
+    """Print the result of a session that has ended, otherwise how to reach it; returns the exit code."""
     return print_result(ended) if ended is not None else report_left_running(socket)
 
 
 def report_left_running(socket: Path) -> ExitCode:
-    """Report how to reach a session that continues, if the terminal still exists."""
+    """Report how to reach a session that continues, unless the terminal is gone."""
     if not is_on_terminal():
         return ExitCode.INTERRUPTED
     try:

@@ -42,7 +42,7 @@ SCOPE_TEXT = {
     "default": "; the load's connections change at once",
     "workload": "; for the load's connections only",
 }
-"""Sessions affected by a change, by scope of the setting; empty if it affects all."""
+"""The sessions that a change affects, by scope of the setting; empty if it affects all sessions."""
 
 
 def _setting_lines(settings: Sequence[SettingState]) -> Iterator[str]:
@@ -171,7 +171,7 @@ def restore(
 async def _restore_one(
     leftover: Leftover, server: ServerOptions, login: Target, wait: float, *, even_restarted: bool
 ) -> bool:
-    """Restore the settings of one crashed session; False if some remain, or if that is not known."""
+    """Restore the settings of one crashed session; False if some remain changed, or may have remained."""
     if leftover.header is None:
         info(leftover.problem)
         return False

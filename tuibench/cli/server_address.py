@@ -1,12 +1,12 @@
-"""Where the server is: addresses as they are written, and the choice between those that are given.
+"""The address of the server: notations, and the choice between several given addresses.
 
-Option files and the clients' environment variables give the server that `mariadb` and `mysql` would connect
-to: `localhost` is the socket unless the protocol is TCP, and a socket counts for `localhost` only. An address
-of tuibench's own options or variables is taken as it is; a port alone means TCP, as for `mariadb`. An address
-that is given and not used is told.
+Addresses in option files and in the clients' environment variables are read as by `mariadb` and `mysql`:
+`localhost` means the socket unless the protocol is TCP, and a socket applies to `localhost` only. An address
+in tuibench's own options or variables is used literally; a port without a host means TCP, as for `mariadb`.
+A given address that is not used is reported.
 
-Hosts, ports and sockets of tuibench's options may be lists, as in sysbench: every host with every port, or
-every socket. A list of an option file means the first server that answers, as for `mariadb`.
+Hosts, ports and sockets in tuibench's options may be lists, as in sysbench: every host with every port, or
+every socket. A list in an option file means the first server that answers, as for `mariadb`.
 """
 
 import contextlib
@@ -31,20 +31,22 @@ DEFAULT_SOCKETS = (
     "/opt/bitnami/mariadb/tmp/mysql.sock",
     "/tmp/mysql.sock",  # noqa: S108  # builds from source, Homebrew, FreeBSD
 )
-"""Packagers' paths of the socket for `localhost`."""
+"""The paths of the socket for `localhost` in packages of the servers."""
 
 CLIENT_VARIABLES = {"host": "MYSQL_HOST", "default_port": "MYSQL_TCP_PORT", "socket": "MYSQL_UNIX_PORT"}
-"""The clients' defaults, which their option files replace."""
+"""The environment variables of the MySQL clients, over which option files take precedence."""
 
 LISTENING_SOCKETS = Path("/proc/net/unix")
 
 
 class Place(NamedTuple):
-    """An address as it is written: `USER@HOST:PORT`, user and port being optional."""
+    """An address as typed: `USER@HOST:PORT`."""
 
     user: str
+    """Empty if not given."""
     host: str
     port: int | None
+    """None if not given."""
 
 
 _PLACE = re.compile(r"(?:([^@:/\s]+)@)?(?:\[([\w:.%-]+)\]|([^@:/\s\[\]]+))(?::(\d{1,5}))?", re.ASCII)
@@ -52,7 +54,7 @@ _IPV6 = re.compile(r"[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,8}(%[\w.-]+)?", re.ASCII)
 
 
 def parse_place(text: str, option: str, takes: str = "HOST, HOST:PORT or [IPV6]:PORT") -> Place:
-    """An address, with or without its port. Raises UsageError, which shows no password of a URL."""
+    """Parse an address with an optional port. Raises UsageError, without a password that a URL contains."""
     text = text.strip()
     if _IPV6.fullmatch(text):
         return Place("", text, None)
@@ -69,14 +71,14 @@ def parse_place(text: str, option: str, takes: str = "HOST, HOST:PORT or [IPV6]:
 
 
 def _shown(text: str) -> str:
-    """The text in a message, without a password."""
+    """The text for a message, without a password."""
     if "://" in text:
         return "a URL"
     return f"'…@{text.rpartition('@')[2]}'" if "@" in text else f"'{text}'"
 
 
 def _as_options(text: str) -> str:
-    """A URL or `user@host` as options, without its password."""
+    """The options that are equivalent to a URL or to `user@host`, without its password."""
     before, at, place = text.rpartition("@")
     if "://" not in text and not at:
         return "for example db1, db1:3307, or [::1]:3307; user and password have options of their own"
@@ -90,7 +92,10 @@ def _as_options(text: str) -> str:
 
 
 def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
-    """Endpoints from the lists in `host`, `port` and `socket`; sockets take precedence. Raises UsageError."""
+    """The endpoints of the lists in `host`, `port` and `socket`; sockets take precedence.
+
+    Raises UsageError for an invalid port.
+    """
     hosts = [parse_place(text, "--host") for text in split_list(found, "host", Endpoint().host)]
     ports = [_parse_port(text) for text in split_list(found, "port", str(Endpoint().port))]
     if not hosts or not ports:
@@ -104,7 +109,7 @@ def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
 
 
 def endpoint_fields(found: Mapping[str, object]) -> dict[str, Any]:
-    """The same as fields of a Target: the first endpoint is the target's own."""
+    """The endpoints as fields of a `Target`, whose own address is the first endpoint."""
     first, *further = parse_endpoints(found)
     own = {"host": first.host, "port": first.port, "socket": first.socket}
     failover = found.get("failover", ())
@@ -117,7 +122,7 @@ def endpoint_fields(found: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _failover_endpoint(text: str, port: int) -> Endpoint:
-    """Another address of the server, on the same port by default. Raises UsageError."""
+    """Parse another address of the server; the default port is `port`. Raises UsageError if it is invalid."""
     if text.startswith("/"):
         return Endpoint(socket=text)
     place = parse_place(text, "--failover", "HOST[:PORT] or a socket's path")
@@ -127,7 +132,7 @@ def _failover_endpoint(text: str, port: int) -> Endpoint:
 
 
 def split_list(found: Mapping[str, object], name: str, default: str) -> list[str]:
-    """The parts of a list with commas."""
+    """The elements of an option's list, which is separated by commas."""
     return [part for part in (text.strip() for text in str(found.get(name, default)).split(",")) if part]
 
 
@@ -138,7 +143,7 @@ def _parse_port(text: str) -> int:
 
 
 def client_environment(environment: Mapping[str, str] = os.environ) -> dict[str, object]:
-    """Values of the clients' variables. Raises UsageError for a port that is no number."""
+    """The values of the clients' environment variables. Raises UsageError for a port that is not a number."""
     found = {name: text for name, each in CLIENT_VARIABLES.items() if (text := environment.get(each))}
     if (port := found.get("default_port", "0")) and not (port.isascii() and port.isdigit()):
         raise UsageError(f"MYSQL_TCP_PORT is '{port}'", "a port is a number, such as 3306")
@@ -151,10 +156,13 @@ def choose_address(
     tell: Callable[[str], None],
     server_sockets: Callable[[], Iterable[str]] = tuple,
 ) -> dict[str, object]:
-    """`host`, `port`, `socket` and `failover` of what is given: in option files and variables of the clients,
-    and to tuibench. Each may have a `protocol`. `server_sockets` are further ones of this host.
+    """The `host`, `port`, `socket` and `failover` to use.
 
-    Raises UsageError for a protocol that cannot be, and for two ports of one host.
+    `of_clients` are the values in option files and variables of the clients, `own` those given to tuibench;
+    both may contain a `protocol`. `tell` is called with a message about an address that is not used.
+    `server_sockets` returns further sockets of servers on this host.
+
+    Raises UsageError for an unsupported protocol, and for two ports of the same host.
     """
     clients_host = str(of_clients.get("host") or LOCALHOST)
     own_host = str(own.get("host") or "")
@@ -203,8 +211,10 @@ def _default_socket(found: Sequence[str], tell: Callable[[str], None]) -> str:
 
 
 def local_sockets(server_sockets: Callable[[], Iterable[str]] = tuple) -> list[str]:
-    """The sockets for `localhost`, one a server: those of `DEFAULT_SOCKETS` and `server_sockets` at which
-    something listens, as far as this can be known, otherwise those that exist.
+    """The sockets for `localhost`, one for each server.
+
+    They are those of `DEFAULT_SOCKETS` and `server_sockets` at which a process listens; if that cannot be
+    determined, those that exist.
     """
     found: dict[tuple[int, int], str] = {}
     for path in (*DEFAULT_SOCKETS, *server_sockets()):

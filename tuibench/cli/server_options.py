@@ -1,6 +1,5 @@
-"""Server address and login: from options, then the environment, then option files; its replicas.
-
-`-p` reads the password from the terminal, or from stdin without one.
+"""Address and login of the server, in descending precedence from options, environment and option files; the
+addresses of its replicas.
 """
 
 import contextlib
@@ -38,7 +37,10 @@ TERMINAL = "/dev/tty"
 
 
 def prompt_password() -> str:
-    """Read the password without echo; without a terminal, a line of stdin. Raises UsageError without one."""
+    """Read the password from the terminal without echo, or a line of stdin if there is no terminal.
+
+    Raises UsageError if stdin has no line.
+    """
     if _has_terminal():
         return output.ask_password()
     line = sys.stdin.readline()
@@ -51,7 +53,7 @@ def prompt_password() -> str:
 
 
 def _has_terminal() -> bool:
-    """True if the process has a terminal for questions, even if its standard streams are redirected."""
+    """True if the process has a controlling terminal, even if its standard streams are redirected."""
     if sys.stdin.isatty():
         return True
     try:
@@ -62,12 +64,14 @@ def _has_terminal() -> bool:
 
 
 ADDRESS_FIELDS = ("host", "port", "socket")
-"""Fields that locate the server; as one group, so that a host option overrides a socket of an option file."""
+"""Fields of the address. They are overridden together: a host option also overrides an option file's
+socket.
+"""
 
 CERTIFICATES = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_server_name")
 
 PASSWORD_EXCHANGE = ("server_public_key_path", "get_server_public_key", "enable_cleartext_plugin")
-"""Fields that allow other ways for a password than TLS."""
+"""Fields that allow sending a password without TLS."""
 
 TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
 
@@ -202,7 +206,7 @@ class ServerOptions:
     ] = None
 
     def target(self, tell: Callable[[str], None] = output.warning) -> Target:
-        """The target; `tell` gets a warning about certificates that are not verified.
+        """The target; `tell` is called with a warning if certificates are not verified.
 
         Raises UsageError for invalid options.
         """
@@ -231,7 +235,7 @@ class ServerOptions:
         if "user" not in found:
             found["user"] = system_user()
         _settle_ssl_mode(found, tell)
-        # Options that give the password again: the option file, or the question for it.
+        # Record the options by which a repeated command gets the password: an option file, or a prompt.
         words = [
             f"--{name.replace('_', '-')}={value}"
             for name in ("defaults_file", "defaults_extra_file", "defaults_group_suffix", "login_path")
@@ -253,7 +257,7 @@ class ServerOptions:
         return bool(self.given() or self.ask_password or self.defaults_file)
 
     def given(self) -> dict[str, object]:
-        """Values of the given options, by field of a Target."""
+        """The values of the given options, by field of a `Target`."""
         for name in TIMEOUTS:
             seconds = getattr(self, name)
             if seconds is not None and not SHORTEST_TIMEOUT_SECONDS <= seconds <= LONGEST_TIMEOUT_SECONDS:
@@ -272,9 +276,9 @@ class ServerOptions:
         return given if password is None else {**given, "password": password}
 
     def over(self, known: Target, login: Target) -> Target:
-        """A recorded server, overridden by the given options.
+        """A recorded target, overridden by the given options.
 
-        Passwords are never recorded; they come from `login`, the target of the options alone.
+        Passwords are not recorded: they are taken from `login`, the target of the given options.
         """
         found = {**msgspec.structs.asdict(known), "password": login.password, "login": login.login}
         found["password_command"] = login.password_command
@@ -315,8 +319,8 @@ class ServerOptions:
 
 
 def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:
-    """As in the MySQL clients, a CA means verify-ca, unless a mode is given; a name in its certificate means
-    verify-identity.
+    """Set the mode of TLS if none is given, as in the MySQL clients: verify-ca with a CA, verify-identity
+    with a server name.
     """
     if isinstance(mode := found.get("ssl_mode"), str):
         found["ssl_mode"] = mode.lower().replace("_", "-")
@@ -330,14 +334,16 @@ def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> N
 
 
 def _verifying_mode(found: Mapping[str, object]) -> str:
-    """The mode that the options mean if none is given."""
+    """The mode of TLS that the other options imply; empty if they imply none."""
     if found.get("ssl_server_name"):
         return "verify-identity"
     return "verify-ca" if found.get("ssl_ca") else ""
 
 
 def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
-    """Override values with a layer of higher precedence. Its address or password hides earlier ones."""
+    """Override values by those of higher precedence. A new address or password replaces all of the old
+    one.
+    """
     if "port" in layer or layer.get("host", "localhost") != "localhost":
         found.pop("socket", None)
     if "password" in layer or "password_command" in layer:
@@ -347,7 +353,7 @@ def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
 
 
 def _inherited_password() -> str | None:
-    """Password of the command line. Raises UsageError if it is not valid UTF-8."""
+    """The password on the command line, if any. Raises UsageError if it is not valid UTF-8."""
     try:
         return credentials.inherited_password()
     except UnicodeDecodeError:
@@ -355,7 +361,7 @@ def _inherited_password() -> str | None:
 
 
 def _from_environment() -> dict[str, object]:
-    """Values of TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
+    """The values of TUIBENCH_HOST, TUIBENCH_PORT and so on, and of MYSQL_PWD, by field of a `Target`."""
     from tuibench.mysql.option_files import parse_option
 
     fields = (*ADDRESS_FIELDS, "user", "database", "password_command")
@@ -385,7 +391,7 @@ def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
 
 
 def replica_target(text: str, target: Target) -> Target:
-    """A replica, on the default port. Raises UsageError for an invalid address."""
+    """The target of a replica, by default on port 3306. Raises UsageError for an invalid address."""
     if text.startswith("/"):
         return replace(target, socket=text, further=(), failover=())
     place = parse_place(text, "--replica", "[USER@]HOST[:PORT], a socket's path, or auto")
@@ -401,7 +407,9 @@ def replica_target(text: str, target: Target) -> Target:
 
 
 def system_user() -> str:
-    """The user that the MySQL clients log in as without --user. Raises UsageError if it has no name."""
+    """The user of the system, the default of the MySQL clients' --user. Raises UsageError if it has no
+    name.
+    """
     if os.geteuid() == 0:
         return "root"
     with contextlib.suppress(OSError):

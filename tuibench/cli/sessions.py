@@ -1,6 +1,6 @@
 """`tuibench sessions` and `ctl`: the running sessions of this user, and one command to one of them.
 
-A verb of `ctl` is a function here, which makes the command that it sends.
+For each verb of `ctl`, a function in this module makes the command that is sent.
 """
 
 import asyncio
@@ -53,22 +53,21 @@ Value = TypeVar("Value")
 
 
 class Verb(NamedTuple):
-    """One verb of `ctl`: argument syntax, help text, and conversion of the words to a Command.
-
-    `parse` raises ValueError with the reason for invalid words.
-    """
+    """One verb of `ctl`."""
 
     name: str
     takes: str
+    """The syntax of its arguments."""
     help: str
     parse: VerbParser
+    """Converts the arguments to a command; raises ValueError with the reason for invalid ones."""
 
     @property
     def usage(self) -> str:
         return f"{self.name} {self.takes}".rstrip()
 
     def command(self, words: Arguments) -> commands.Command:
-        """Convert the words to a Command. Raises UsageError for invalid ones."""
+        """Convert the arguments to a command. Raises UsageError for invalid ones."""
         try:
             return self.parse(words)
         except ValueError as error:
@@ -96,7 +95,7 @@ def one_argument(value: Callable[[str], Value], make: Callable[[Value], commands
 
 
 def free_text(make: Callable[[str], commands.Command]) -> VerbParser:
-    """Parser of a verb with any text, quoted or not."""
+    """The parser of a verb that takes a text, quoted or not."""
     return lambda words: make(" ".join(words))
 
 
@@ -116,7 +115,7 @@ def parse_number(word: str) -> float:
 
 
 def parse_setting(words: Arguments) -> commands.Command:
-    """`NAME=VALUE`, or `NAME VALUE`."""
+    """Parse `NAME=VALUE` or `NAME VALUE`."""
     parts = words[0].split("=", 1) if len(words) == 1 else list(words)
     if len(parts) != 2 or not all(parts):
         raise ValueError("it takes a name and a value")
@@ -124,7 +123,7 @@ def parse_setting(words: Arguments) -> commands.Command:
 
 
 def parse_weights(words: Arguments) -> commands.Command:
-    """`NAME=WEIGHT …`, with spaces or commas between them."""
+    """Parse `NAME=WEIGHT …`, separated by spaces or commas."""
     pairs = [pair.partition("=") for word in words for pair in word.split(",")]
     if not pairs or not all(name and equals for name, equals, _ in pairs):
         raise ValueError("it takes names with weights")
@@ -132,7 +131,7 @@ def parse_weights(words: Arguments) -> commands.Command:
 
 
 def parse_plan(words: Arguments) -> commands.Command:
-    """`hold`, `resume`, or the stages of a plan."""
+    """Parse `hold`, `resume`, or the stages of a plan."""
     if not words:
         raise ValueError("it takes stages, such as 8:30s,16:30s,64:1m")
     if list(words) in (["hold"], ["resume"]):
@@ -141,14 +140,16 @@ def parse_plan(words: Arguments) -> commands.Command:
 
 
 def parse_probe(words: Arguments) -> commands.Command:
-    """`stop`, `next`, or the objectives of a new probe; `rate` steps the rate instead of the threads."""
+    """Parse `stop`, `next`, or the objectives of a new probe; `rate` varies the rate instead of the
+    threads.
+    """
     if list(words) in (["stop"], ["next"]):
         return commands.StopExperiment("probe") if words[0] == "stop" else commands.NextStep()
     return commands.StartProbe(parse_probe_words(words))
 
 
 def parse_ab_test(words: Arguments) -> commands.Command:
-    """`stop`, or `NAME=V1,V2`, followed by `±2%` and the maximum duration in any order."""
+    """Parse `stop`, or `NAME=V1,V2` followed by `±2%` and the maximum duration, in any order."""
     if list(words) == ["stop"]:
         return commands.StopExperiment("ab")
     if not words:
@@ -164,14 +165,14 @@ def parse_ab_test(words: Arguments) -> commands.Command:
 
 
 def parse_tune(words: Arguments) -> commands.Command:
-    """`stop`, or settings and topics, a time, a tolerance, and whether risks are allowed."""
+    """Parse `stop`, or settings and topics, a time, a tolerance, and a word that allows risks."""
     if list(words) == ["stop"]:
         return commands.StopExperiment("tune")
     return commands.StartTune(parse_tune_words(words))
 
 
 def parse_cpu_profile(words: Arguments) -> commands.Command:
-    """`stop`, a time, or nothing for the usual one."""
+    """Parse `stop`, a duration, or nothing for the default duration."""
     if len(words) > 1:
         raise ValueError(f"it takes one time, not {len(words)}")
     if not words:
@@ -255,9 +256,9 @@ VERBS = (
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
 
 STATUS = "status"
-"""Not a command: a session sends its status unrequested."""
+"""A verb without a command: a session sends its status when a client connects."""
 STATEMENTS = "statements"
-"""A command whose reply is a report, not a text."""
+"""A verb whose reply is a report, not a text."""
 REPORTS = {
     STATUS: "print its status; --format json",
     STATEMENTS: "print the statements with the most execution time on the server since the first request",
@@ -265,7 +266,7 @@ REPORTS = {
 
 
 def split_words(words: Arguments) -> tuple[str, str, list[str]]:
-    """Split into session (empty if none is named), verb, and its arguments. Raises UsageError."""
+    """Split the words into session (empty if not given), verb and its arguments. Raises UsageError."""
     known = {*VERBS_BY_NAME, *REPORTS}
     for place in (0, 1):
         if len(words) > place and words[place] in known:
@@ -287,7 +288,7 @@ NO_ANSWER = "no answer"
 
 
 class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One session; unknown values are None. `note` is the reason why one does not answer."""
+    """One session. Unknown values are None."""
 
     session: str
     profile: str | None = None
@@ -303,7 +304,9 @@ class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
     socket: str
     run_directory: str | None = None
     note: str = ""
+    """The reason why the session does not answer; empty if it does."""
     metrics: str | None = None
+    """The address of its metrics endpoint."""
 
 
 def sessions(
@@ -352,7 +355,7 @@ MIN_TARGET_WIDTH = 12
 
 
 def sessions_table(lines: Sequence[SessionLine], room: int | None = None) -> str:
-    """The list as text: heading, one line each, numbers right-aligned; targets are shortened to the room."""
+    """The list as text: a heading, then a line per session. Targets are shortened so that it fits `room`."""
     rows = [HEADINGS, *(_cells(line) for line in lines)]
     if room is not None:
         widest = max(len(row[TARGET]) for row in rows)
@@ -362,7 +365,7 @@ def sessions_table(lines: Sequence[SessionLine], room: int | None = None) -> str
 
 
 def _shorten_start(text: str, width: int) -> str:
-    """Shorten a path at its start: its end identifies it better."""
+    """Shorten a path at its start, because its end identifies it better."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
@@ -381,10 +384,7 @@ def _cells(line: SessionLine) -> tuple[str, ...]:
 
 
 class SessionStatus(Status, frozen=True, kw_only=True, tag=False):
-    """Status of a session as JSON, with the newest sample, None before the first.
-
-    `server` has the address, the flavour and the version.
-    """
+    """The status of a session as JSON."""
 
     schema: Literal["tuibench.status/1"] = "tuibench.status/1"
     session: str
@@ -392,14 +392,16 @@ class SessionStatus(Status, frozen=True, kw_only=True, tag=False):
     version: str
     profile: str
     server: dict[str, str]
+    """Address, flavour and version."""
     elapsed_seconds: float
     viewers: int
     run_directory: str
     sample: Sample | None
+    """The newest sample; None before the first one."""
 
 
 def session_status(hello: Hello) -> SessionStatus:
-    """Status for programs, from a session's hello message."""
+    """The status for programs, from a session's hello message."""
     return SessionStatus(
         session=hello.session,
         pid=hello.pid,
@@ -419,7 +421,7 @@ def session_status(hello: Hello) -> SessionStatus:
 
 
 def status_text(hello: Hello) -> str:
-    """Status as text of a few lines."""
+    """The status as text, in a few lines."""
     now, plan, server = hello.status, hello.plan, hello.server
     limit = f" of {hms(plan.seconds)}" if plan.seconds else ""
     figures = hello.samples[-1].throughput if hello.samples else None
@@ -445,7 +447,7 @@ def status_text(hello: Hello) -> str:
 
 
 def _plan_text(plan: PlanProgress) -> str:
-    """Stages of the plan, and the current one."""
+    """The stages of the plan and the current one, as text."""
     stages = format_schedule(plan.stages)
     if plan.phase is PlanPhase.OVER:
         return f"{stages}, over"
@@ -529,7 +531,7 @@ def _print_statements(session: str, rest: list[str], output: str, timeout: float
 
 
 async def _read_statements(socket: Path, seconds: float) -> StatementReport:
-    """Poll until the session has read the server twice, so that the report covers a span of time."""
+    """Poll until the session has read the statements twice: the report is about the time in between."""
     client = await SessionClient.join(socket, samples=0, read_only=True)
     try:
         async with asyncio.timeout(seconds):

@@ -1,10 +1,8 @@
-"""Translation of sysbench 0.4 to 1.0 command lines.
+"""Translation of the command lines of sysbench 0.4 to 1.0, and of tpcc-mysql.
 
-`oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get their
-current names (`--test=oltp --num-threads=4 run`), and options without an equivalent are dropped, or refused
-with the reason. A translated command line is printed on stderr in its modern form.
-
-The tables have the tests and options of sysbench: the equivalent of each, or the reason why there is none.
+`oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`. Scripts and options of older
+versions get their current names (`--test=oltp --num-threads=4 run`). An option without an equivalent is
+dropped, or refused with the reason. A translated command line is printed on stderr in its modern form.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,13 +23,13 @@ TEST, CONFIG_FILE, OLTP = "--test", "--config-file", "oltp"
 TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
 SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled", "1": "required", "0": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
-"""tpcc.lua can create several sets of tables; the profile has one."""
+"""tpcc.lua can create several sets of tables, the profile `tpcc` only one."""
 TPCC_SCRIPT = "tuibench ./tpcc.lua runs the script itself"
 TABLE_OPTIONS = "--mysql-table-options"
 VERIFY_CERTIFICATE = "--ssl-verify-server-cert"
 REPORT_INTERVAL = "--report-interval"
 HISTOGRAM = "--histogram"
-"""A switch in sysbench; our parser requires a value for it. Switches of profiles need none."""
+"""A switch in sysbench, for which our parser requires a value."""
 SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "off", "no": "off"}
 
 
@@ -48,7 +46,7 @@ PROFILES = {
     "update_index": "oltp_update_index",
     "update_non_index": "oltp_update_non_index",
 }
-"""Profile of each test, by the name of its script, including those of 0.4 and 0.5."""
+"""The profile of each test, by the name of its script, including those of 0.4 and 0.5."""
 
 TABLES_ONLY = "oltp_common"
 """A script that creates and drops tables, without transactions."""
@@ -62,7 +60,7 @@ OTHER_TESTS = {
     "mutex": "mutexes",
     "threads": "the scheduler",
 }
-"""Tests of sysbench without a database, and their subject."""
+"""Tests of sysbench that need no database, and their subject."""
 
 RENAMED_OPTIONS = {
     "--create-table-options": "--mysql-table-options",
@@ -102,14 +100,16 @@ OLD_OPTIONS = frozenset(RENAMED_OPTIONS) - {
     "--mysql-ssl-cert",
     "--mysql-ssl-key",
 }
-"""Options that 1.0 has under another name."""
+"""Options of older versions that have another name in 1.0."""
 
 TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation", "--use-fk": "--foreign-keys"}
 """Options of Percona's tpcc.lua."""
 TPCC_DEFAULTS = {"--warehouses": ("--scale=100", "prepare run"), "--foreign-keys": ("--use_fk=1", "prepare")}
-"""By our option: the default of tpcc.lua that the profile does not have, and the commands that read it."""
+"""For our options whose default differs from tpcc.lua's: its option with its default, and the commands that
+use it.
+"""
 TPCC_BATCH = "--batch"
-"""An option of the profile; of 0.4 and 0.5, it is another one."""
+"""An option of the profile `tpcc`; in 0.4 and 0.5 the name means another option."""
 TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
 
 TEST_MODES = {"complex": "", "simple": "oltp_point_select"}
@@ -120,7 +120,7 @@ NONTRX_MODES = {
     "update_key": "oltp_update_index",
     "update_nokey": "oltp_update_non_index",
 }
-"""Profiles of 0.4's `--oltp-test-mode`, and for `nontrx` those of `--oltp-nontrx-mode`."""
+"""The profiles of 0.4's `--oltp-nontrx-mode`, which applies to `--oltp-test-mode=nontrx`."""
 
 SWITCHED_PROFILES = {"--oltp-read-only": "oltp_read_only", "--oltp-write-only": "oltp_write_only"}
 """Switches of 0.4 and 0.5 that correspond to profiles."""
@@ -169,14 +169,14 @@ IGNORED_OPTIONS = {
     "--splittable": ("no,off", "the profile tpcc has TPC-C's transactions", TPCC_SCRIPT),
     "--thread-stack-size": (ANY, "", ""),
 }
-"""Options without an equivalent: accepted values (`*`: all), reason for refusal, alternative."""
+"""Options without an equivalent: accepted values (`*` for all), reason for the refusal of others, hint."""
 
 NOTED_OPTIONS = {
     "--db-debug": "the driver has no trace",
     "--debug": "--verbosity=5 prints the most",
     "--validate": "the command check validates the tables, and no result of a run",
 }
-"""Switches that are not taken, and the note that says so."""
+"""Switches that are ignored with a note: the text of the note."""
 
 OWN_OPTIONS_OF_SCRIPTS = (
     "--enable-purge",
@@ -187,7 +187,7 @@ OWN_OPTIONS_OF_SCRIPTS = (
     "--splittable",
     "--use-fk",
 )
-"""A script that is not sysbench's may have options of these names."""
+"""Beginnings of option names that a user's own script may define itself."""
 
 FORCED_SHUTDOWN = "--forced-shutdown"
 FORCED_SHUTDOWN_NOTE = (
@@ -213,14 +213,14 @@ RUN_ONLY_OPTIONS = frozenset(
         "--warmup-time",
     }
 )
-"""Options of `run` that sysbench's other commands accept and ignore."""
+"""Options of `run` that the other commands of sysbench accept and ignore."""
 
 
 class Translation:
-    """One command line: its translated arguments, and notes about them.
+    """The translation of one command line: its arguments, and notes about them.
 
-    `test` is the value of `--test`, or the path of a script. `ignored` are words without an equivalent;
-    `deviations` say how the run differs from sysbench's.
+    `test` is the value of `--test`, or the path of a script. `ignored` are words without an equivalent.
+    `deviations` are the differences between this run and sysbench's.
     """
 
     def __init__(self, command: str, arguments: Sequence[str]) -> None:
@@ -233,7 +233,7 @@ class Translation:
         self.test = ""
 
     def notes_for_user(self, *, is_sysbenchs: bool) -> list[str]:
-        """The modern form of a translated line, and what was ignored in a line of sysbench."""
+        """The modern form of a line, if it differs, and the words of sysbench's line that were ignored."""
         notes = list(self.notes)
         if self.is_old:
             notes.append(f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}")
@@ -288,10 +288,10 @@ def _own_command(arguments: Sequence[str]) -> list[str]:
 def translate_options(
     arguments: Sequence[str], *, is_sysbenchs: bool = False, deviations: list[str] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Translate the arguments of a command; returns them with notes for the user.
+    """Translate the arguments of a command; returns them, and notes for the user.
 
-    A line that `is_sysbenchs` has the command after the test, and sysbench's defaults where ours differ;
-    `deviations` gets what it does otherwise. Raises UsageError for unsupported arguments.
+    A line that `is_sysbenchs` has the command after the test, and gets sysbench's defaults where they differ.
+    The differences that remain are appended to `deviations`. Raises UsageError for unsupported arguments.
     """
     if not arguments or arguments[0] not in SYSBENCH_COMMANDS:
         return list(arguments), []
@@ -347,7 +347,7 @@ def _config_options(path: str) -> Iterator[str]:
 
 
 def _name_test(line: Translation) -> None:
-    """Put the profile first that corresponds to `--test` or to the path of a script."""
+    """Insert the profile that corresponds to `--test` or to the path of a script as the first argument."""
     rest: list[str] = []
     test = ""
     waiting = iter(line.arguments)
@@ -386,7 +386,7 @@ def _is_known_script(word: str) -> bool:
 
 
 def _is_own_script(word: str) -> bool:
-    """Whether it is the path of a script that is not sysbench's own, although it has the name of one."""
+    """True for the path of a user's script that has the name of one of sysbench's scripts."""
     path = Path(word)
     return "/" in word and path.is_file() and path.resolve().parent.name != "sysbench"
 
@@ -401,7 +401,7 @@ def _refuse_other_tests(words: Sequence[str]) -> None:
 
 
 def _apply_modes(line: Translation) -> None:
-    """Replace the profile by the one that corresponds to the modes of `oltp` in 0.4 and 0.5."""
+    """Replace the profile by the one that corresponds to the modes of the test `oltp` in 0.4 and 0.5."""
     given, rest = dict[str, str](), list[str]()
     for word in line.arguments:
         name, _, value = word.partition("=")
@@ -415,10 +415,10 @@ def _apply_modes(line: Translation) -> None:
 
 
 def _profile_of_modes(test: str, given: Mapping[str, str]) -> str:
-    """Profile of these modes; empty for the test's own one.
+    """The profile that corresponds to these modes; empty for the test's own profile.
 
-    The modes are those of 0.4's built-in test. Of the scripts of 0.5, oltp.lua reads the switches; the others
-    ignore all of them.
+    The built-in test of 0.4 has all modes. Of the scripts of 0.5, oltp.lua reads the switches of
+    `SWITCHED_PROFILES`; the others ignore all modes.
     """
     is_script = test.endswith(".lua") or "/" in test
     if is_script and _script(test) != OLTP:
@@ -440,7 +440,7 @@ def _mode_profile(mode: str, query: str) -> str:
 
 
 def _note_other_defaults(line: Translation) -> None:
-    """tpcc.lua and the profile have different defaults."""
+    """Add a note about defaults in which tpcc.lua and the profile differ."""
     if not line.test.endswith(".lua") or line.arguments[0] != TPCC:
         return
     for option, (default, commands) in TPCC_DEFAULTS.items():
@@ -529,7 +529,7 @@ def _drop_run_options(line: Translation) -> None:
 
 
 TPCC_MYSQL = {"tpcc_load": ("prepare", "--create-database"), "tpcc_start": ("run", "")}
-"""Programs of tpcc-mysql: our command, and what it takes besides."""
+"""The programs of tpcc-mysql: our command, and an additional option."""
 
 TPCC_MYSQL_OPTIONS = {
     "-h": "-h",
@@ -543,11 +543,11 @@ TPCC_MYSQL_OPTIONS = {
     "-l": "--time=",
     "-i": "--report-interval=",
 }
-"""Options with values; a password and files of reports are left out."""
+"""Our options for those of tpcc-mysql; an empty one is left out: a password, files of reports."""
 
 
 def tpcc_mysql_line(program: str, arguments: Sequence[str]) -> str:
-    """Our line for one of tpcc-mysql; empty for another program."""
+    """The equivalent of a command line of tpcc-mysql; empty for another program."""
     name = PurePath(program).name
     if name not in TPCC_MYSQL:
         return ""
@@ -583,7 +583,7 @@ MYSQLSLAP_OPTIONS = frozenset(
 
 
 def unabbreviated(argument: str) -> str:
-    """An option of mysqlslap, which takes each unique beginning of its names."""
+    """The full name of an option of mysqlslap, which accepts each unique prefix of a name."""
     name, equals, value = argument.partition("=")
     found = [each for each in MYSQLSLAP_OPTIONS if each.startswith(name)]
     is_short = len(name) > len("--x") and name not in MYSQLSLAP_OPTIONS and len(found) == 1

@@ -73,9 +73,9 @@ def prepare(
 async def make_tables(
     target: Target, program: Program, method: LoadOptions, *, create_database: bool = False
 ) -> None:
-    """Load the data set with a progress bar, and report the result.
+    """Create and fill the tables with a progress bar, and report the result.
 
-    A script loads it itself, by its command `prepare`, if it has one.
+    The tables of a script are created by its own command `prepare`, if it has one.
     """
     from tuibench.load.tables import ensure_database
     from tuibench.load.tables import prepare_tables as load
@@ -110,7 +110,7 @@ async def make_tables(
 
 
 async def run_script_command(target: Target, program: Program, command: str) -> None:
-    """Runs a command of a Lua script; what it prints goes to stderr."""
+    """Run a command of a Lua script; what it prints goes to stderr."""
     from tuibench.load.script_commands import run_command
 
     count = await run_command(target, program, command, write=sys.stderr.write)
@@ -225,7 +225,7 @@ def script(
 
 
 async def _check(target: Target, program: Program, after_load: bool | None) -> tuple[ConditionResult, ...]:
-    """Check the conditions with a progress bar: on large tables, that takes minutes."""
+    """Check the conditions with a progress bar, as that takes minutes on large tables."""
     from tuibench.load.conditions import check_consistency
 
     text = "{task.completed} of {task.total} conditions{task.fields[now]}"
@@ -261,7 +261,7 @@ def verdicts_text(verdicts: Sequence[ConditionResult]) -> str:
 
 @contextmanager
 def progress_bar(words: str, *texts: str, **fields: Any) -> Iterator[Callable[..., None]]:
-    """A bar on stderr, followed by these columns of text; yields its update function.
+    """A progress bar on stderr, followed by these columns of text; yields the function that updates it.
 
     Without a terminal there is no bar, and the function does nothing.
     """

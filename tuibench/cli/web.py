@@ -1,7 +1,7 @@
-"""`tuibench web`: serves a running session's screen in the browser, read-only unless control is enabled.
+"""`tuibench web`: serves the screen of a running session to browsers, read-only unless control is enabled.
 
-Each opened page has a viewer process of its own, which attaches like any other. The session itself refuses
-commands from read-only viewers.
+Each opened page has its own viewer process, which attaches to the session like any other viewer. The session
+itself refuses commands of read-only viewers.
 """
 
 import shlex

@@ -1,9 +1,9 @@
-"""The pages of `tuibench web`: the screen, the pages at the end of the run, and who may request them.
+"""The pages of `tuibench web`: the screen, the pages at the end of the run, and the checks of requests.
 
-A session that ends by itself leaves a summary. One that was killed leaves none, and no viewer can attach any
-more: its page says what happened, what of the run is recorded, and whether settings are still changed.
+A session that ends by itself leaves a summary, which the report page shows. A killed session leaves none. Its
+page says what happened, what was recorded, and whether settings are still changed.
 
-Imported only if textual-serve is installed.
+Requires textual-serve.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ from tuibench.units import hms, pluralize
 from tuibench.unix_sockets import is_listening
 
 RELOAD = tag("script", Markup("setTimeout(() => location.reload(), 2000);"))
-"""Reloads the page, as long as settings are not restored."""
+"""A script that reloads the page, used until all settings are restored."""
 
 
 class SessionState(StrEnum):
-    """`LOST`: the session is gone and has left no summary."""
+    """The state of a session; `LOST` is one that has ended without a summary."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -58,14 +58,14 @@ class WatchedSession(NamedTuple):
     directory: Path
 
     def state(self) -> SessionState:
-        """The state now. The order matters: a session writes its summary before it goes."""
+        """The current state. The order of the checks matters: a session writes its summary before it ends."""
         is_alive = is_listening(self.socket) or is_being_written(self.directory)
         if (self.directory / SUMMARY).exists():
             return SessionState.FINISHED
         return SessionState.RUNNING if is_alive else SessionState.LOST
 
     def report_page(self) -> str:
-        """The report, also of a session that was killed; while the run continues, a page that says so.
+        """The page with the report, also of a killed session; while the run continues, a page that says so.
 
         Raises RunError if the record cannot be read.
         """
@@ -76,7 +76,7 @@ class WatchedSession(NamedTuple):
         return html_page("The run continues", tag("main", tag("p", words)))
 
     def lost_page(self) -> str:
-        """The page of a session that has ended without a summary."""
+        """The page about a session that has ended without a summary."""
         left, is_open = settings_left(self.name)
         return html_page(
             f"{self.name} has ended",
@@ -97,7 +97,9 @@ class WatchedSession(NamedTuple):
 
 
 def settings_left(session: str) -> tuple[str, bool]:
-    """What a session that is gone has left changed, by its journal; True if some are not restored yet."""
+    """A text about the settings that an ended session left changed, from its journal; and True if some are
+    not restored yet.
+    """
     path = journal_path(session)
     if not path.exists():
         return "This session has left no setting of the server changed.", False
@@ -111,7 +113,7 @@ def settings_left(session: str) -> tuple[str, bool]:
 
 
 def _record_section(directory: Path) -> Markup:
-    """What is recorded, and how to see it."""
+    """A section about the record, and the command that shows it."""
     title = tag("h2", "Record")
     run: Run | None = None
     with contextlib.suppress(RunError):
@@ -134,7 +136,7 @@ def _record_section(directory: Path) -> Markup:
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 EXTERNAL_LINKS = re.compile(r"<link[^>]*https://fonts\.[^>]*>")
-"""External resources of the page, removed because it would wait for them on a host without internet."""
+"""External resources of the page. They are removed, because without internet the page would wait for them."""
 
 DEFAULT_COLUMNS, DEFAULT_ROWS = 80, 24
 HEARTBEAT_SECONDS = 15.0
@@ -144,7 +146,9 @@ END_DIALOG = """<div class="message">This screen has ended.</div>
         <button type="button" onClick="refresh()">Open it again</button>"""
 
 HEAD = '<title>{title}</title>\n    <link rel="icon" href="data:,">\n  </head>'
-"""Ends the head of the page: the library's has no title, and the browser would request an icon."""
+"""The end of the page's head, with a title, which the library omits, and an empty icon, which the browser
+would request otherwise.
+"""
 
 END_SCRIPT = """<script>
       setInterval(async () => {
@@ -155,11 +159,13 @@ END_SCRIPT = """<script>
       }, 1000);
     </script>
   </head>"""
-"""Opens the page of the end once the session has ended and its screen is closed, or was never shown."""
+"""A script that opens the page of the end when the session has ended and its screen is not shown (any
+more).
+"""
 
 
 class Viewer(AppService):
-    """The viewer process of a page. Its page is closed with it, even if it ends before its first output."""
+    """The viewer process of a page. The page is closed when it ends, even before its first output."""
 
     async def run(self) -> None:
         try:
@@ -171,12 +177,12 @@ class Viewer(AppService):
                 process.stdin.close()
                 await process.wait()
             finally:
-                # `wait` does not wait for the pipes: what is left of them would be reported as leaked.
+                # `wait` does not wait for the pipes, which would be reported as leaked.
                 process._transport.close()
 
 
 class ScreenServer(Server):
-    """Serves a screen; each page has a viewer that closes the page when it ends."""
+    """Serves a screen with a `Viewer` for each page."""
 
     async def handle_websocket(self, request: http.Request) -> http.WebSocketResponse:
         websocket = http.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS)
@@ -197,11 +203,11 @@ class ScreenServer(Server):
 
 
 def make_application(server: Server, session: WatchedSession | None = None) -> http.Application:
-    """The server's pages and its web socket, restricted to requests from its own page.
+    """The server's pages and its web socket, restricted to requests from its own pages.
 
-    A foreign page may open a connection to any address, including this host's loopback; the browser reports
-    its origin in `Origin`. `Host` reveals a foreign name for this address (DNS rebinding). The page leads to
-    the end of the `session`.
+    A foreign page can open connections to any address, including this host's loopback. The browser sends the
+    origin of such a page in `Origin`; a foreign name of this host (DNS rebinding) appears in `Host`. At the
+    end of the `session`, the page opens its report.
     """
     names = LOOPBACK_NAMES if server.host in LOOPBACK_NAMES else None
 
@@ -244,13 +250,13 @@ def make_application(server: Server, session: WatchedSession | None = None) -> h
 
 
 def with_end(page: str, *, is_watched: bool) -> str:
-    """The page with our own words at its end; if the session is watched, it opens what follows by itself."""
+    """The page with our own texts; if a session is watched, it opens the page of the end by itself."""
     ended = CLOSED_DIALOG.sub(END_DIALOG, page)
     return ended.replace("</head>", END_SCRIPT, 1) if is_watched else ended
 
 
 def is_allowed_request(host: str, origin: str, names: Sequence[str] | frozenset[str] | None) -> bool:
-    """True if a request used one of our host names, from a page of ours; `names` is None for any name."""
+    """True if a request used one of our host names and comes from our page; `names` is None for any name."""
     if origin and urlsplit(origin).netloc != host:
         return False
     return names is None or urlsplit(f"//{host}").hostname in names
@@ -259,7 +265,7 @@ def is_allowed_request(host: str, origin: str, names: Sequence[str] | frozenset[
 def _add_report(
     application: http.Application, session: WatchedSession, demand_known: Callable[[http.Request], None]
 ) -> None:
-    """Serve the report, and the state of the session."""
+    """Add the report and the state of the session to the served pages."""
 
     async def report(request: http.Request) -> http.StreamResponse:
         demand_known(request)
