@@ -1,1 +1,1 @@
-"""Terminal user interface: displays a session through its client, submits commands, decides nothing."""
+"""The terminal user interface: displays a session through its client, and submits the operator's commands."""

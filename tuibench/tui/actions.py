@@ -1,9 +1,8 @@
-"""Table of the operator's actions: the source of key bindings, footer, palette and help.
+"""The table of the operator's actions: the source of key bindings, footer, palette and help.
 
-An entry with a `command` submits it, if there is one now; one with a `change` changes the thread count; one
-with a `view_change` changes the charts; one with a `place` opens a screen of the tab line. The others open
-a dialog of `app.DIALOGS`, or call the app's method `_open_` with the action's name. In the replay of a
-recorded run an entry with a `play` calls that; every action that would control the load is refused.
+What an action does is determined by its field `command`, `change`, `view_change`, `place` or `play`. An
+action without any of them opens a dialog of `app.DIALOGS`, or calls the app's method `_open_` with its name.
+In the replay of a recorded run, actions that would control the load are refused.
 """
 
 from collections.abc import Callable
@@ -54,30 +53,36 @@ ALL_STATES = frozenset(RunState)
 
 
 class UserAction(NamedTuple):
-    """An action of the operator.
-
-    `keys` are Textual's key names, `shown` is the footer's text for them. `states` are the states in which
-    the action is possible; in others it is dimmed. Entries with the same `label` share a place in the footer;
-    when space is short, the one with the highest `rarity` is dropped first, one with rarity 0 never; one that
-    is not `in_footer` is only in the help. An action that does not apply is not offered; `absent` is the
-    message for its key.
-    """
+    """An action of the operator."""
 
     name: str
     keys: str
+    """Textual's names of its keys."""
     shown: str
+    """The text for its keys in the footer."""
     label: str
+    """Its label in the footer; adjacent actions with the same label share one place."""
     help: str
     states: frozenset[RunState] = STEERABLE_STATES
+    """The states of the run in which the action is possible; in others it is dimmed."""
     command: Callable[[View], Command | None] | None = None
+    """Returns the command to submit, None if there is none now."""
     change: ThreadChange | None = None
+    """A change of the number of threads."""
     rarity: int = 0
+    """If space is short, the footer omits the actions with the highest rarity first, those with 0 never."""
     applies: Callable[[View], bool] = lambda _: True
+    """Whether the action makes sense in this run; otherwise it is not listed."""
     place: str = ""
+    """The screen of the tab line that the action opens."""
     view_change: ViewChange | None = None
+    """A change of the charts."""
     in_footer: bool = True
+    """Whether the footer lists the action; the help always does."""
     play: Callable[[ReplayPlayer], None] | None = None
+    """An operation of a replay."""
     absent: str = ""
+    """The message for its key if the action does not apply."""
 
     @property
     def steers(self) -> bool:
@@ -91,19 +96,19 @@ def _hold_or_resume_plan(view: View) -> Command:
 
 
 def _resolve(view: View) -> Command | None:
-    """Command that decides the shown effect, if that is doubtful and can be decided on this host."""
+    """The A/B test of the shown effect, if the effect is doubtful and the test is not too long."""
     found = resolving_test(view)
     return None if found is None or found.is_too_long else found.order
 
 
 def _stop_tune(view: View) -> Command | None:
-    """Command that ends a screening of settings."""
+    """The command that ends a running screening of settings."""
     is_stoppable = view.tune is not None and view.tune.can_be_stopped and not view.stopping
     return StopExperiment("tune") if is_stoppable else None
 
 
 _load = partial(UserAction, applies=lambda view: not view.is_watch, absent=NO_LOAD_REFUSAL)
-"""An action on the load, refused with a message in a session without load."""
+"""An action on the load: in a session without load, its key shows a message."""
 _chart = partial(UserAction, states=ALL_STATES, in_footer=False)
 _replay = partial(UserAction, states=ALL_STATES, applies=lambda view: view.replay is not None)
 _always = partial(UserAction, states=ALL_STATES)
@@ -182,7 +187,7 @@ ACTIONS = (
         "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2,
         rarity=2,
     ),
-    # The key ends the experiment; without one, or in one that is the run itself, it opens the dialog.
+    # The key ends an experiment that the operator started; otherwise it opens the dialog.
     UserAction(
         "ab_test", "A", "A", "A/B", "A/B test of two values",
         command=lambda view: StopExperiment("ab") if view.is_ab_testing else None,
@@ -282,7 +287,7 @@ def is_refused_read_only(action: UserAction, view: View) -> bool:
 
 
 def refusal(action: UserAction, view: View) -> str | None:
-    """Reason why an action's key does nothing now, empty for no message; None if the action is possible."""
+    """The message of a key whose action is not possible now, which may be empty; None if it is possible."""
     if view.replay is not None and action.steers and action.play is None:
         return REPLAY_REFUSAL
     if is_refused_read_only(action, view):
@@ -293,7 +298,7 @@ def refusal(action: UserAction, view: View) -> str | None:
 
 
 def is_offered(action: UserAction, view: View) -> bool:
-    """True if the action is listed: a replay lists no action that it would refuse."""
+    """True if the action is listed in footer, palette and help; a replay omits actions that it refuses."""
     return action.applies(view) and (view.replay is None or is_possible(action, view))
 
 

@@ -1,11 +1,11 @@
 """The viewer's app: connects to a session, shows its messages, and sends the operator's commands.
 
-Its only state is the View; `panels` decides what is drawn, `actions` what can be done. Leaving the viewer
-never stops the session: only the operator's `q` does, by a command like any other.
+Its state is the `View`. `panels` draw it, `actions` define what the operator can do. Leaving the viewer does
+not stop the session; the key `q` does, by a command.
 
-No dialog is opened in a terminal that is too small. One that is open when the terminal shrinks is hidden with
-its content, and shown again when there is room. Until then it receives only the keys that leave it, so that
-no unreadable question is confirmed.
+No dialog is opened in a terminal that is too small. A dialog that is open when the terminal shrinks is hidden
+until there is room again. Meanwhile it receives only the keys that leave it, so that the operator cannot
+confirm a question that is not visible.
 """
 
 import asyncio
@@ -113,11 +113,11 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "screening": tune_dialog,
     "durability": DurabilityDialog,
 }
-"""Dialogs by the name of the action that opens them; each returns a command, None if cancelled."""
+"""The dialogs by the action that opens them; each returns a command, None if cancelled."""
 RESULT_TABS = {place.form: place.name for place in tabs.SCREEN_TABS if place.form}
-"""The screens of the tab line that show what a dialog's command has started."""
+"""The screen of the tab line that shows the result of a dialog's command, by the dialog's action."""
 UNASKED_SECONDS = 60.0
-"""A run that has lasted longer is not ended by a single key."""
+"""Duration of a run after which the operator must confirm that it is stopped."""
 
 
 SCENE_SECONDS = 0.5
@@ -130,7 +130,7 @@ SESSION_LOST = (
 
 
 class TuibenchApp(StyledApp[SessionEnded]):
-    """Viewer of one session."""
+    """The app of a viewer."""
 
     CSS_PATH = "tuibench.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [*action_bindings(), *tabs.tab_bindings()]
@@ -219,7 +219,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._fail(RunError(*SESSION_LOST))
 
     def action_act(self, name: str) -> None:
-        """Run an action of the table, if it is possible now."""
+        """Perform an action of the table, if it is possible now."""
         action, view = ACTIONS_BY_NAME[name], self.view
         if view is None:
             return
@@ -277,7 +277,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         return True
 
     def on_key(self, event: Key) -> None:
-        """Say that a key without a binding does nothing."""
+        """Show a message for a key without a binding."""
         here, view = self._main, self.view
         if view is None or here is None or self.screen is not here or is_too_small(self.size):
             return
@@ -286,7 +286,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._show_note(unknown_key_hint(key, view, here.KEYS), is_hint=True)
 
     def action_help_quit(self) -> None:
-        """Handle ctrl+c as everywhere: stop the session, in good order the first time, without a question."""
+        """Handle ctrl+c: stop the session without a question, the first time in good order."""
         if (view := self.view) is None:
             return
         if self._owner and not (view.stopping or view.cannot_steer):
@@ -342,12 +342,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._send(self._main.poll_command)
 
     def _ask(self, name: str, view: View) -> None:
-        """Open a dialog, and send its command; the tab of its result opens with the first data."""
+        """Open a dialog, and send its command. The screen with its result opens when there is data."""
 
         def answered(command: Command | ViewChange | None) -> None:
             if callable(command):
                 self._change_view(command)
-                # Write the figures of the charts to the configuration, if this viewer has one.
+                # Store the choice of figures, if the viewer has a configuration.
                 if self.view is not None and self.display_options.keep_charts is not None:
                     try:
                         self.display_options.keep_charts(",".join(self.view.chart_state.slots))
@@ -368,7 +368,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         return True
 
     def on_resize(self, event: Resize) -> None:
-        """Resize the main screen below a dialog, and hide or show dialogs. Textual only notifies the top."""
+        """Resize the main screen below a dialog, and hide or show dialogs: Textual notifies only the topmost
+        screen.
+        """
         for dialog in self.screen_stack:
             if isinstance(dialog, ModalScreen):
                 dialog.set_class(is_too_small(event.size), HIDDEN_CLASS)
@@ -377,7 +379,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._main.apply_size_classes(event.size)
 
     async def on_event(self, event: Event) -> None:
-        # The input would go to a hidden dialog.
+        # Otherwise a hidden dialog would receive the input.
         ignored = (
             isinstance(event, TypedInput)
             and self.screen_stack
@@ -388,7 +390,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             await super().on_event(event)
 
     def on_requested(self, message: Requested) -> None:
-        """Send the command, or change the charts; those of the first screen when it has its size."""
+        """Send the command, or change the charts; for those of the first screen, wait until it has a size."""
         if not callable(message.request):
             self._send(message.request)
         elif message.at_home:
@@ -435,7 +437,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._show_note(f"saved {', '.join(map(str, paths))}")
 
     def _open_resolve(self, view: View) -> None:
-        """There is no command that decides the shown effect."""
+        """Show why no A/B test can decide the shown effect."""
         is_too_long = steering.resolving_test(view) is not None
         why = "an A/B test of this change would take hours" if is_too_long else "no effect is in doubt"
         self._show_refusal(why, is_hint=True)
@@ -493,7 +495,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     @property
     def _main(self) -> MainScreen | None:
-        """The current screen of the tab line, even below a dialog."""
+        """The current screen of the tab line, also if a dialog covers it."""
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     def _fail(self, error: TuibenchError) -> None:

@@ -1,21 +1,13 @@
-"""What the charts show: history, time grid, scales, cursor, and the comparison of two spans.
+"""The content of the charts: history, time grid, cursor, comparison of two spans, scales.
 
-The history has bounded memory. It is a pyramid: the newest ticks singly, and below them ever coarser levels
-of blocks, each `FACTOR` times as long as those of the level above. A block merges its ticks: rates are the
-mean over the measured time, latencies (also percentiles) are the maximum, counts by latency bucket are sums.
-So no peak is lost at any zoom.
+The history has bounded memory. It keeps the newest ticks unmerged, and older ones in levels of blocks, each
+`FACTOR` times as long as those of the level before. A block merges its ticks so that no peak is lost: rates
+are the mean over the measured time, latencies (also percentiles) the maximum, counts by latency bucket the
+sum.
 
-Columns are aligned to the run's ticks, not to the newest one: a column keeps its ticks while the chart moves
-on, so that merged columns do not flicker. At the start of a run each tick is two columns wide, until the
-ticks need the whole width. The cursor is a time range of the run, so it keeps its position in the data.
-
-Two spans selected by the operator are compared by TPS, QPS and p95, each with its 95 % interval. The
-intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its samples' p95,
-weighted by their transactions: the screen has no histograms to merge.
-
-The lower bound of a chart is zero, unless all values are far from zero and differ: bars of a buffer pool that
-is 97 to 98 % full, or of 21 GiB of memory, would fill every cell otherwise. A chart of a rate starts at zero,
-so that its bars are proportional to the rate.
+Columns are aligned to the start of the run. A column therefore keeps its ticks while the chart moves, so that
+merged columns do not flicker. At the start of a run each tick is two columns wide, until the ticks need the
+whole width. The cursor is a time range of the run, and keeps its position in the data.
 """
 
 import math
@@ -35,34 +27,29 @@ from tuibench.units import axis_maximum, axis_maximum_of_bytes
 from tuibench.waits.classes import TIME, WaitClass
 
 BLOCKS_PER_LEVEL = 4096
-"""Blocks kept on each level: more than an hour of single seconds."""
+"""Number of blocks kept on each level: on the first one, more than an hour of seconds."""
 FACTOR = 8
 LEVELS = 5
 """Number of levels; the last one holds half a year of seconds."""
 
 
 CpuShares = tuple[float, float, float]
-"""Percent of the whole host: the server, tuibench, other programs."""
+"""CPU usage in percent of the whole host: the server, tuibench, other programs."""
 
 
 class TimeAccount(NamedTuple):
-    """The account of the time: its seconds, its transactions, and the seconds that connections spent in each
-    class. On a busy host its seconds are not those of the tick: that may include the time of earlier ticks.
-    """
+    """How the connections spent their time."""
 
     seconds: float
+    """The time that the account covers. On a busy host it may include the time of earlier ticks."""
     completed: float
+    """The transactions in this time."""
     spent: Sequence[float]
+    """The seconds of all connections in each `WaitClass`."""
 
 
 class ChartPoint(NamedTuple):
-    """One tick, or several merged, for the charts. Load figures are None where the load was not measured.
-
-    `slot` numbers the (last) tick from 1, `seconds` is the measured time, 0 for a gap. `counts` are the
-    transactions by latency bucket (see `model.tick.Histogram`), empty if unknown. `headline` is the profile's
-    headline figure, if it has one. `fsyncs` are the server's log fsyncs per transaction; `cpu` is the
-    percentage of this host used by server, tuibench and other programs.
-    """
+    """One tick, or several merged ones, for the charts. Unknown figures are None."""
 
     elapsed_seconds: float
     tps: float | None
@@ -70,14 +57,22 @@ class ChartPoint(NamedTuple):
     p95_ms: float | None
     latency: Latency | None = None
     slot: int = 0
+    """The number of the (last) tick, from 1."""
     seconds: float = 0.0
+    """The measured time; 0 for a gap."""
     counts: Sequence[int] = ()
+    """The transactions by latency bucket, see `model.tick.Histogram`; empty if unknown."""
     headline: float | None = None
+    """The profile's headline figure, if it has one."""
     fsyncs: float | None = None
+    """The server's fsyncs of the redo log per transaction."""
     cpu: CpuShares | None = None
     ticks: int = 1
+    """The number of merged ticks."""
     figures: Sequence[float] = ()
+    """The values of all figures, see `figures.read_figures`."""
     lags: Mapping[str, float] = MappingProxyType({})
+    """The lag of each replica in seconds, by name."""
     account: TimeAccount | None = None
 
 
@@ -85,7 +80,7 @@ Blocks = tuple[ChartPoint, ...]
 
 
 class ChartHistory:
-    """Immutable sequence of points in the order of their slots; `added` returns the next history."""
+    """An immutable sequence of points in the order of their slots; `added` returns the next history."""
 
     def __init__(
         self, levels: tuple[Blocks, ...] = ((),) * LEVELS, cache: "ColumnCache | None" = None
@@ -131,9 +126,10 @@ class ChartHistory:
         return tuple(point for point in level if start_seconds < point.elapsed_seconds <= end_seconds)
 
     def window(self, slots: int, last: int, count: int) -> list[ChartPoint | None]:
-        """Columns `last - count + 1` to `last` of `slots` slots each; None for a column without data.
+        """The merged points of `count` columns up to the column `last`; None for a column without data.
 
-        Column n holds the slots n·slots + 1 to (n + 1)·slots. `slots` must be a result of `slots_per_column`.
+        Column n contains the slots n·slots + 1 to (n + 1)·slots. `slots` must be a result of
+        `slots_per_column`.
         """
         known = self._cache.of(slots)
         finished = (self.last_slot - 1) // slots
@@ -147,7 +143,7 @@ class ChartHistory:
         return [known[column] for column in wanted]
 
     def groups(self, slots: int, last: int, count: int) -> list[list[ChartPoint]]:
-        """The points of the same columns before merging, on the coarsest level that is still exact."""
+        """The points of the same columns before they are merged, on the coarsest level that is exact."""
         first = last - count + 1
         groups: list[list[ChartPoint]] = [[] for _ in range(count)]
         for point in reversed(self.levels[coarsest_level(slots)]):
@@ -160,9 +156,9 @@ class ChartHistory:
 
 
 class ColumnCache:
-    """Cache of the completed columns of the zoom that was drawn last.
+    """A cache of the complete columns of the zoom that was drawn last.
 
-    They are the same in every later history, so a tick costs no more than the column it belongs to.
+    They are the same in every later history, so that for a new tick only its own column is merged.
     """
 
     def __init__(self) -> None:
@@ -191,7 +187,7 @@ def slots_per_column(slots: float, count: int) -> int:
 
 
 def coarsest_level(slots: int) -> int:
-    """The coarsest level whose blocks do not cross the borders of such columns."""
+    """The coarsest level whose blocks do not cross the borders of columns with this number of slots."""
     return max(level for level in range(LEVELS) if slots % FACTOR**level == 0)
 
 
@@ -243,7 +239,7 @@ def _mean_shares(shares: Sequence[tuple[CpuShares | None, int]]) -> CpuShares | 
 
 
 def whole_account(accounts: Iterable[TimeAccount | None]) -> TimeAccount | None:
-    """The sum; None without any."""
+    """The sum of the accounts; None if there are none."""
     known = [each for each in accounts if each is not None]
     if len(known) < 2:
         return known[0] if known else None
@@ -291,10 +287,11 @@ STARTING_CELLS = 2
 
 
 class Zoom(NamedTuple):
-    """Minimum time that the charts show. `seconds` is 0 for one tick per column."""
+    """A zoom of the charts."""
 
     label: str
     seconds: float
+    """The minimum time that the charts show; 0 for one tick per column."""
 
 
 ZOOMS = (
@@ -307,15 +304,17 @@ ZOOMS = (
 
 
 class TimeGrid(NamedTuple):
-    """Blocks of equal numbers of slots, each drawn in `cells` columns; `last` is the number of the newest
-    block, counted from the run's start.
-    """
+    """The assignment of slots to the columns of a chart, in blocks of equal length."""
 
     slots: int
+    """The number of slots in a block."""
     last: int
+    """The number of the newest block, counted from the start of the run."""
     columns: int
     interval_seconds: float
+    """The length of a slot."""
     cells: int = 1
+    """The number of columns in which a block is drawn."""
 
     @property
     def column_seconds(self) -> float:
@@ -327,7 +326,7 @@ class TimeGrid(NamedTuple):
         return -(-self.columns // self.cells)
 
     def column_of(self, slot: int) -> int:
-        """First column of a tick, counted from the left; outside 0 to columns − 1 it is not visible."""
+        """First column of a tick, counted from the left; not visible if outside 0 to `columns` − 1."""
         return ((slot - 1) // self.slots - self.last - 1) * self.cells + self.columns
 
     def column_at(self, elapsed_seconds: float) -> int:
@@ -347,7 +346,7 @@ def make_grid(history: ChartHistory, zoom: Zoom, count: int, interval_seconds: f
     if not zoom.seconds:
         wanted = 1.0
     elif math.isinf(zoom.seconds):
-        # One column more: the first and the last one may be partial.
+        # One column more, because the first and the last one may be partial.
         wanted = known / max(count - 1, 1)
     else:
         wanted = zoom.seconds / interval_seconds / count
@@ -397,10 +396,14 @@ def _account(tick: Tick) -> TimeAccount | None:
 
 
 def cpu_shares(host: Tick) -> CpuShares:
-    """The CPU time of a host by its users."""
+    """The CPU usage of a host by group of processes."""
     server, own, rest = (read(f"cpu_{name}", host) or 0.0 for name in ("server", "tuibench", "rest"))
     return server, own, rest
 
+
+# Comparison of two spans by TPS, QPS and p95, with 95 % intervals of `metrics.inference`. The p95 of a span
+# is the mean of its samples' p95, weighted by their transactions, because a viewer has no histograms to
+# merge.
 
 MIN_POINTS = 4
 """Minimum number of measured points in each span."""
@@ -457,28 +460,26 @@ MAX_FIGURES = 4
 
 
 class ChartState(msgspec.Struct, frozen=True, kw_only=True):
-    """Zoom, cursor, marks, pins and chosen figures.
-
-    `zoom` is an index into `ZOOMS`; `cursor` is the time range of the selected column, None without a cursor.
-
-    `marks` are the columns marked for a comparison: both ends of A, then of B. `difference` is the result
-    once there are four. `pins` are the changes whose effects are pinned, by their last marker: one that is
-    shown, or two that are compared. With `clock` the axis shows the time of day.
-
-    `figures` are the keys of the figures on the charts, None while the operator has chosen none: each screen
-    then shows its own. `on_live` are the figures that the first screen shows, too. `slots` are the names of
-    the figures on its three charts, empty for the usual ones.
-    """
+    """The operator's choices for the charts."""
 
     zoom: int = 0
+    """An index into `ZOOMS`."""
     cursor: TimeRange | None = None
+    """The time range of the selected column; None without a cursor."""
     marks: tuple[TimeRange, ...] = ()
+    """The columns marked for a comparison: both ends of span A, then of B."""
     difference: Spans | None = None
+    """The comparison, once there are four marks."""
     pins: tuple[int, ...] = ()
+    """The changes whose effects are pinned, by their last marker: one, or two that are compared."""
     clock: bool = False
+    """Whether the axis shows the time of day."""
     figures: tuple[str, ...] | None = None
+    """The keys of the figures on the charts of the lists; None if each screen shows its own."""
     on_live: tuple[str, ...] = ()
+    """The keys of figures added to the first screen."""
     slots: tuple[str, ...] = ()
+    """The names of the figures on the three charts of the first screen; empty for the default."""
 
     @property
     def zoomed(self) -> Zoom:
@@ -495,14 +496,18 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spans(self) -> tuple[TimeRange, ...]:
-        """Spans A and B. A span without its second mark is as long as its first."""
+        """Spans A and B, as far as they are marked; a span with one mark consists of the marked column."""
         pairs = (self.marks[:2], self.marks[2:])
         return tuple((min(start for start, _ in pair), max(end for _, end in pair)) for pair in pairs if pair)
 
 
+# Scales. The lower bound of a chart is zero, unless all values are far from zero and differ: otherwise the
+# bars of a buffer pool that is 97 to 98 % full would fill every cell. A chart of a rate always starts at
+# zero, so that its bars are proportional to the rate.
+
 NEAR_ZERO, LEAST_SPREAD = 0.5, 0.005
-"""Values that all exceed this share of the maximum, and differ by more than that share of it, are drawn
-between their minimum and their maximum.
+"""The axis starts above zero if all values exceed the share `NEAR_ZERO` of the maximum, and differ by more
+than the share `LEAST_SPREAD` of it.
 """
 _STEPS = 4
 """Number of steps of an axis that does not start at zero."""
@@ -516,9 +521,9 @@ class Scale(NamedTuple):
 
 
 def baseline(least: float, most: float) -> float:
-    """Lower bound of a sparkline: zero, unless all values are far from it and differ. The minimum is then
-    drawn at a third of the height, so that it is not mistaken for zero; negligible differences are not
-    magnified.
+    """The lower bound of a sparkline: zero, unless all values are far from zero and differ.
+
+    The minimum is then drawn at a third of the height, so that it is not mistaken for zero.
     """
     spread = most - least
     if least < NEAR_ZERO * most or spread < LEAST_SPREAD * most:
@@ -527,8 +532,8 @@ def baseline(least: float, most: float) -> float:
 
 
 def chart_scale(values: Sequence[float], *, may_rise: bool, is_bytes: bool = False) -> Scale:
-    """Rounded axis bounds for these values; with `may_rise` the lower one may be above zero. Bytes are
-    rounded in binary units, in which they are labelled.
+    """Rounded axis bounds for these values. With `may_rise` the lower bound may be above zero; with
+    `is_bytes` the bounds are round in binary units.
     """
     most = max(values, default=0.0)
     base = baseline(min(values, default=0.0), most) if may_rise else 0.0

@@ -1,9 +1,9 @@
-"""Figures of the server screen and the host screen, and those that a chart can show.
+"""The figures in the lists of server and host, and those that a chart can show.
 
-A row of a list has the name of a figure of `metrics.figures`, and says how it is drawn. The values of a
-sample are an array of numbers in the order of the charted figures: 4 bytes each, UNKNOWN for unknown ones, so
-that hours of all figures fit into the viewer's memory. The set of replicas changes during a run, so their lag
-is stored by name.
+A row of a list names a figure of `metrics.figures`, and defines how it is displayed. The values of a sample
+are stored as an array of 4-byte numbers in the order of the figures, so that hours of all figures fit into
+the viewer's memory. The lags of replicas are stored by name, because the set of replicas changes during a
+run.
 """
 
 import math
@@ -66,29 +66,32 @@ WRITERS: dict[FigureUnit, NumberFormat] = {
 
 COLUMN_UNITS = frozenset({FigureUnit.MILLISECONDS, FigureUnit.BYTES, FigureUnit.BYTES_PER_SECOND})
 LATENCIES = frozenset(FIGURES) & frozenset(Latency.__struct_fields__)
-"""Figures of the response times, which a sample has computed already."""
+"""Figures of the response times that a sample already contains."""
 
 
 class FigureRow(NamedTuple):
-    """One row: `figure` is the name of the figure, `name` that below the heading, `title` that of its own
-    chart.
-
-    `format` replaces that of the unit. `beside` writes a limit; a counter has its total there. `why` says why
-    there is no value. A counter that `alarms` should stay at 0; a `rare` row is left out if space is short.
-    `called` is the row's name if the figure comes from a counter other than the first that counts something
-    else. `of` is the tick that the figure is read from.
-    """
+    """One row of a list."""
 
     figure: str
+    """The name of the figure in `metrics.figures`."""
     name: str
+    """Its name below the heading."""
     title: str = ""
+    """The title of its chart."""
     format: NumberFormat | None = None
+    """The format of its value; None for that of its unit."""
     beside: Callable[[Tick], str] = lambda _: ""
+    """The text beside the value, such as a limit; for a counter it is the total."""
     why: str = "not reported here"
+    """The reason if there is no value."""
     alarms: bool = False
+    """Whether any value above 0 is highlighted."""
     rare: bool = False
+    """Whether the row is left out if space is short."""
     called: str = ""
+    """Its name on a server that has only another counter, which counts something else."""
     of: Callable[[Sample], Tick | None] = lambda sample: sample.tick
+    """The tick of a sample from which the figure is read."""
 
     @property
     def facts(self) -> TableFigure:
@@ -99,33 +102,33 @@ class FigureRow(NamedTuple):
         return self.format or (count_text if self.facts.is_count else WRITERS[self.facts.unit])
 
     def cell(self, value: float | None) -> str:
-        """A value in the column of a list, which keeps its zeros."""
+        """A value in the column of a list, with trailing zeros."""
         is_plain = self.format is None and self.facts.unit in COLUMN_UNITS
         return self.facts.text(value, in_column=True) if is_plain else self.write(value)
 
     @property
     def is_counter(self) -> bool:
-        """True for the growth of a counter of the server, which has a total."""
+        """True for the rate of a counter of the server, which also has a total."""
         source = self.facts.source
         return isinstance(source, Ratio) and source.below == SERVER_TIME
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """The server's names for the figure, in order of preference."""
+        """The status variables that the figure can be read from, in order of preference."""
         source = self.facts.source
         return source.above if isinstance(source, Ratio) else source.of if isinstance(source, Level) else ()
 
     def counter(self, tick: Tick) -> str | None:
-        """The first of the counters that this server has."""
+        """The first of the counters that this server has; None if it has none."""
         return next((name for name in self.counters if name in tick.levels), None)
 
     def total(self, value: float) -> str:
-        """The total of a counter."""
+        """The total of a counter as text."""
         is_bytes = self.facts.unit is FigureUnit.BYTES_PER_SECOND
         return binary_size(value, in_column=True) if is_bytes else count_text(value)
 
     def value(self, sample: Sample) -> float | None:
-        """The figure of a sample; None over a gap, or if unknown."""
+        """The figure of a sample; None if unknown."""
         if self.figure in LATENCIES:
             return None if sample.latency is None else float(getattr(sample.latency, self.figure))
         tick = self.of(sample)
@@ -270,7 +273,7 @@ GROUP = (
     _gauge("performance_schema.group_queue", "Certification", "Group queue", why="no member"),
     _gauge("performance_schema.group_applier_queue", "Applier", "Applier queue", why="no member"),
 )
-"""Queues of a group replication member; listed on a member only."""
+"""Queues of a member of a replication group; listed for members only."""
 GROUP_HEADING = "GROUP REPLICATION QUEUES"
 ServerTable = Sequence[tuple[str, Sequence[FigureRow]]]
 LEFT_TABLES: ServerTable = (
@@ -290,11 +293,14 @@ REPLICA = "replica/"
 
 
 class Figure(NamedTuple):
-    """A figure: `title` names its own chart, `section` is its heading in the list."""
+    """A figure that a chart can show."""
 
     key: str
+    """Identifies the figure in the viewer, see `figure_key`."""
     title: str
+    """The title of its chart."""
     section: str
+    """Its heading in the list."""
     write: NumberFormat
     unit: FigureUnit
 
@@ -324,7 +330,7 @@ def figure_key(section: str, name: str) -> str:
 LISTS = (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE))
 _LISTED = {row.figure for _, rows in LISTS[:-1] for row in rows}
 OTHERS_SECTION = "FIGURES"
-"""The section of figures that no list has."""
+"""The section of figures that are in no list."""
 OTHERS = tuple(
     FigureRow(figure.name, figure.name, figure.heading)
     for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
@@ -337,7 +343,7 @@ SOURCES: tuple[tuple[str, FigureRow], ...] = tuple(
 
 
 def _chart_figure(section: str, row: FigureRow) -> Figure:
-    """A chart names the unit of a rate, a list does not."""
+    """The figure of a row. Unlike the list, its chart names the unit of a rate."""
     write, unit = row.write, row.facts.unit
     heading = "InnoDB" if section == "INNODB" else section.lower()
     return Figure(
@@ -359,7 +365,7 @@ def figure_number(key: str) -> int:
 
 
 def lag_text(value: float | None) -> str:
-    """A lag in seconds: whole numbers as the server reports them, merged ones with one decimal."""
+    """A lag in seconds: an integer as the server reports it, a mean with one decimal."""
     return DASH if value is None else f"{value:g} s" if value == round(value) else f"{decimal(value, 1)} s"
 
 
@@ -392,7 +398,7 @@ def figure_value(key: str, figures: Sequence[float], lags: Mapping[str, float]) 
 
 
 def mean_figures(weighted: Sequence[tuple[Sequence[float], int]]) -> Sequence[float]:
-    """Mean of each figure, weighted by ticks; an unknown value is replaced by the known one."""
+    """Mean of each figure, weighted by the number of ticks; unknown values are ignored."""
     known = [(figures, ticks) for figures, ticks in weighted if figures]
     if not known:
         return ()

@@ -1,8 +1,7 @@
-"""Pictures of a screen: SVG, and PNG as well if a converter is installed.
+"""Pictures of a screen: SVG, and also PNG if a converter is installed.
 
-Block, line and braille characters are converted to shapes. As characters they depend on the viewer's font,
-which leaves gaps between rows, or has none of them; as shapes the picture is the same everywhere. All other
-characters remain text.
+Block, line and braille characters are converted to shapes, because a font may lack them, or leave gaps
+between rows. All other characters remain text.
 """
 
 import asyncio
@@ -45,7 +44,7 @@ def save_picture(svg: str, folder: Path, name: str) -> list[Path]:
 
 
 def _converted(svg: Path) -> list[Path]:
-    """The PNG, by the first converter that is installed; empty if it fails."""
+    """The PNG made by the first converter that is installed; empty if there is none, or if it fails."""
     png = svg.with_suffix(".png")
     for program, *arguments in CONVERTERS:
         if (found := shutil.which(program)) is None:
@@ -106,7 +105,9 @@ SHAPES: dict[str, tuple[Box, ...]] = {
 _DRAWN = "".join(SHAPES)
 _WORD = rf"[^ \xa0{_DRAWN}]+"
 _RUN = re.compile(rf"[{_DRAWN}]+|[ \xa0]+|{_WORD}(?:[ \xa0]{_WORD})*")
-"""Shapes, blanks, or words: a converter without `textLength` would move what is right of a long text."""
+"""Matches shapes, blanks or words. Each is drawn separately: a converter that ignores `textLength` would
+otherwise move everything to the right of a long text.
+"""
 
 
 def with_shapes(svg: str) -> str:

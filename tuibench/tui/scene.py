@@ -1,11 +1,11 @@
-"""Scenes: their file format, the library of built-in and own ones, and their player.
+"""Scenes: their file format, the library of scenes, and their player.
 
 A scene has an initial load and steps. A step has one action, named by its key; its other keys are parameters
 of that action. Scenes are built-in, in the configuration directory, or a file.
 
 The player converts views and time to commands and screen changes, without I/O. A step ends when its text has
-been read, its condition holds, or the speaker continues. A reveal shows the measured result: a change without
-an effect on this machine is reported as such.
+been displayed long enough, its condition holds, or the speaker continues. A reveal shows the measured result,
+also if the change had no effect on this machine.
 """
 
 import re
@@ -75,29 +75,40 @@ class SceneProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
-    """One step. Texts stay for `seconds`, by default for their reading time.
-
-    `wait` is a number of seconds, `settled` for a settled load, `effect` for the measured effect of the last
-    change, `sql` for the end of a statement, `crash` for that of a crash, or `probe`; it times out after
-    `at_most` seconds. `expect` is the expected direction of a figure, `then` is the text if it is met,
-    `otherwise` if not.
-    """
+    """One step: an action and its parameters."""
 
     say: str = ""
+    """Action: show a text."""
     ask: str = ""
+    """Action: ask the audience a question."""
     choices: list[str] = []
+    """The answers to choose from."""
     set: Settings | None = None
+    """Action: change settings and load."""
     wait: float | Literal["settled", "effect", "sql", "crash", "probe"] | None = None
+    """Action: wait a number of seconds, or for a settled load, the measured effect of the last change, or the
+    end of a statement, a crash or a probe.
+    """
     reveal: Literal["tps", "p95", "fsyncs", "sql", "crash", "probe"] | None = None
+    """Action: show the measured result."""
     expect: Literal["higher", "lower", "equal", ""] = ""
+    """The expected direction of the revealed figure."""
     then: str = ""
+    """The text if the result is as expected."""
     otherwise: str = ""
+    """The text if it is not."""
     show: str = ""
+    """Action: switch to a screen."""
     big: bool = False
+    """Action: switch to the big numbers."""
     compare: bool = False
+    """Action: compare the effects of the last two changes."""
     probe: SceneProbe | None = None
+    """Action: start a probe."""
     seconds: float | None = None
+    """The time for which a text stays; None for its reading time."""
     at_most: float = 90.0
+    """The timeout of `wait` in seconds."""
 
     @property
     def action(self) -> str:
@@ -116,18 +127,20 @@ ACTIONS = {
     "compare": set(),
     "probe": set(),
 }
-"""The actions, and the further keys valid for each of them."""
+"""The actions, and the parameters of each."""
 
 
 class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
-    """A whole scene. `profile_text` is a profile of its own, instead of a profile's name."""
+    """A whole scene."""
 
     title: str
     summary: str = ""
     profile: str = "oltp_read_write"
     profile_text: str = ""
+    """The scene's own profile; if given, it is used instead of `profile`."""
     threads: int = 8
     options: dict[str, OptionValue] = {}
+    """Options of the profile."""
     steps: list[SceneStep]
 
 
@@ -165,7 +178,7 @@ def _decode_error(source: str, message: str) -> UsageError:
     where = _STEP.sub(lambda match: f"step {int(match[1]) + 1}: ", path).rstrip(": ")
     unknown = _UNKNOWN.search(text)
     if unknown:
-        # The keys of the table at this path.
+        # The valid keys of the table at this path.
         kind: Any = Scene
         if "steps[" in path:
             kind = Settings if path.endswith(".set") else SceneProbe if path.endswith(".probe") else SceneStep
@@ -280,11 +293,11 @@ def _find_scene(name: str) -> Path:
 
 WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 12.0
 TOLD = ("say", "ask", "reveal")
-"""Actions with a text, which are the steps that the audience counts."""
+"""Actions with a text: their steps are numbered in the caption."""
 SETTLED_TICKS = 6
 """Number of ticks without a trend after which a load counts as settled."""
 PROBE_START_SECONDS = 5.0
-"""Time that a step waits for its probe to start: the probe's screen is available only then."""
+"""Maximum wait for the start of a probe: before, its screen is not available."""
 DIRECTIONS = {"higher": Verdict.HIGHER, "lower": Verdict.LOWER, "equal": Verdict.EQUAL}
 
 
@@ -304,7 +317,7 @@ SceneAction = Command | ShowScreen | PinEffects
 
 
 class ScenePlayer:
-    """One performance. With `by_space` texts stay until the speaker continues; with `loop` it repeats."""
+    """Plays a scene. With `by_space`, texts stay until the speaker continues; with `loop`, it is repeated."""
 
     def __init__(self, scene: Scene, *, by_space: bool = False, loop: bool = False) -> None:
         self.scene = scene
@@ -466,10 +479,10 @@ class ScenePlayer:
         if step.reveal == CRASH:
             if not (text := self._crash_text(view)):
                 return "The crash has not ended yet.", "unknown"
-            # The scene has named the setting and the kill, and a small screen has no room for them twice.
+            # Without the setting and the kill, which earlier texts of the scene have named.
             lost, separator, more = text.partition(f" ({CRASHED}")[0].partition(" · ")
             return f"{lost}. {step.then} {separator.strip()} {more}".strip(), "reveal"
-        # The effect of the last change, None if not measured; never that of an earlier change.
+        # The effect of the last change only, None if it was not measured.
         newest = self._effects[-1] if self._effects else None
         effect = newest if newest is not None and newest.markers[-1] > self._marker else None
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
@@ -479,14 +492,14 @@ class ScenePlayer:
         return verdict_on(step, one)
 
     def _statement_text(self, view: View) -> str:
-        """How the last statement ended, and the levels during it; empty while it runs."""
+        """The end of the last statement, and the levels during it, as text; empty while it runs."""
         texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
         end = next((text for text in reversed(texts) if ENDED in text), "")
         levels = next((text for text in reversed(texts) if text.startswith(DURING)), "")
         return f"{end}; {levels}" if levels else end
 
     def _crash_text(self, view: View) -> str:
-        """What the last crash has shown; empty before its end."""
+        """The result of the last crash as text; empty before its end."""
         texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
         return next((text for text in reversed(texts) if CRASHED in text or CRASH_FAILED in text), "")
 
@@ -528,7 +541,7 @@ def is_settled(view: View, since_seconds: float) -> bool:
 
 
 def _commands(change: Settings) -> Iterator[Command]:
-    """The commands of a step, the load's last: together they are one change."""
+    """The commands of a step, those of the load last. The session treats them as one change."""
     if change.restore:
         yield RestoreSettings()
     if change.preset:

@@ -1,14 +1,14 @@
 """Steering: messages from the session, commands to it, navigation of the charts.
 
-A key press results in a status, an event and a reply, which the session sends one after the other. The inbox
-collects them for one frame, so that the app makes one view of them and paints once.
+After a command, the session sends a status, an event and a reply one after the other. The inbox collects them
+for one frame, so that the app makes one view of them, and paints once.
 
-A held key repeats thirty times a second. Presses during a pending thread change add up to one following
-change; any other pending command is not sent again, and one of its kind with other values is sent after its
-reply.
+A held key repeats thirty times a second. Presses while a thread change is pending add up to one change that
+follows it. Any other command that is pending is not sent again; one of its kind with other values is sent
+after the reply.
 
-Chart navigation is pure functions from a view and the charts' width to a view. `columns` is the width of the
-visible screen's charts in cells, 0 without charts: then there is no cursor.
+Navigation consists of pure functions from a view to a view. Their argument `columns` is the width of the
+visible screen's charts in cells, 0 without charts; then there is no cursor.
 """
 
 import asyncio
@@ -52,10 +52,11 @@ from tuibench.tui.view import View, view_grid, visible_view, with_note
 
 
 class Resolving(NamedTuple):
-    """The A/B test that decides the shown effect, and the estimate of its length; None if unknown."""
+    """An A/B test that would decide the shown effect."""
 
     order: StartAbTest
     seconds: float | None
+    """The estimated duration; None if unknown."""
 
     @property
     def is_too_long(self) -> bool:
@@ -63,7 +64,9 @@ class Resolving(NamedTuple):
 
 
 def resolving_test(view: View) -> Resolving | None:
-    """The test of the two values of the shown effect, if that is doubtful; None if there is nothing to do."""
+    """The test of the two values of the shown effect; None unless the effect is doubtful and can be
+    tested.
+    """
     effect = view.effect
     first = effect.comparisons[0] if effect is not None and effect.comparisons else None
     if effect is None or first is None or first.differs or first.verdict is Verdict.EQUAL:
@@ -85,7 +88,7 @@ def resolving_test(view: View) -> Resolving | None:
 
 
 def _seconds_needed(view: View, effect: Effect, one: Comparison) -> float | None:
-    """The length of an A/B test with the noise that windows of its length had before the change."""
+    """The estimated duration of an A/B test, from the noise of windows of its length before the change."""
     window = until_window_seconds(view.plan.interval_seconds)
     levels: dict[int, list[float]] = {}
     for point in view.points:
@@ -106,14 +109,14 @@ def _seconds_needed(view: View, effect: Effect, one: Comparison) -> float | None
 
 
 MOST_BEFORE_SECONDS, FEWEST_WINDOWS = 120.0, 4
-"""Time before a change from which the noise is estimated, and the least number of its windows."""
+"""The noise is estimated from this time before a change, divided into at least this number of windows."""
 
 FRAME_SECONDS = 1 / 60
 """Minimum interval between two paints."""
 
 
 class ViewerClient(Protocol):
-    """Client of a session, as the viewer uses it: over a socket, or scripted in tests."""
+    """The operations of a session's client that the viewer uses; the client is scripted in tests."""
 
     @property
     def hello(self) -> Hello: ...
@@ -129,7 +132,7 @@ Connect = Callable[[], Awaitable[ViewerClient]]
 
 
 class ReplayPlayer(Protocol):
-    """Operations of a replay that a session lacks. Implemented by the real player and the tests' one."""
+    """The operations of a replay that a session does not have; the player is scripted in tests."""
 
     def toggle(self) -> None: ...
 
@@ -283,9 +286,9 @@ def clear_marks(view: View, columns: int) -> View:
 
 
 def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
-    """Add a figure to the charts of its screen, or remove it; `shown` are the current ones.
+    """Add a figure to the charts of its screen, or remove it; `shown` are the current figures.
 
-    The number is limited: the oldest one is removed.
+    If there would be more than `MAX_FIGURES`, the oldest one is removed.
     """
 
     def change(view: View, columns: int) -> View:
@@ -383,7 +386,7 @@ ThreadChange = Callable[[int], int]
 
 
 class ThreadControl:
-    """Requested thread count, and the command that the session must get for it."""
+    """The thread count that the operator has requested, and the commands for it."""
 
     def __init__(self, least: int = 1) -> None:
         self._least = least
@@ -391,7 +394,7 @@ class ThreadControl:
         self._asked: int | None = None
 
     def press(self, change: ThreadChange, current: int) -> SetThreads | None:
-        """Apply `change` to the requested count; returns the command to send now, None if there is none."""
+        """Apply a change to the requested count; returns the command to send now, None if there is none."""
         base = self._wanted if self._wanted is not None else current
         self._wanted = min(max(change(base), self._least), MAX_THREADS)
         if self._asked is not None or self._wanted == current:
@@ -399,9 +402,9 @@ class ThreadControl:
         return self._ask()
 
     def answered(self, *, ok: bool) -> SetThreads | None:
-        """Handle the session's reply; returns the command for the presses since the request, if any.
+        """Handle the session's reply; returns the command for the key presses since the request, if any.
 
-        A refusal discards them: they were relative to the refused value.
+        A refusal discards them, because they were relative to the refused count.
         """
         reached, self._asked = self._asked, None
         if ok and self._wanted != reached:
@@ -411,7 +414,7 @@ class ThreadControl:
         return None
 
     def on_status(self) -> None:
-        """Handle a reported thread count: the next press starts from it."""
+        """Handle a reported thread count: the next change starts from it."""
         if self._asked is None:
             self._wanted = None
 
@@ -423,13 +426,15 @@ class ThreadControl:
 
 
 class PendingCommands:
-    """Commands that wait for their reply, one of each kind at a time, and those queued after them."""
+    """The commands that wait for their reply, at most one of each kind, and those queued after them."""
 
     def __init__(self) -> None:
         self._waiting: dict[type[Command], list[Command]] = {}
 
     def add(self, command: Command) -> bool:
-        """True if the command may be sent now; one of the same kind with other values is queued."""
+        """True if the command may be sent now. If one of its kind with other values is pending, it is
+        queued.
+        """
         waiting = self._waiting.setdefault(type(command), [])
         if command not in waiting[-1:]:
             waiting.append(command)
@@ -461,7 +466,9 @@ class CommandSender:
             self._submit(command, status)
 
     def send(self, command: Command, status: Status) -> None:
-        """Submit a command, after the reply to one of its kind; a duplicate of a waiting one is dropped."""
+        """Submit a command after the reply to a pending one of its kind; drop a duplicate of a pending
+        one.
+        """
         if isinstance(command, SetThreads):
             self.change_threads(lambda _: command.threads, status)
         else:
@@ -476,9 +483,9 @@ class CommandSender:
             self._run(self._answer(command, status))
 
     async def _answer(self, command: Command, status: Status) -> None:
-        """Submit a command, after TrustServer if it changes a production-like server, and post its reply.
+        """Submit a command, and post its reply, unless it is a poll.
 
-        Replies to polls are not shown.
+        If it changes a server that looks like production, `TrustServer` is submitted before it.
         """
         try:
             if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:

@@ -1,19 +1,19 @@
 """Base class of the apps: themes, character set, mouse, keyboard, partial repaints, terminal signals.
 
 Repaints. Textual 8.2 writes each refreshed region from the left edge of its widget
-(`ChopsUpdate.render_segments`). On a screen whose panels refresh a few cells each second that is most of the
-output, which matters on a slow connection; so partial repaints are cropped to the refreshed cells.
+(`ChopsUpdate.render_segments`). If only a few cells change each second, that is most of the output, and slow
+connections suffer. Partial repaints are therefore cropped to the refreshed cells.
 
-Keys. Textual selects the receiver of a key at once: the widget that has the focus at that time. Keys that
-arrive in one burst (a macro, fast typing over a slow connection) would all go to the receiver of the first:
-the dialog that it opens is not mounted yet. Here a key waits until the messages of the previous one are
-handled and a screen that it opened is mounted; keys that arrive one by one never wait. There is no timeout,
-because this can take any time on a busy machine or while the program is stopped, and a key delivered too
-early is lost. Only the keys that end the program overtake the others if a part of the screen hangs.
+Keys. Textual chooses the receiver of a key when it arrives: the widget that has the focus at that time. All
+keys of a burst (a macro, fast typing over a slow connection) would go to the same receiver, because a dialog
+that the first key opens is not mounted yet. Here a key waits until the messages of the previous key are
+handled, and a screen that it opened is mounted. There is no timeout: this can take any time on a busy
+machine, and a key that is delivered too early is lost. Only keys that end the program overtake others if a
+part of the screen hangs.
 
 Signals. A viewer that is not the leader of its terminal's session receives no SIGHUP when the terminal closes
 (under nohup, in a wrapper, after the leader was killed), so it polls its terminal. A session leader receives
-SIGHUP and SIGCONT; Textual's driver handles the latter as the end of a stop.
+SIGHUP and SIGCONT, which Textual's driver handles as the end of a stop.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ from tuibench.tui.textual_internals import (
 def harmless(strip: Strip) -> Strip:
     """The strip without control characters, which occupy no cell.
 
-    Foreign text is escaped where it is displayed; this catches cases where that was missed.
+    Untrusted text is escaped where it is displayed; this is a second protection.
     """
     if all(segment.text.isprintable() for segment in strip):
         return strip
@@ -67,12 +67,12 @@ def harmless(strip: Strip) -> Strip:
 
 
 def harmless_layout(update: LayoutUpdate) -> LayoutUpdate:
-    """A whole-screen update without control characters."""
+    """The whole-screen update without control characters."""
     return LayoutUpdate([[harmless(strip) for strip in line] for line in update.strips], update.region)
 
 
 class CellsUpdate(ChopsUpdate):
-    """Partial update cropped on both sides."""
+    """A partial update that is cropped to the refreshed cells on both sides."""
 
     @classmethod
     def of(cls, update: ChopsUpdate) -> "CellsUpdate":
@@ -87,7 +87,7 @@ class CellsUpdate(ChopsUpdate):
         )
 
     def _pieces(self, y: int, first: int, last: int) -> list[tuple[int, Strip]]:
-        """Strips of a line within a span, cropped to it, each with its first column."""
+        """The strips of a line within a span, cropped to the span, each with its first column."""
         pieces = []
         for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
             start, stop = max(x, first), min(end, last)
@@ -100,13 +100,13 @@ TypedInput = Key | Paste
 
 ENDING_KEYS = frozenset(("ctrl+c", "ctrl+q"))
 HANG_SECONDS = 5.0
-"""Maximum time that a key that ends the program waits for earlier keys."""
+"""Maximum wait of a key that ends the program for earlier keys."""
 
 KEYBOARD_CHECK_SECONDS = 1.0
 
 
 class KeyQueue:
-    """Keys of one app. `dispatch` handles a key; it runs as a callback of the app."""
+    """Delivers the keys of one app. `dispatch` handles a key, as a callback of the app."""
 
     def __init__(self, app: App[Any], dispatch: Callable[[TypedInput], Awaitable[None]]) -> None:
         self._app = app
@@ -144,10 +144,10 @@ class KeyQueue:
             self._hand_out(typed)
 
     async def _at_rest(self) -> None:
-        """Wait until no widget has messages of the key left.
+        """Wait until all widgets have handled the messages of the key.
 
-        A key bubbles from the focus up to the app, and so do the messages that it causes. Those are handled
-        after the first round; the last round is one that changes neither screen nor focus.
+        A key bubbles from the focus up to the app, and so do the messages that it causes, which are handled
+        after the first round. Rounds are repeated until one changes neither screen nor focus.
         """
         await _wait_until_idle(self._app)
         await self._round()
@@ -163,7 +163,9 @@ class KeyQueue:
 
 
 def _receivers(app: App[Any]) -> list[DOMNode]:
-    """Current receivers of a key; none in an exiting app, which has no screen."""
+    """The current receivers of a key, from the focus to the app; none in an exiting app, which has no
+    screen.
+    """
     return (app.focused or app.screen).ancestors_with_self if app.screen_stack else []
 
 
@@ -233,7 +235,7 @@ LIGHT_THEME = Theme(
 OWN_THEMES = (DARK_THEME, LIGHT_THEME)
 DEFAULT_THEME = DARK_THEME.name
 NO_COLOR_THEME = "ansi-dark"
-"""Theme for NO_COLOR: with a true-colour theme Textual would write shades of grey."""
+"""The theme for NO_COLOR: with a true-colour theme, Textual would write shades of grey."""
 
 
 _ANSI = {
@@ -286,7 +288,7 @@ CHECK_SECONDS = 0.5
 
 
 def watch_terminal(app: App[Any]) -> None:
-    """Exit the app when the terminal that it reads keys from is gone, until the app unmounts."""
+    """Exit the app when the terminal from which it reads keys is gone; ends when the app unmounts."""
     descriptor = _stdin_descriptor()
     if descriptor is not None and os.isatty(descriptor):
         app.set_interval(CHECK_SECONDS, lambda: None if os.isatty(descriptor) else app.exit())
@@ -337,20 +339,20 @@ Answer = TypeVar("Answer")
 
 
 class DisplayOptions(NamedTuple):
-    """Display options. An empty `theme` is the default theme. Without `mouse` the terminal's own selection
-    works.
-
-    With `coach` a line suggests a first change. `charts` are the figures of the first screen, empty for the
-    usual ones; `keep_charts` remembers others.
-    """
+    """Display options."""
 
     theme: str = ""
+    """The name of the theme; empty for the default."""
     ascii_only: bool = False
     mouse: bool = True
+    """Whether the app uses the mouse; otherwise the terminal's own selection works."""
     keymap: Keymap = Keymap()
     coach: bool = False
+    """Whether a line suggests a first change."""
     charts: tuple[str, ...] = ()
+    """The figures on the charts of the first screen; empty for the default."""
     keep_charts: Callable[[str], None] | None = None
+    """Stores other figures as the user's choice."""
 
 
 DEFAULT_DISPLAY = DisplayOptions()
@@ -358,9 +360,8 @@ COERCED_LOCALE = "C.UTF-8"
 
 
 class BlankScreen(Screen[None]):
-    """Blank screen that Textual puts below the first one; reported as covered, so that it is never painted.
-
-    Painting it would repaint all screens above it.
+    """The blank screen that Textual puts below the first one. It reports that it is covered, so that it is
+    never painted: painting it would repaint all screens above it.
     """
 
     @property
@@ -369,7 +370,7 @@ class BlankScreen(Screen[None]):
 
 
 class StyledApp(FilteredPaintApp[Answer]):
-    """An app with tuibench's themes. NO_COLOR counts even if empty, also for the next app of the process."""
+    """An app with tuibench's themes. An empty NO_COLOR counts, too, also for the next app of the process."""
 
     ALLOW_SELECT = False
     TITLE = "tuibench"
@@ -377,7 +378,7 @@ class StyledApp(FilteredPaintApp[Answer]):
         Binding("tab", "focus_next", "Next field", show=False, priority=True),
         Binding("shift+tab", "focus_previous", "Field before", show=False, priority=True),
     ]
-    """With priority, so that the focus moves before the next key of a burst is delivered."""
+    """These have priority, so that the focus moves before the next key of a burst is delivered."""
 
     def __init__(self, display: DisplayOptions) -> None:
         without_colour = os.environ.get("NO_COLOR")
@@ -385,7 +386,7 @@ class StyledApp(FilteredPaintApp[Answer]):
         if without_colour is not None:
             os.environ["NO_COLOR"] = without_colour
         self.display_options = display
-        # Textual has one renderer of scroll bars for all of the process.
+        # Textual has one renderer of scroll bars for the whole process.
         ScrollBar.renderer = AsciiScrollBar if display.ascii_only else ScrollBarRender
         if display.ascii_only:
             self.driver_class = ascii_driver(self.driver_class)
@@ -421,7 +422,9 @@ class StyledApp(FilteredPaintApp[Answer]):
         return CellsUpdate.of(update) if isinstance(update, ChopsUpdate) else harmless_layout(update)
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Refresh the stylesheets, but only set variables for the initial theme: they have just been read."""
+        """Refresh the stylesheets; for the initial theme only set the variables, as the files were just
+        read.
+        """
         if self.screen_stack:
             super().refresh_css(animate)
         else:
@@ -432,7 +435,7 @@ class StyledApp(FilteredPaintApp[Answer]):
 
 
 def ascii_driver(driver: type[Driver]) -> type[Driver]:
-    """A driver class that sends ASCII only, also for dialogs and frames, which no panel draws."""
+    """A driver class that sends ASCII only, also for dialogs and frames, which are not drawn by panels."""
 
     class PlainDriver(driver):  # type: ignore[misc, valid-type]
         def write(self, data: str) -> None:
@@ -446,17 +449,17 @@ def needs_ascii() -> bool:
     encoding = (sys.__stdout__.encoding if sys.__stdout__ else None) or "ascii"
     if "utf" not in encoding.lower() or os.environ.get("TERM") in ("linux", "vt100", "vt220"):
         return True
-    # Locale set by the user. Python itself sets LC_CTYPE if the locale is C.
+    # Only the user's locale counts: Python itself sets LC_CTYPE if the locale is C.
     ctype = os.environ.get("LC_CTYPE", "")
     named = "" if ctype == COERCED_LOCALE else ctype
     return (os.environ.get("LC_ALL") or named or os.environ.get("LANG", "")) in ("C", "POSIX")
 
 
 PREFETCH_PAUSE_SECONDS = 0.5
-"""Pause before each screen: keys and the session's messages take precedence."""
+"""Pause before a screen is prepared, so that keys and the session's messages take precedence."""
 
 
 async def prefetch_screen(app: App[Any], screen: Screen[Any]) -> None:
-    """Return when the screen is ready at the terminal's current size; no-op for a running one."""
+    """Prepare a screen for the terminal's current size; nothing is done for a running one."""
     if not screen.is_running:
         await prepare_screen(app, screen)

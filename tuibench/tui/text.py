@@ -1,8 +1,8 @@
-"""Text in cells: a line is a tuple of spans, a span is text with a role; bars, braille, big letters, tables.
+"""Text in terminal cells: lines of spans, bars, braille drawings, big letters, tables.
 
-Panels produce lines, tests compare them as text, and only the stylesheet defines the style of a role. All
-widths are terminal cells. Letters of any size are drawn in dots of half a cell, legible from the back of a
-room.
+A line is a tuple of spans, a span is a text with a role. Panels produce lines, tests compare them as text,
+and the stylesheet defines the style of a role. All widths are in terminal cells. Big letters are drawn in
+dots of half a cell, at any scale.
 """
 
 import re
@@ -19,12 +19,12 @@ from tuibench.document import Bar, Cell, Styled, Table, axis_of, axis_text, bar_
 DOTS_ACROSS, DOTS_HIGH = 2, 4
 _FIRST = 0x2800
 BITS = ((0x40, 0x80), (0x04, 0x20), (0x02, 0x10), (0x01, 0x08))
-"""Dot bits by row from the bottom, then by column."""
+"""The bits of the dots of a braille character, by row from the bottom, then by column."""
 BRAILLE = tuple(chr(_FIRST + number) for number in range(256))
 
 
 class DotGrid:
-    """Dots of a drawing; column 0 is the leftmost, row 0 the lowest. Dots outside are ignored."""
+    """A drawing of dots; column 0 is the leftmost, row 0 the lowest. Dots outside are ignored."""
 
     def __init__(self, width: int, height: int) -> None:
         """`width` and `height` are in cells."""
@@ -58,7 +58,7 @@ MARKER = "│"
 RULE = "─"
 CROSSING = "┼"
 BAND, BAND_END = "━", "┥"
-"""The time of an experiment on the rule."""
+"""The characters that draw the time of an experiment on a rule."""
 CURSOR = "┃"
 AXIS_STEPS_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 _LABEL_SPACING = 11
@@ -122,8 +122,8 @@ _ASCII_PHRASES = (
     (re.compile(r"±([\d.,]+) (?=[%\w])"), r"+-\1"),
     (re.compile(r"…[/\w]|(?<=\S) …(?![/\w])|[^\s\x1b](?<![\[;\d][A-Za-z])…(?![/\w])"), ".."),
 )
-"""Forms of several characters: in `sync_binlog 1 → 0` a `>` would be read as "greater than". Each takes the
-room of a blank or a letter beside it, but not of the last letter of an escape sequence.
+"""Replacements of several characters, as in `sync_binlog 1 --> 0`, where `>` would mean "greater than". Each
+also replaces a blank or a letter beside the character, but not the last letter of an escape sequence.
 """
 
 
@@ -139,8 +139,8 @@ def draw_bars(
 ) -> list[str]:
     """One column per value, from a zero baseline up to `top`, as rows from the top down.
 
-    A measured value always leaves a mark on the baseline, even zero; a missing one (None) leaves its column
-    empty, so that a gap is a break in the baseline.
+    A measured value has a mark on the baseline, even zero. A missing one (None) has an empty column, so that
+    a gap interrupts the baseline.
     """
     glyphs = _ASCII_EIGHTHS if ascii_only else _EIGHTHS
     columns = [_column(_eighths(value, top, height), glyphs).ljust(height) for value in values]
@@ -164,7 +164,7 @@ FREE_CELLS = " " + RULE
 
 
 def strike_markers(row: str, columns: Iterable[int], mark: str = MARKER) -> str:
-    """The row with a marker line at each of the columns that has no bar."""
+    """The row with a marker line at each of these columns that has no bar."""
     cells = list(row)
     for column in columns:
         if cells[column] in FREE_CELLS:
@@ -173,8 +173,8 @@ def strike_markers(row: str, columns: Iterable[int], mark: str = MARKER) -> str:
 
 
 def marker_labels(columns: Mapping[int, str], width: int) -> dict[int, str]:
-    """Position of each marker's label: column → text. A label that a later one would touch is cut to its
-    number, or left out: 34 is never 3 and 4.
+    """The text of each marker's label by its column. A label that the next one would touch is cut to its
+    number, or left out, so that 3 and 4 never look like 34.
     """
     placed: dict[int, str] = {}
     for column, text in sorted(columns.items()):
@@ -194,7 +194,7 @@ def time_axis_text(width: int, seconds_per_column: float) -> str:
     _write(cells, width - 3, "now")
     column_step = step / seconds_per_column
     for position in range(1, int(width / column_step) + 1):
-        # In minutes if every label of the axis is a whole number of them.
+        # Labels are in minutes if all of them are whole minutes.
         seconds = step * position
         text = f"−{seconds}s" if step % 60 else f"−{seconds // 60}m"
         start = round(width - 1 - position * column_step) - len(text) // 2
@@ -233,9 +233,9 @@ def _write(cells: list[str], start: int, text: str) -> None:
 
 
 def share_runs(parts: Sequence[tuple[float, str]], width: int, rest: str) -> list[str]:
-    """A bar of `width` cells split by percent: one run of its glyph per part, and the rest last.
+    """A bar of `width` cells, divided into parts by percent: the cells of each part, then the rest.
 
-    The ends are rounded, not the lengths, so that the total length matches the sum of the parts.
+    The ends of the parts are rounded, not their lengths, so that the total length matches their sum.
     """
     runs: list[str] = []
     total, end = 0.0, 0
@@ -315,8 +315,9 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_start(text: str, width: int) -> str:
-    """Like `shorten`, but keeps the end: the file name of a path matters most. A path is cut before a
-    slash.
+    """The text in at most `width` cells; the start of a longer one is replaced by an ellipsis.
+
+    A path is cut before a slash, so that the file name remains.
     """
     text = sanitize.text(text)
     if cell_len(text) <= width:
@@ -347,7 +348,7 @@ def pad_line(line: TextLine, width: int) -> TextLine:
 
 
 def justify(left: TextLine, right: TextLine, width: int) -> TextLine:
-    """One line with `left` at its start and `right` at its end; `left` is shortened, with a blank between."""
+    """One line with `left` at its start and `right` at its end; if space is short, `left` is shortened."""
     right = fit_line(right, width)
     room = width - line_width(right)
     blank = bool(plain_text(left)) and bool(plain_text(right)) and not plain_text(right).startswith(" ")
@@ -372,11 +373,11 @@ def join_parts(parts: Iterable[TextLine], separator: TextSpan) -> TextLine:
 
 _UNIT = r"%|±|(?:TPS|QPS|ms|µs|s|KiB|MiB|GiB)\b"
 _WORD = re.compile(rf"(?:[^ \t\r\n]|(?<=[\d.]) (?={_UNIT})|(?<=±) (?=\d))+")
-"""A word; the blanks between a number, its unit and its deviation are part of it."""
+"""Matches a word; a number, its unit and its deviation are one word."""
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    """Text broken at blanks into lines of at most `width` cells; a number stays with its unit."""
+    """The text broken at blanks into lines of at most `width` cells; a number stays with its unit."""
     lines: list[str] = []
     for word in _WORD.findall(text):
         if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
@@ -387,14 +388,14 @@ def wrap_text(text: str, width: int) -> list[str]:
 
 
 CELL_ROLES = {"better": "good", "worse": "risk", "soft": "muted", "doubt": "warn"}
-"""The screen's roles for those of a document; others have one name in both."""
+"""The screen's roles for those of a document that have another name."""
 MIN_BAR, MAX_BAR = 15, 101
 
 
 def table_lines(table: Table, name_width: int, rest_width: int, width: int) -> list[TextLine]:
-    """The rows of a table whose second column has bars: names, bars in the room that is left, the rest.
+    """The rows of a table whose second column has bars, which fill the room between names and other columns.
 
-    A row of one cell is a heading, and the first has the axis of the bars.
+    A row of one cell is a heading; the first heading has the axis of the bars.
     """
     cells_wide = (max(MIN_BAR, min(MAX_BAR, width - name_width - rest_width)) - 1) // 2 * 2 + 1
     most = axis_of(table, 1)
@@ -412,7 +413,7 @@ def table_lines(table: Table, name_width: int, rest_width: int, width: int) -> l
 
 
 def _span(cell: Cell, cells_wide: int) -> TextSpan:
-    """A cell; an empty one is as wide as a bar."""
+    """A cell as a span; an empty one is as wide as a bar."""
     match cell:
         case Bar():
             return TextSpan(bar_text(cell, cells_wide), CELL_ROLES.get(cell.role, cell.role))
@@ -423,7 +424,7 @@ def _span(cell: Cell, cells_wide: int) -> TextSpan:
 
 
 def text_lines(lines: Sequence[str], width: int, role: str = "") -> list[TextLine]:
-    """Sentences wrapped to the width; an indented one stays so, and is of less weight."""
+    """Sentences wrapped to the width; an indented one stays indented, and is muted."""
     written: list[TextLine] = []
     for line in lines:
         indent = "  " if line.startswith("  ") else ""
@@ -449,13 +450,13 @@ _BLOCK_DIGITS = {
     ",": (" ", " ", "█"),
     "–": ("   ", "▀▀▀", "   "),
 }
-"""Half blocks, five dots high; the sixth row of dots stays free as space to the line below."""
+"""Digits of half blocks, five dots high; the sixth row of dots is a space to the line below."""
 
 
 def big_digits(text: str, *, ascii_only: bool = False) -> tuple[str, str, str]:
-    """The text's digits as three rows of equal width. Characters without a glyph are left out.
+    """The digits of a text as three rows of equal width. Characters without a glyph are left out.
 
-    Without block characters the text itself is in the middle row: digits drawn in ASCII are hard to read.
+    With `ascii_only`, the text itself is in the middle row: digits drawn in ASCII are hard to read.
     """
     if ascii_only:
         return " " * len(text), text, " " * len(text)
@@ -524,9 +525,9 @@ def largest_scale(text: str, width: int, height: int) -> int:
 
 
 def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]:
-    """The text as rows of equal width. At an odd scale the lowest half row is blank.
+    """The text as rows of equal width. At an odd scale, the lowest half row is blank.
 
-    Without block characters a dot is two characters wide and one row high, or the result is plain text.
+    With `ascii_only`, a dot is two characters wide and one row high, or the result is plain text.
     """
     if ascii_only and scale < LEAST_ASCII_SCALE:
         blank = " " * len(text)

@@ -1,8 +1,8 @@
-"""Private parts of Textual that tuibench uses, and the reason for each.
+"""The private parts of Textual that tuibench uses, and the reason for each.
 
-No other module of the program uses a name of Textual that begins with an underscore. `PRIVATE_PARTS` lists
-the parts with a digest of their source; a test compares them with the installed Textual. If it fails after an
-upgrade, read the new source, adapt this module, then update the digest.
+No other module uses a name of Textual that begins with an underscore. `PRIVATE_PARTS` lists the parts with a
+digest of their source, which a test compares with the installed Textual. If the test fails after an upgrade,
+read the new source, adapt this module, then update the digest.
 """
 
 import hashlib
@@ -31,15 +31,17 @@ __all__ = [
 Answer = TypeVar("Answer")
 
 POP_KEYBOARD_FLAGS = "\x1b[<u"
-"""Reverts what the driver pushed at its start (Kitty's keyboard protocol)."""
+"""Restores the keyboard mode that the driver changed at its start (Kitty's keyboard protocol)."""
 
 
 class PrivatePart(NamedTuple):
-    """A private part: the object, the reason for its use, and the digest of the source that was reviewed."""
+    """A private part of Textual."""
 
     part: Callable[..., object]
     reason: str
+    """Why it is used."""
     digest: str
+    """The digest of the source that was reviewed."""
 
     @property
     def present_digest(self) -> str:
@@ -51,7 +53,7 @@ class FilteredPaintApp(App[Answer]):
     """An app whose repaints can be replaced before they are written to the terminal."""
 
     def filter_paint(self, update: ChopsUpdate | LayoutUpdate) -> RenderableType:
-        """Output in place of a repaint, of changed cells or of the whole screen."""
+        """The output that replaces a repaint of changed cells or of the whole screen."""
         return update
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
@@ -79,10 +81,10 @@ def is_exiting(app: App[Any]) -> bool:
 
 
 def take_terminal_back(app: App[Any]) -> None:
-    """Set up the terminal again after a stop; the driver itself does so after a SIGTSTP, not a SIGSTOP.
+    """Set up the terminal again after a SIGSTOP; after a SIGTSTP, the driver does it.
 
-    Input typed meanwhile is kept: the driver's own shutdown would discard it, and would enable the terminal's
-    line editing for a moment, which changes the code of enter.
+    Input typed meanwhile is kept. The driver's own shutdown would discard it, and enable the terminal's line
+    editing for a moment, which changes the code of enter.
     """
     driver = app._driver
     if not isinstance(driver, LinuxDriver):
@@ -90,7 +92,7 @@ def take_terminal_back(app: App[Any]) -> None:
     if driver._must_signal_resume:
         driver.resume_application_mode()
         return
-    # Stop the thread that reads keys; unlike `disable_input`, keep unread input.
+    # Stop the thread that reads keys. Unlike `disable_input`, this keeps unread input.
     signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     driver.exit_event.set()
     if driver._key_thread is not None:

@@ -1,8 +1,7 @@
-"""State of the screen at one moment: an immutable View, built from the session's messages.
+"""The state of the screen: an immutable `View`, built from the session's messages by pure functions.
 
-Pure functions, without widgets or I/O; `next_view` is the only way from one view to the next. Memory is
-bounded: past ticks are kept as a `ChartHistory` of a few numbers per tick, and only the newest samples are
-kept in full.
+`next_view` is the only way from one view to the next. Memory is bounded: past ticks are kept as a
+`ChartHistory` with a few numbers per tick, and only the newest samples are kept in full.
 """
 
 from collections.abc import Mapping
@@ -51,7 +50,7 @@ from tuibench.tui.charts import ChartHistory, ChartPoint, ChartState, TimeGrid, 
 from tuibench.units import pluralize
 
 MAX_SAMPLES = 61
-"""Number of full samples, for panels that cover the last minute only."""
+"""Number of samples kept in full, for panels that cover the last minute."""
 MAX_EVENTS = 500
 NOTE_SECONDS = 12.0
 
@@ -61,79 +60,89 @@ ViewMessage = SessionUpdate | Hello | ReplayState | CommandReply
 
 
 class MessageLine(msgspec.Struct, frozen=True):
-    """The session's last reply, and its time (seconds into the run).
-
-    A hint is neither success nor refusal.
-    """
+    """The session's last reply, or a message of the viewer."""
 
     text: str
     ok: bool
+    """False for a refusal."""
     at_elapsed: float
+    """Its time, in seconds into the run."""
     is_hint: bool = False
+    """True for a hint, which is neither a success nor a refusal."""
 
 
 class Caption(NamedTuple):
-    """Caption of a scene: a text of some kind, and its number among the texts.
-
-    A question that was answered by a change is of kind `changed`.
-
-    Results are of kind `reveal`, `nothing` if they are not as expected, or `unknown` without a verdict.
-    `waiting` is the condition that the scene waits for; once it `is_over`, there is no next step.
-    """
+    """The caption of a scene."""
 
     title: str
     text: str = ""
     kind: str = "say"
+    """`say`, `ask`, `changed` for a question that a change has answered, or for a result: `reveal` if it is
+    as expected, `nothing` if it is not, `unknown` without a verdict.
+    """
     place: str = ""
+    """The number of the text among all texts."""
     waiting: str = ""
+    """The condition that the scene waits for."""
     is_over: bool = False
+    """Whether the scene has no further step."""
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that the screens draw. `leaving` is True once the operator has asked the session to stop.
-    `effects` are those of the events, the newest last; `experiments` those that changed something, and
-    `entries` the events with each experiment as one. With `shows_traffic` the charts cover all of the
-    server's clients.
-
-    `activity` has the last report on the server's sessions, None if none was requested yet. `keys` are the
-    user's own, by action. `frozen` is the view at which the operator froze the charts, see `visible_view`; in
-    the frozen view `picture_of` is the current time of the run. `replay` is the position in the replay of a
-    recorded run; None for a live run. A `read_only` screen controls nothing. `probe` is the state of the last
-    probe, `tune` that of the last screening. With `coach` the screen suggests a first change. `caption` is
-    that of a scene.
-    """
+    """Everything that the screens draw."""
 
     plan: RunPlan
     shows_traffic: bool
+    """Whether the charts cover all clients of the server, not the session's load only."""
     data_set: str
+    """A description of the tables."""
     server_info: ServerInfo
     status: Status
     recent: tuple[Sample, ...] = ()
+    """The newest samples, at most `MAX_SAMPLES`."""
     history: ChartHistory = ChartHistory()
     events: tuple[Event, ...] = ()
     effects: tuple[Effect, ...] = ()
+    """The effects in the events, the newest last."""
     experiments: tuple[Band, ...] = ()
+    """The experiments that changed something."""
     entries: tuple[Event, ...] = ()
+    """The events for the list, in which each experiment is one event."""
     costs: tuple[CommitCost, ...] = ()
     headline: Headline | None = None
     engine: str = ""
     engine_reason: str = ""
+    """Why the session uses this engine."""
     can_crash: bool = False
+    """Whether the session runs on a private server, which can be killed."""
     note: MessageLine | None = None
     leaving: bool = False
+    """True once the operator has asked the session to stop."""
     activity: Activity | None = None
+    """The last report on the server's sessions; None before the first request."""
     statements: StatementReport | None = None
+    """The last report on the server's statements; None before the first request."""
     waiting: TimeReport | None = None
+    """The last report on waiting connections; None before the first request."""
     keys: dict[str, str] = {}
+    """The labels of the user's own keys, by action."""
     chart_state: ChartState = ChartState()
     frozen: "View | None" = None
+    """The view at which the operator froze the charts, see `visible_view`."""
     picture_of: float | None = None
+    """In a frozen view, the current time of the run."""
     replay: ReplayState | None = None
+    """The position in the replay of a recorded run; None for a live run."""
     probe: ProbeState | None = None
+    """The state of the last probe."""
     tune: TuneResult | None = None
+    """The state of the last screening of settings."""
     read_only: bool = False
+    """Whether this viewer cannot control the session."""
     coach: bool = False
+    """Whether a first change is suggested."""
     caption: Caption | None = None
+    """The caption of the scene that is played."""
 
     @property
     def cannot_steer(self) -> bool:
@@ -265,7 +274,9 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def effect_not_measured(self) -> Event | None:
-        """Why the effect of the newest change was not measured; None if it was, or an effect is pinned."""
+        """The event with the reason why the effect of the newest change was not measured; None if it was, or
+        if an effect is pinned.
+        """
         newest = next((event for event in reversed(self.events) if event.kind is EventKind.EFFECT), None)
         return newest if newest is not None and newest.not_measured and not self.pinned_effects else None
 
@@ -318,7 +329,7 @@ def next_view(view: View, message: ViewMessage) -> View:
         case Sample():
             recent = (*view.recent[-(MAX_SAMPLES - 1) :], message)
             history = view.history.added(chart_point(message, view.plan.interval_seconds))
-            # The message of the view stays until it expires.
+            # A message is kept until it expires.
             return msgspec.structs.replace(
                 view,
                 recent=recent,
@@ -368,7 +379,7 @@ def with_note(view: View, text: str, *, ok: bool, is_hint: bool = False) -> View
 
 
 def visible_view(view: View) -> View:
-    """The view to paint: all of it, or the frozen view with the current control state."""
+    """The view to paint: the current one, or a frozen one with the current state of the controls."""
     if view.frozen is None:
         return view
     return msgspec.structs.replace(
@@ -397,9 +408,9 @@ def chart_points(view: View, columns: int) -> list[ChartPoint | None]:
 
 
 def change_markers(view: View, columns: int) -> dict[int, int]:
-    """Column → number of the visible changes.
+    """The number of each visible change by its column.
 
-    A change belongs to the first sample that ends after it: the first one that it can have affected.
+    The column of a change is that of the first sample that ends after it, which it may have affected.
     """
     if not view.points:
         return {}
@@ -419,8 +430,8 @@ def change_markers(view: View, columns: int) -> dict[int, int]:
 
 
 def change_bands(view: View, columns: int) -> list[tuple[int, int, str]]:
-    """The visible bands, in which an experiment changes values: first and last column, and label. That of a
-    running experiment ends at the newest column.
+    """The visible experiments: first column, last column and label. A running one ends at the newest
+    column.
     """
     if not view.points:
         return []

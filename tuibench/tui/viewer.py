@@ -36,10 +36,10 @@ def run_viewer(
 ) -> SessionEnded | None:
     """Show the session at `socket` until the operator leaves; returns its end message, None if it continues.
 
-    The `owner` started it and can stop it without confirmation. A `read_only` viewer cannot control it. A
-    `scene` is played from the first sample on.
+    The `owner` has started the session, and can stop it without confirmation. A `read_only` viewer cannot
+    control it. A `scene` is played from the first sample on.
 
-    Raises RunError if no session answers, or if it ends without an end message (the terminal is restored).
+    Raises RunError if no session answers, or if it ends without an end message; the terminal is restored.
     """
     connect = partial(SessionClient.join, socket, read_only=read_only)
     app = TuibenchApp(connect, display, owner=owner, read_only=read_only, scene=scene)
@@ -64,11 +64,11 @@ LAST_PICTURE_SECONDS = 3.0
 
 Timed = tuple[float, ViewMessage]
 Progress = Callable[[float], None]
-"""Called with the seconds of the run that are written."""
+"""Called with the time of the run, in seconds, up to which the cast is written."""
 
 
 class QuietClient:
-    """Client of a session that sends nothing: the app gets the run's messages from `write_cast`."""
+    """A client without a session: the app gets the run's messages from `write_cast`."""
 
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
@@ -77,7 +77,7 @@ class QuietClient:
         return self
 
     async def messages(self) -> AsyncIterator[ViewMessage]:
-        """Wait for ever."""
+        """Wait forever."""
         never: asyncio.Future[ViewMessage] = asyncio.get_running_loop().create_future()
         yield await never
 
@@ -86,7 +86,7 @@ class QuietClient:
         return CommandReply(id=0, ok=False, text=REPLAY_REFUSAL)
 
     async def close(self) -> None:
-        """No-op: there is no connection."""
+        """Do nothing: there is no connection."""
 
 
 class CastWriter:
@@ -147,7 +147,7 @@ async def write_cast(
     writer = CastWriter(file, size, started, f"tuibench {hello.plan.profile}")
     async with app.run_test(size=size) as pilot:
         for at_seconds, batch in _batches(messages):
-            # Let the app handle these messages, and wait until they are painted.
+            # Wait until the app has handled and painted these messages.
             handled = asyncio.Event()
             pilot.app.post_message(UpdatesArrived(batch))
             pilot.app.call_later(handled.set)

@@ -1,7 +1,7 @@
 """Widgets that paint the lines of a pure function: panel, chart, stack of charts.
 
-Textual sends every cell of a refreshed region. So the lines are made once per sample and compared with those
-on screen, and only the runs of cells that differ are refreshed. That keeps a slow connection responsive.
+Textual sends every cell of a refreshed region. Therefore the lines are made once per sample and compared with
+those on screen, and only cells that differ are refreshed, so that slow connections stay responsive.
 """
 
 import os
@@ -41,28 +41,28 @@ from tuibench.tui.text import ROLES, TextLine, TextSpan, plain_text, to_ascii
 from tuibench.tui.view import View
 
 CURSOR_JUMP_CELLS = 16
-"""Number of unchanged cells that cost as much to send as moving the cursor and setting colours again."""
+"""Number of unchanged cells that take as many bytes as moving the cursor and setting colours again."""
 
 DARKEST_SHADE = 0.45
-"""Share of the measure's colour at the baseline."""
+"""Brightness of the measure's colour at the baseline, as a share of the full colour."""
 STACK_SHARE = 0.6
-"""The same for the dimmer colours of a stack."""
+"""Brightness of the colours of a stack, as a share of the full colour."""
 
 DrawFunction = Callable[[View, int, int], Sequence[TextLine]]
 """Converts a view, a width and a height to lines."""
 
 
 class Palette(Widget):
-    """Holds the component classes `role--NAME` of the stylesheet, once for all panels of a screen.
+    """The component classes `role--NAME` of the stylesheet, once for all panels of a screen; never displayed.
 
-    It is never displayed. Component classes are expensive: the styles of each are computed whenever the
-    stylesheet is applied to their widget.
+    Component classes are expensive: their styles are computed whenever the stylesheet is applied to their
+    widget.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
 
     def role_style(self, role: str) -> Style:
-        """The role's own part of a style; the panel sets the rest."""
+        """The style of a role, without what the panel sets."""
         return self.get_component_rich_style(f"role--{role}", partial=True)
 
 
@@ -109,7 +109,7 @@ class Panel(Widget, can_focus=False):
             return self.rich_style
         if role.startswith(STACKED):
             return self._dimmed(self.role_style(role.removeprefix(STACKED)), STACK_SHARE)
-        # Without colours, what is faint is dim: a key that does nothing now must not look like the others.
+        # Without colours, a faint text is dim, so that a key that does nothing now differs from the others.
         dim = Style(dim=True) if role == "faint" and "NO_COLOR" in os.environ else Style()
         return self.rich_style + self.screen.query_one(Palette).role_style(role) + dim
 
@@ -121,7 +121,7 @@ class Panel(Widget, can_focus=False):
         return full + Style(color=ground.blend(ink, share).rich_color)
 
     def text(self) -> str:
-        """Text that is painted, without styles."""
+        """The painted text, without styles."""
         return "\n".join(plain_text(line).rstrip() for line in self._lines)
 
     def _paint(self) -> None:
@@ -141,7 +141,7 @@ class Panel(Widget, can_focus=False):
         return [tuple(span._replace(text=to_ascii(span.text)) for span in line) for line in lines]
 
     def _stretches(self, row: int, old: TextLine, new: TextLine) -> list[Region]:
-        """Cells of a row that differ, as regions of this widget."""
+        """The cells of a row that differ, as regions of this widget."""
         width = self.size.width
         if len(plain_text(old)) != width or len(plain_text(new)) != width:
             return [Region(0, row, width, 1)]
@@ -172,7 +172,9 @@ def _styled_cells(line: TextLine) -> list[tuple[str, str]]:
 
 
 class Requested(Message):
-    """The operator requests a command, or a change of the charts; `at_home` on those of the first screen."""
+    """The operator requests a command or a change of the charts; `at_home` means those of the first
+    screen.
+    """
 
     def __init__(self, request: Command | ViewChange, *, at_home: bool = False) -> None:
         super().__init__()
@@ -181,10 +183,10 @@ class Requested(Message):
 
 
 class TimePanel(Panel):
-    """A panel with one column per tick, right of its axis labels; a column can be selected by mouse.
+    """A panel with one column per tick, right of its axis labels; a column can be selected with the mouse.
 
-    Roles shade0 to shade7 are shades of the colour of `role`, if the terminal has enough colours; a mean is a
-    line over a bar, which is dark there. `a+b` is one role above another in a cell of two halves.
+    Roles shade0 to shade7 are shades of the colour of `role`, if the terminal has enough colours. A mean over
+    a bar is a dark line. The role `a+b` is that of a cell whose upper half has the role a, the lower one b.
     """
 
     def __init__(self, draw: DrawFunction, role: str, *, ascii_only: bool, id: str) -> None:
@@ -220,7 +222,7 @@ class TimePanel(Panel):
             if not role.endswith(ON_BAR):
                 return line
             if self.app.current_theme.ansi:
-                # Without colours, the bar is the reverse of the line: else it would have a hole there.
+                # Without colours, a mean over a bar is in reverse video, so that the bar has no hole.
                 return line + Style(reverse=True) if "NO_COLOR" in os.environ else line
             return line + Style(bgcolor=self._shade(0).color)
         if not role.startswith("shade"):
@@ -233,7 +235,9 @@ class TimePanel(Panel):
 
 
 class Chart(TimePanel):
-    """Bars of one measure, or of the one that `measure` finds for a view: then in the colour of `role`."""
+    """The bars of a measure, or of the one that the function `measure` returns for a view, in the colour of
+    `role`.
+    """
 
     def __init__(
         self,
@@ -253,12 +257,13 @@ class Chart(TimePanel):
 
 
 KeysOf = Callable[[View], Sequence[str]]
-"""Keys of the figures on the charts of a view."""
+"""Returns the keys of the figures on the charts of a view."""
 
 
 class FigureStack(Vertical):
-    """Container for the maximum number of charts; `set_charts` shows the used ones. With `is_numbered` the
-    first one has the markers' numbers.
+    """A container with the maximum number of charts, of which `set_charts` shows the used ones.
+
+    With `is_numbered`, the first chart has the markers' numbers.
     """
 
     def __init__(self, keys_of: KeysOf, *, ascii_only: bool, id: str, numbered: bool = False) -> None:

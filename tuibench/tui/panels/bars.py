@@ -1,11 +1,11 @@
 """Bars of every screen: header, verdict line, tab line, caption of a scene, reply, keys.
 
-The verdict line has the most important fact for judging the figures. A cause takes precedence over its
-symptom: other programs that use up the host come before a client that is limited by it. The text is not cut
-inside a clause: if space is short, it ends after a clause. The help lists every verdict in full.
+The verdict line has the most important fact about the validity of the figures. A cause takes precedence over
+its symptom: other programs that use up the host come before a client that is limited by them. If space is
+short, the text ends after a clause. The help lists every verdict in full.
 
-The tab line lists every screen with its key, marks the visible one, dims one that has nothing to show yet,
-and ends with a note on a frozen view. If space is short, the last names are shortened first; finally only
+The tab line lists every screen with its key, marks the visible one, dims those that have nothing to show yet,
+and ends with a note on a frozen view. If space is short, the last names are shortened first; in the end only
 the marked tab has a name.
 """
 
@@ -54,11 +54,11 @@ _HEADS = {
     "nothing": ("FOUND", "muted"),
     "unknown": ("NOT DECIDED", "muted"),
 }
-"""Head and role of a caption, by its kind."""
+"""The heading and the role of a caption, by its kind."""
 
 
 def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
-    """Title and position in the scene, with the text below."""
+    """The caption of a scene: title and position, with the text below."""
     caption = view.caption
     if caption is None:
         return []
@@ -93,7 +93,7 @@ def _title_line(caption: Caption, width: int) -> TextLine:
 
 
 RECENT_SAMPLES = 5
-"""Number of newest samples whose mean is diagnosed."""
+"""Number of the newest samples that are diagnosed."""
 CLIENT_LIMITED = "client-limited"
 _PERCENTAGE = re.compile(r"\d+ %")
 CLAUSE_ENDS = ("; ", ", ", ": ")
@@ -104,15 +104,16 @@ TRIED_KINDS = CHANGE_KINDS - {EventKind.MARK, EventKind.RESTART, EventKind.FOREI
 
 
 class Verdict(NamedTuple):
-    """Fact about the validity of the figures. `role` is its colour; `glyph` works without colour."""
+    """A fact about the validity of the figures."""
 
     text: str
     glyph: str = "▲"
+    """Distinguishes its severity without colours."""
     role: str = "warn"
 
 
 def verdicts(view: View) -> list[Verdict]:
-    """All verdicts, most important first; of two that differ in a percentage only, the first."""
+    """All verdicts, the most important first; those that differ in a percentage only are listed once."""
     told: dict[str, Verdict] = {}
     for each in (*_states(view), *_warnings(view), *_progress(view)):
         told.setdefault(_PERCENTAGE.sub("", each.text), each)
@@ -172,7 +173,7 @@ def _warnings(view: View) -> Iterator[Verdict]:
 
 
 def _progress(view: View) -> Iterator[Verdict]:
-    """Automatic changes: probe, plan, and the values of a doubtful effect."""
+    """Automatic changes: a probe, the plan, and a test of a doubtful effect."""
     if (effect := view.effect_progress) is not None and effect.alternates:
         yield Verdict(progress_text(view, effect), "◆", "strong")
     if view.is_probing and view.probe is not None:
@@ -195,7 +196,7 @@ def _plan_text(view: View, plan: PlanProgress) -> str:
 
 
 SETTLED_SECONDS, RESTLESS_SECONDS = 15.0, 30.0
-"""When a first change is suggested: if the load has settled, and in any case."""
+"""Seconds after which a first change is suggested: if the load has settled, and in any case."""
 
 
 def _may_be_changed(view: View) -> bool:
@@ -209,8 +210,8 @@ def _may_be_changed(view: View) -> bool:
 
 
 def coach_line(view: View) -> TextLine:
-    """Suggestion of a first change once its effect can be measured, until one was made; empty if not
-    applicable.
+    """The suggestion of a first change. It is shown from the time at which the effect of a change can be
+    measured until a change is made; otherwise the line is empty.
     """
     if not view.coach or view.cannot_steer or view.stopping or not view.points or not _can_be_unsafe(view):
         return ()
@@ -287,7 +288,7 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
     elif view.note is None:
         line = coach_line(view)
     else:
-        # A glyph says whether it is done, refused, or a hint.
+        # The glyph distinguishes a success, a refusal and a hint.
         if view.note.is_hint:
             glyph, role, text_role = "→ ", "server", ""
         else:
@@ -299,8 +300,8 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
 def footer(view: View, width: int, height: int) -> list[TextLine]:
     """Every key once, clickable; keys that do nothing now are dimmed.
 
-    If space is short, the rarest keys are left out first, of these the last, with those of the same label;
-    the help lists them.
+    If space is short, the actions with the highest `rarity` are left out first, of these the last ones, with
+    all actions of the same label. The help lists all of them.
     """
     shown = [action for action in ACTIONS if action.in_footer and is_offered(action, view)]
     while line_width(line := _key_row(shown, view)) > width:
@@ -478,7 +479,7 @@ def _run_line(view: View, width: int) -> TextLine:
 
 
 def _drop_until_fits(dispensable: Sequence[TextLine], parts: Sequence[TextLine], room: int) -> TextLine:
-    """The parts in one line; if space is short, without the dispensable ones."""
+    """The parts in one line; if space is short, dispensable ones are left out, the first ones first."""
     line = join_parts(parts, DOT_SEPARATOR)
     for least in dispensable:
         if line_width(line) > room:
@@ -514,16 +515,16 @@ _MIN_GAP = 3
 
 
 class TabLabel(NamedTuple):
-    """Label of one screen: key, internal name, displayed name, and its short form.
-
-    A screen that `is_empty` has nothing to show yet.
-    """
+    """The tab of one screen."""
 
     key: str
     name: str
+    """The internal name of the screen."""
     label: str
     short: str
+    """The label if space is short."""
     is_empty: bool = False
+    """Whether the screen has nothing to show yet."""
 
 
 VisibleTabs = Callable[[View], Sequence[TabLabel]]

@@ -1,6 +1,6 @@
-"""Lists of figures and of events, their selection, and the text that the copy key takes.
+"""Lists of figures and of events, their selection, and the text for the copy key.
 
-In a list of figures, a missing value has its reason beside the dash; a missing tick is a gap in the
+In a list of figures, the reason for a missing value is beside its dash, and a missing tick is a gap in the
 sparkline. In a list of events, a change has the number of its marker in the charts.
 """
 
@@ -43,13 +43,14 @@ MOVE_KEYS = {
 
 
 class Selection(NamedTuple):
-    """The selected id, and its last position."""
+    """The selected row of a list."""
 
     id: int | None = None
     place: int = 0
+    """Its last position, from 0."""
 
     def settled(self, ids: Sequence[int]) -> "Selection":
-        """The selection in a new list: the same id, or the one at its former position."""
+        """The selection in a new list: the same id, or if it is gone, the id at its former position."""
         if not ids:
             return Selection()
         if self.id in ids:
@@ -78,34 +79,39 @@ _HIGH = 2
 
 
 class TrendRow(NamedTuple):
-    """A row: `values` are those of the last samples, the newest last; `beside` is a total, a limit, or a
-    reason.
-
-    A `rare` row is left out if space is short. `key` is that of its figure, for its own chart.
-    """
+    """A row with the current value of a figure and its sparkline."""
 
     name: str
     now: str
+    """The current value."""
     beside: str = ""
+    """A total, a limit, or the reason for a missing value."""
     values: Sequence[float | None] = ()
+    """The values of the last samples, the newest last."""
     alarm: bool = False
+    """Whether the value is highlighted."""
     rare: bool = False
+    """Whether the row is left out if space is short."""
     key: str = ""
+    """The key of its figure, which selects its chart."""
 
 
 class TrendSection(NamedTuple):
-    """Rows under a heading; `beside` names their last column."""
+    """Rows below a heading."""
 
     title: str
     rows: Sequence[TrendRow]
     beside: str = ""
+    """The heading of the last column."""
 
 
 class ListMarks(NamedTuple):
-    """Marks in a list: the selected row, and the rows whose figures are on the charts, by key."""
+    """The marks in a list."""
 
     chosen: str = ""
+    """The key of the selected row."""
     charted: Collection[str] = ()
+    """The keys of the rows whose figures are on the charts."""
 
 
 NO_MARKS = ListMarks()
@@ -120,10 +126,10 @@ def stack_sections(
     ascii_only: bool = False,
     marks: ListMarks = NO_MARKS,
 ) -> list[TextLine]:
-    """The sections stacked; if there is room, with space between them and sparklines of two lines.
+    """The sections below each other; if there is room, with empty lines between them and higher sparklines.
 
-    A column `beside` them is taken into account for the height of the sparklines. If space is short, the
-    lines around the selected row are shown.
+    The sparklines are as high as those of the sections `beside` them, in the other column. If space is short,
+    the lines around the selected row are shown.
     """
     sections = listed_sections(sections, height)
     free = height >= sections_height(sections, free=1)
@@ -144,7 +150,9 @@ def stack_sections(
 
 
 def listed_sections(sections: Sequence[TrendSection], height: int) -> Sequence[TrendSection]:
-    """The sections as listed in this height: if space is short, without the last of the rare rows."""
+    """The sections as listed in this height: if space is short, rare rows are left out, the last ones
+    first.
+    """
     rare = [row for section in sections for row in section.rows if row.rare]
     missing = max(sections_height(sections) - height, 0)
     left_out = rare[max(len(rare) - missing, 0) :]
@@ -154,7 +162,7 @@ def listed_sections(sections: Sequence[TrendSection], height: int) -> Sequence[T
 
 
 def listed_keys(sections: Sequence[TrendSection], height: int) -> list[str]:
-    """Keys of the listed rows, from the top down."""
+    """Keys of the listed rows, from top to bottom."""
     return [row.key for section in listed_sections(sections, height) for row in section.rows if row.key]
 
 
@@ -211,10 +219,9 @@ def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
 
 
 def sparkline(values: Sequence[float | None], width: int, high: int, *, ascii_only: bool) -> list[str]:
-    """Sparkline of the newest values, from zero or, if all are far from zero, from below the minimum.
-    Constant values are drawn at half a row.
+    """The sparkline of the newest values, whose lower bound is `charts.baseline`.
 
-    A bar never fills its top cell, so that rows remain separate.
+    Constant values are drawn at half a row. A bar never fills its top cell, so that rows stay separate.
     """
     shown = [*(None,) * width, *values][-width:] if width > 0 else []
     known = [value for value in shown if value is not None]
@@ -237,7 +244,7 @@ _GLYPHS = {
     EventKind.EFFECT: ("Δ", "muted"),
 }
 _FIGURE_CELLS = 8
-"""Cells of a difference in a row: −98 %, +1,234 %."""
+"""Width of a difference in a row: −98 %, +1,234 %."""
 _FEWEST_TEXT_CELLS = 24
 _BRIEF_KINDS = frozenset({EventKind.THREADS, EventKind.SETTING})
 """Kinds of events whose text is a change, with a brief form."""
@@ -246,7 +253,7 @@ _INDENT = 2
 
 
 def events_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """The newest events that fit; the effect of a change is in the row of that change."""
+    """The newest events that fit; the row of a change also has its effect."""
     listed = _rows_up_to_cursor(view)
     newest = reversed(listed[-height:]) if height > 0 else iter(())
     lines = [_event_line(view, event, width) for event in newest]
@@ -263,9 +270,9 @@ def event_badge(event: Event) -> TextSpan:
 
 
 def _rows_up_to_cursor(view: View) -> tuple[Event, ...]:
-    """Events up to the newest one at the cursor; all without a cursor.
+    """Events up to the newest one at the cursor; all events without a cursor.
 
-    An effect, or the reason why it is missing, is part of the row of its change, if that is still listed.
+    The event of an effect, or of the reason why it is missing, is omitted if the row of its change is listed.
     """
     changes = {event.marker for event in view.events if event.kind in CHANGE_KINDS}
     rows = tuple(
@@ -302,7 +309,9 @@ def _event_line(view: View, event: Event, width: int) -> TextLine:
 
 
 def _effect_state(view: View, event: Event) -> str:
-    """The state of a change's effect that is not known; empty if it is, or if the event is no change."""
+    """The state of an unknown effect of a change; empty if the effect is known, or the event is not a
+    change.
+    """
     if event.kind not in CHANGE_KINDS or event.marker is None:
         return ""
     if view.effect_progress is not None and event.marker in view.effect_progress.markers:
@@ -312,7 +321,7 @@ def _effect_state(view: View, event: Event) -> str:
 
 
 def effect_figures(effect: Effect, room: int) -> TextLine:
-    """Differences in columns, as many as fit; those that are not significant are grey."""
+    """The differences of an effect in columns, as many as fit; those that are not significant are grey."""
     line: TextLine = ()
     for one in effect.comparisons:
         name = TextSpan(f"  {figure_named(one.figure).brief.removesuffix('/trx')}", "muted")
@@ -425,7 +434,7 @@ def event_detail(event: Event | None, events: Sequence[Event], width: int, heigh
 
 
 def _without_effect(event: Event, events: Sequence[Event]) -> str:
-    """Why a change has no effect (yet)."""
+    """The reason why the effect of a change is not known (yet)."""
     for each in events:
         if each.not_measured and each.marker == event.marker:
             return f"Its effect was not measured: {each.not_measured}."
@@ -443,11 +452,13 @@ def effect_of(event: Event, events: Sequence[Event]) -> Effect | None:
 
 
 def figures_text(view: View) -> str:
-    """Figures at the cursor, or of the newest sample; durability, and the shown effect."""
+    """The figures at the cursor or of the newest sample, durability, and the shown effect, as text to
+    copy.
+    """
     point = pointed_sample(view)
     if point is None:
         return ""
-    # Every known figure with its name.
+    # All known figures with their names.
     shown = {each.title: each for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)}
     known = ((each, each.value(point)) for each in shown.values())
     lines = [
@@ -473,7 +484,7 @@ def effect_text_lines(effect: Effect) -> list[str]:
 
 
 def pointed_sample(view: View) -> ChartPoint | None:
-    """Point at the cursor; without a cursor the newest."""
+    """The point at the cursor; without a cursor the newest point."""
     if view.chart_state.cursor is None:
         return view.points[-1] if view.points else None
     found = view.history.between(*view.chart_state.cursor)

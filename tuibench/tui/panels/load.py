@@ -45,28 +45,32 @@ from tuibench.units import DASH, hms, milliseconds
 
 
 class MeasureDetail(NamedTuple):
-    """A smaller figure below the big one. `alarm` highlights the value."""
+    """A smaller figure below the big one."""
 
     name: str
     value: str
     alarm: bool = False
+    """Whether the value is highlighted."""
 
 
 class Measure(NamedTuple):
-    """A figure plotted over time. `name` identifies it, `role` names its colour. With `may_rise` its axis may
-    start above zero; with `is_bytes` it is rounded in binary units.
-    """
+    """A figure on a chart over time."""
 
     name: str
     role: str
+    """The role of its colour."""
     title: str
     unit: str
     value: Callable[[ChartPoint], float | None]
     big: Callable[[float | None], tuple[str, str]]
+    """Converts a value to digits and unit, for big digits."""
     axis: Callable[[float | None], str]
+    """Converts a value to a label of the axis."""
     details: Callable[[Tick], tuple[MeasureDetail, ...]]
     may_rise: bool = False
+    """Whether the axis may start above zero."""
     is_bytes: bool = False
+    """Whether the axis is round in binary units."""
 
     def text(self, value: float | None) -> str:
         """The value with its unit."""
@@ -115,14 +119,14 @@ def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
 
 
 def error_rate_label(codes: Iterable[str]) -> str:
-    """The label of the rate of these errors: their name if all are the same."""
+    """The label of the rate of errors with these codes: the name of the error if all are the same."""
     different = {int(code) for code in codes}
     name = ERROR_NAMES.get(different.pop()) if len(different) == 1 else None
     return name[1] if name else "errors/s"
 
 
 def _is_traffic(tick: Tick) -> bool:
-    """True for a server's own traffic, which counts rollbacks."""
+    """True for the traffic of all clients of a server, which includes rollbacks."""
     return "rollbacks" in tick.sums
 
 
@@ -191,11 +195,11 @@ FSYNCS = Measure(
 )
 """Fsyncs of the log per transaction: the cost of durability."""
 FEWEST_FSYNCS = 0.05
-"""Below this a transaction rarely waits for the disk: the load is read-only."""
+"""With fewer fsyncs per transaction, the load counts as read-only."""
 
 
 def commits_matter(view: View) -> bool:
-    """True if durability matters in this run: commits are flushed, or settings prevent that."""
+    """True if durability matters in this run: commits are flushed, or settings prevent their flush."""
     if any(setting.changed or setting.at_risk for setting in view.durability):
         return any(point.fsyncs is not None for point in view.points)
     return any((point.fsyncs or 0.0) >= FEWEST_FSYNCS for point in view.points[-_RECENT_POINTS:])
@@ -209,7 +213,7 @@ WATCH_MEASURES = (TPS._replace(unit="commits/s"), QPS, P95._replace(unit="statem
 
 
 def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[Measure, ...]:
-    """The three charts; a headline replaces the TPS chart, which becomes a detail of it."""
+    """The measures of the three charts. A headline figure replaces TPS, which becomes one of its details."""
     if is_watch:
         return WATCH_MEASURES
     if headline is None:
@@ -228,7 +232,7 @@ def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[M
 
 
 def is_untimed(view: View) -> bool:
-    """True for a session without load whose server reports no statement times; the header says why."""
+    """True for a session without load whose server reports no statement times; the header has the reason."""
     traffic = view.sample.traffic if view.shows_traffic and view.sample else None
     return (
         traffic is not None
@@ -287,7 +291,7 @@ def big_figure(
 
 
 def small_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
-    """The same in small, beside a chart with little room: name, value, and meaning of the name."""
+    """The figure beside a low chart: name, value, and meaning of the name, in normal letters."""
     value = measure.value(view.points[-1]) if view.points else None
     number = (TextSpan(measure.text(value), measure.role if value is not None else "muted"),)
     first = justify((TextSpan(measure.title, "strong"),), number, width - 2)
@@ -295,7 +299,7 @@ def small_figure(measure: Measure, view: View, width: int, height: int) -> list[
 
 
 def line_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
-    """Name and value in one line, beside a chart of one row."""
+    """The figure beside a chart of one row: name and value in one line."""
     value = measure.value(view.points[-1]) if view.points else None
     number = TextSpan(measure.text(value), measure.role if value is not None else "muted")
     return [pad_line(justify((TextSpan(measure.title, "strong"),), (number,), width - 2), width)][:height]
@@ -320,19 +324,20 @@ _COLUMNS = (
 )
 
 BEGIN = "begin"
-"""The statement of the last row: it does no work."""
+"""The statement that is always in the last row, because it does no work."""
 
 
 class LatencyRow(NamedTuple):
-    """One operation: latencies in the newest sample, percentage of the time, and highest p99 of the last
-    minute.
-    """
+    """The row of one operation."""
 
     name: str
     role: str
     now: Latency | None
+    """The latencies in the newest sample."""
     share: float | None
+    """The percentage of the time of all operations in its group."""
     worst_p99: float
+    """The highest p99 of the last minute, in ms."""
 
 
 LATENCY_GROUPS = {
@@ -340,13 +345,13 @@ LATENCY_GROUPS = {
     TRANSACTION: ("transaction ", ""),
     STATEMENT: ("", "muted"),
 }
-"""Operations whose times add up to a total, of which each has a share: title and role, by the prefix of their
-histograms.
+"""The groups of operations by the prefix of their histograms: title and role. The shares of a group add up to
+its total time.
 """
 
 
 def _why_nothing(view: View) -> str:
-    """Why the table is empty; some servers record no statement times."""
+    """The reason why the table is empty: some servers record no statement times."""
     if view.sample is None:
         return "waiting for the first sample"
     if view.sample.traffic is not None and (note := view.sample.traffic.missing.get("latency")):
@@ -355,7 +360,7 @@ def _why_nothing(view: View) -> str:
 
 
 def latency_table(view: View, width: int, height: int) -> list[TextLine]:
-    """Heading and as many rows as fit, with the number of the remaining ones."""
+    """The table of latencies: heading, as many rows as fit, and the number of the remaining ones."""
     rows = [row for prefix in LATENCY_GROUPS for row in _latency_rows(view, prefix)]
     if not rows:
         silent = _why_nothing(view)
@@ -378,7 +383,7 @@ def latency_table_height(view: View) -> int:
 
 
 def _latency_rows(view: View, prefix: str) -> list[LatencyRow]:
-    """Every operation of the last minute: COMMIT, the others by name, BEGIN."""
+    """The rows of all operations of the last minute: COMMIT first, the others by name, BEGIN last."""
     title, role = LATENCY_GROUPS[prefix]
     newest = _with_prefix(view.sample, prefix)
     whole = sum(each.count * each.avg for each in newest.values())
@@ -395,7 +400,7 @@ def _latency_rows(view: View, prefix: str) -> list[LatencyRow]:
 
 
 def _with_prefix(sample: Sample | None, prefix: str) -> dict[str, Latency]:
-    """The latencies of a sample, by the names of the operations."""
+    """The latencies of a sample in one group, by the names of the operations."""
     if sample is None:
         return {}
     every = "all statements" if sample.traffic is not None else "all transactions"
@@ -444,13 +449,15 @@ def _visible_columns(width: int) -> list[tuple[str, int]]:
 
 
 WINDOW_SAMPLES = 10
-"""Samples averaged. Over these, the different read times of server and load are negligible."""
+"""Number of samples that are averaged: enough to make the different reading times of server and load
+negligible.
+"""
 
 _COST_NAME, _VALUE = 22, 18
 
 
 def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """One row per resource: per query, per transaction. Notes give the reason for a missing figure."""
+    """One row per resource: use per query and per transaction, or the reason for a missing figure."""
     use = total_use(resource_use(sample.tick) for sample in view.recent[-WINDOW_SAMPLES:])
     cost = operation_cost(use)
     heading = (
@@ -474,7 +481,7 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _missing_reason(resource: Resource, use: ResourceUse, cost: OperationCost) -> str:
-    """Why a figure of the row is missing; empty if none is."""
+    """The reason why a figure of the row is missing; empty if it has all."""
     if resource not in cost.per_query:
         return "no queries" if resource in use.used else resource.facts.why
     return "" if resource in cost.per_transaction else "no transactions"
@@ -504,7 +511,7 @@ _P95, _SHARE = 10, 9
 
 
 def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """The transaction with its statements in one line, or more if there is room; several if there is much."""
+    """The slowest transaction with its statements; several transactions if there is much room."""
     if height >= _LIST_HEIGHT:
         return _slowest_list(view, width, height)
     found = slowest_recent(view)
@@ -579,7 +586,9 @@ def side_statements(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
-    """The parts in lines; one is broken before its parenthesis, or if it is longer than a line."""
+    """The parts, wrapped to lines. A part is broken before its parenthesis, or if it is longer than a
+    line.
+    """
     lines: list[str] = []
     for text in ", ".join(parts).replace(", ", ",\n").replace(" (", "\n(").splitlines():
         if lines and len(lines[-1]) + 1 + len(text) <= width:

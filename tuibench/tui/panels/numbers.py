@@ -1,6 +1,7 @@
 """The big numbers for a projector, and the panels of the host.
 
-The big numbers stand below one wide chart of the TPS. Each figure has a column, with its difference in it.
+The big numbers are below one wide chart of the TPS. Each figure has a column, which also contains its
+difference.
 """
 
 from collections.abc import Sequence
@@ -50,22 +51,23 @@ from tuibench.units import DASH, binary_size, percent
 
 MAX_SCALE = 6
 _LESS_DURABILITY = 5
-"""Rows by which the durability word is smaller than the figures: the figures are the most prominent."""
+"""Number of rows by which the durability word is smaller than the figures."""
 _WIDEST, _UNIT_WIDTH = "0,000", 4
 _NO_CHANGE = "No change yet: d changes durability, + and − the threads."
 _NO_CHANGE_WITHOUT_LOAD = "No change yet: d changes durability."
 
 
 class LetterBlock(NamedTuple):
-    """Rows of big letters in one role, with a word after their last row."""
+    """A text in big letters."""
 
     rows: Sequence[str]
     role: str
     unit: str = ""
+    """A word after the last row."""
 
 
 def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
-    """Figures, effect and durability from the top down, each as large as its share of the screen allows."""
+    """Figures, effect and durability below each other, each as large as its share of the screen allows."""
     for share in range(height // 2, 2, -1):
         parts = [
             _number_lines(view, width, share, ascii_only=ascii_only),
@@ -80,7 +82,7 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
     even, gaps = free // (len(parts) + 1), len(parts) - 1
     lines: list[TextLine] = []
     for number, part in enumerate(parts):
-        # What little is free stands between the parts, not above and below them.
+        # Free lines are between the parts, not above and below them.
         gap = max(even, min(1, free // gaps)) if number else even
         lines += [(TextSpan(""),)] * gap
         lines += part
@@ -118,12 +120,12 @@ def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 
 
 def _scale(column: int, height: int) -> int:
-    """Scale of the figures, independent of their current values; the maximum for all other text."""
+    """The scale of the figures, which is independent of their values, and the maximum of all other text."""
     return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
 
 
 def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """Durability word, and below it each setting with its value and original value."""
+    """The durability word in big letters, and below it each setting with its value and original value."""
     if not view.durability:
         return [(TextSpan(f"durability {DASH} unknown", "muted"),)]
     word, role = _durability_word(view)
@@ -135,7 +137,7 @@ def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) 
 
 
 def durability_in_a_line(view: View, width: int) -> TextLine:
-    """The same in one line, if there is no room for big letters."""
+    """The durability word and the settings in one line, if there is no room for big letters."""
     if not view.durability:
         return (TextSpan(f"durability {DASH} unknown", "muted"),)
     word, role = _durability_word(view)
@@ -168,8 +170,8 @@ def _durability_settings(view: View, *, short: bool = False) -> TextLine:
 
 
 def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
-    """What the card of Live says, of the columns' figures: differences in big letters, levels and intervals
-    below.
+    """The shown effect on the figures of the columns: differences in big letters, levels and intervals below
+    them. It is the effect on the card of the first screen.
     """
     test, progress, effect = view.shown_ab_test, view.effect_progress, view.effect
     if test is not None:
@@ -201,7 +203,7 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 def _in_the_room_of_an_effect(
     rows: list[TextLine], view: View, width: int, height: int, *, ascii_only: bool
 ) -> list[TextLine]:
-    """These lines, as high as the effect that follows: what is above and below it does not jump."""
+    """These lines, padded to the height of an effect, so that the rest of the screen keeps its position."""
     column = width // len(big_measures(view))
     letters = _difference_letters(["0"], _scale(column, height), ascii_only=ascii_only)
     return rows + [(TextSpan(""),)] * (max(map(len, letters)) + 3 - len(rows))
@@ -210,7 +212,7 @@ def _in_the_room_of_an_effect(
 def _compared_lines(
     view: View, compared: Effect | AbTestResult, width: int, height: int, *, ascii_only: bool
 ) -> list[TextLine]:
-    """The difference of each column's figure in big letters, and below it the levels and the interval."""
+    """The difference of each column's figure in big letters, with levels and interval below it."""
     measures = big_measures(view)
     column = width // len(measures)
     found = [compared_in(measure, compared) for measure in measures]
@@ -232,14 +234,14 @@ def _compared_lines(
 
 
 def _difference_letters(words: Sequence[str], scale: int, *, ascii_only: bool) -> list[list[str]]:
-    """Each difference in big letters; no rows where they would be plain text, as in the line below."""
+    """Each difference in big letters; no rows if it would be plain text, which the line below contains."""
     if ascii_only and scale < big_font.LEAST_ASCII_SCALE:
         return [[] for _ in words]
     return [big_font.big_letters(word, scale, ascii_only=ascii_only) for word in words]
 
 
 def _difference(one: Comparison | None, width: int) -> TextLine:
-    """What is known of the difference, without its interval where that has no room."""
+    """The difference with its interval, or without it if space is short."""
     if one is None:
         return ()
     span = difference_span(one)
@@ -247,7 +249,7 @@ def _difference(one: Comparison | None, width: int) -> TextLine:
 
 
 def _change_line(marker: int, change: str, width: int, reason: str = "") -> TextLine:
-    """The change, and the reason why its effect is unknown, or not only its own."""
+    """The change, and the reason why its effect is unknown, or mixed with another one."""
     number = TextSpan(f" {marker} ", "badge")
     why = f"   {reason}" if reason else ""
     words = brief_change(change, width - len(number.text) - 1 - len(why))
@@ -281,7 +283,7 @@ def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[Text
 
 
 def _letter_role(block: LetterBlock) -> str:
-    """Role of a block: plain digits become bold."""
+    """The role of a block: that of bold text for plain digits."""
     is_plain = block.rows[0].strip() == "" and any(sign.isalnum() for row in block.rows for sign in row)
     return "strong" if is_plain else block.role
 
@@ -364,7 +366,7 @@ def _total(host: Tick) -> float:
 
 
 def host_strip(view: View, width: int, height: int) -> list[TextLine]:
-    """The same in one line, for a narrow screen."""
+    """The figures of the host in one line, for a narrow screen."""
     host = view.host
     if host is None:
         return [pad_line((TextSpan("Host  ", "muted"), *_no_sample(view, width)[0]), width)]
@@ -383,7 +385,7 @@ def host_strip(view: View, width: int, height: int) -> list[TextLine]:
         TextSpan(disk, "strong"),
     )
     head = TextSpan("CPU ", "muted")
-    # The bar gives way to figures that are long.
+    # The bar is shortened if the figures are long.
     room = width - line_width((head, *figures, *right)) - 1
     bar = cpu_bar(host, max(min(max(8, width - 70), room), 1))
     return [justify((head, *bar, *figures), right, width)][:height]
@@ -394,7 +396,7 @@ def _host_title(view: View) -> TextLine:
 
 
 def _whose(view: View) -> str:
-    """Label of the host, if client and server have different ones."""
+    """Label that says whose host it is, if client and server have different ones."""
     if view.is_host_remote:
         return "of the server"
     return "" if view.server_info.is_local else "of the client"
@@ -471,7 +473,7 @@ def _rate_row(name: str, bytes_per_second: float | None, width: int) -> TextLine
 
 
 def _short_rate(bytes_per_second: float | None) -> str:
-    """Shortest form of a rate: 11.8M."""
+    """The shortest form of a rate: 11.8M."""
     return (
         DASH
         if bytes_per_second is None
@@ -494,7 +496,7 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
         TextSpan(" "),
         TextSpan(f"{percent(_total(host)):>6}", cpu_role(_total(host))),
     )
-    # A bar for each core, several per line, numbered row by row.
+    # Bars of the cores, several per line, numbered row by row.
     columns = max(width // _CORE_WIDTH, 1)
     cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(core_shares(host))]
     rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
@@ -510,7 +512,7 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _cores_of(view: View) -> str:
-    """Whose cores they are, with CPU limit, steal and throttling, if any."""
+    """The owner of the cores, with CPU limit, steal and throttling, if any."""
     host, parts = view.host or Tick(), []
     if view.is_host_remote:
         origin = host.missing.get(HOST + "local")

@@ -33,11 +33,13 @@ _WIDE_ENOUGH = 110
 
 
 class CommitPrice(NamedTuple):
-    """Cost unit of a setting: number and size of its operations."""
+    """The cost of a transaction that a setting determines."""
 
     often: Callable[[CommitCost], float | None]
+    """The number of its operations per transaction."""
     often_name: str
     much: Callable[[CommitCost], float | None]
+    """Its bytes per transaction."""
     much_name: str
 
 
@@ -82,7 +84,7 @@ def _setting_line(view: View, setting: SettingState | None, width: int) -> TextL
 
 
 def _cost_span(view: View, setting: SettingState) -> TextLine:
-    """Mean cost of a transaction with the current value; then with the original, or the bytes written."""
+    """Mean cost of a transaction with the current value, and with the original one, or the bytes written."""
     now, price = view.cost(setting.name, setting.value), _COMMIT_PRICES.get(setting.cost)
     if now is None or price is None or price.often(now) is None:
         return ()
@@ -121,21 +123,24 @@ def _hit_text(hit: float | None) -> str:
 
 
 class ServerTile(NamedTuple):
-    """One figure: its name in `metrics.figures`, title, format, and the short title for narrow screens.
-
-    Beside it stands its total, its limit, or the figure `beside_figure` per second; without a value, the
-    reason `why`. On a narrow screen, `short_parts` stand after it, divided by slashes.
-    """
+    """One figure of the server on the first screen."""
 
     figure: str
+    """Its name in `metrics.figures`."""
     name: str
     write: Callable[[float | None], str]
     short_name: str
+    """Its name on narrow screens."""
     total: str = ""
+    """The counter whose total is beside it."""
     limit: str = ""
+    """The variable with its limit, which is beside it."""
     beside_figure: str = ""
+    """The figure per second that is beside it."""
     why: str = ""
+    """The reason if it has no value."""
     short_parts: tuple[str, ...] = ()
+    """Figures after it on narrow screens, separated by slashes."""
 
     def value(self, tick: Tick) -> float | None:
         return read(self.figure, tick)
@@ -201,7 +206,7 @@ _STRIP_GAP = 2
 
 
 def server_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Table of name, current value, total."""
+    """The server's figures: name, current value, total."""
     beside = pad_line((), TOTAL_WIDTH - 5)
     heading = justify(
         (TextSpan("SERVER", "title"),), (TextSpan("now", "muted"), *beside, TextSpan("total", "muted")), width
@@ -252,13 +257,13 @@ def _strip_row(tiles: list[ServerTile], part: Tick, width: int) -> TextLine:
 
 
 def _no_server_sample(view: View, width: int) -> list[TextLine]:
-    """Why there is nothing to show."""
+    """The reason why there is nothing to show."""
     reason = "no answer from the server" if view.sample else "waiting for the first sample"
     return [pad_line((TextSpan(f"{DASH} {reason}", "muted"),), width)]
 
 
 def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
-    """The tables with their current values."""
+    """The sections of the server's figures with their current values."""
     return [
         TrendSection(
             title, [table_row(item, view.recent, figure_key(title, item.name)) for item in items], "total"
@@ -307,7 +312,7 @@ def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> Tren
 
 
 def _reason_missing(tick: Tick | None, item: FigureRow) -> str:
-    """Reason in place of the value: no answer, no privilege, not in this flavour."""
+    """The reason for a missing value: no answer, no privilege, not in this flavour."""
     if tick is None:
         return NO_ANSWER
     return next((tick.missing[name] for name in item.counters if name in tick.missing), item.why)

@@ -23,14 +23,14 @@ from tuibench.tui.view import View
 from tuibench.units import DASH, count, hms, milliseconds, pluralize, si, three_digits
 
 WIDE_SETTINGS = 112
-"""Width from which the meaning of a value is shown: most of them fit."""
+"""Width from which the meaning of a value is shown."""
 
 WIDEST = 150
-"""Width from which the author of a change fits beside the meaning."""
+"""Width from which the author of a change is shown beside the meaning."""
 
 MARGIN_WIDTH = 3
 NAME_WIDTH = 42
-"""Every name fits if there is room for the meaning beside it."""
+"""Width of the names if meanings are shown: the longest name fits."""
 
 VALUE_WIDTH, WIDE_VALUE_WIDTH = 18, 36
 TOPIC_TITLES = {str(topic): topic.heading for topic in SettingTopic}
@@ -48,9 +48,9 @@ _LABEL_WIDTH = 12
 def matching_settings(
     settings: Sequence[SettingState], words: str, *, with_foreign: bool = False
 ) -> list[int]:
-    """Indices of the settings that contain every word: in name, topic, value, meaning, risk or author.
+    """Indices of the settings that contain every word in name, topic, value, meaning, risk or author.
 
-    Without words, those that the server's flavour does not have are listed only `with_foreign`.
+    Without words, settings that the server's flavour does not have are included only `with_foreign`.
     """
     wanted = words.lower().split()
     return [
@@ -90,7 +90,7 @@ def _table_body(
 
 
 def _column_widths(width: int) -> tuple[int, int, int]:
-    """Widths of name, value and meaning; a meaning of no width is not shown."""
+    """Widths of name, value and meaning; 0 for a meaning that is not shown."""
     room = width - MARGIN_WIDTH
     if width < WIDE_SETTINGS:
         name = min(NAME_WIDTH, room * 6 // 11)
@@ -109,7 +109,7 @@ def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool
     name_width, value_width, meaning_width = _column_widths(width)
     name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, name_width)}"
     why = _unavailable_text(setting)
-    # If space is short, the consequence of a value stands for its meaning.
+    # If space is short, only the consequence of a value is shown, without its mechanism.
     meanings = (setting.meaning, consequence(setting.meaning))
     whole, brief = (" · ".join(filter(None, (why, meaning))) for meaning in meanings)
     cells = (
@@ -123,8 +123,8 @@ def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool
 
 
 def _value_cell(setting: SettingState, why: str, room: int) -> TextLine:
-    """The value, and as far as there is room the one before its change, with the author, or `why` there is
-    none.
+    """The value; if there is room, also the value before the change with its author, or `why`, the reason for
+    a missing value.
     """
     value = TextSpan(
         f"{_value_text(setting.value)}{' ▲' * setting.at_risk}",
@@ -182,7 +182,7 @@ def setting_detail(
         line for label, text, role in entries if text for line in _detail_entry(label, text, role, width)
     ]
     if len(lines) > height > 0:
-        # The last line that fits indicates that there are more.
+        # The last line indicates that there are more.
         head, last = lines[height - 1]
         lines[height - 1] = (head, last._replace(text=f"{last.text.rstrip(', ')} …"))
     return [pad_line(line, width) for line in lines[:height]]
@@ -217,7 +217,7 @@ def _search_text(setting: SettingState) -> str:
 
 
 def _unavailable_text(setting: SettingState) -> str:
-    """Why the setting cannot be changed, in few words; empty if it can."""
+    """The reason why the setting cannot be changed, in few words; empty if it can."""
     if setting.only:
         return f"{setting.only} only"
     if setting.requires_restart:
@@ -228,7 +228,9 @@ def _unavailable_text(setting: SettingState) -> str:
 
 
 def restart_command(setting: SettingState, profile: str, flavour: str) -> str:
-    """The command that compares its value with others, each on private servers that start with it."""
+    """The command that compares values of a setting on private servers, each of which starts with one
+    value.
+    """
     program = "mysqld" if flavour == Flavour.MYSQL else "mariadbd"
     others = [value for value in setting.choices if value != setting.value]
     values = ",".join([setting.value, *others][:2])
@@ -352,7 +354,7 @@ def _heading(title: str, note: str, width: int) -> TextLine:
 
 
 def _reason_hidden(activity: Activity, what: str) -> str:
-    """Why this login cannot see it, in few words; empty if it can."""
+    """The reason why this login cannot see `what`, in few words; empty if it can."""
     reason = next((gap.partition(": ")[2] for gap in activity.gaps if gap.startswith(what)), "")
     if needed := MISSING_PRIVILEGE.search(reason):
         return f"not visible: requires the {needed[1]} privilege"
@@ -395,7 +397,7 @@ def _session_counts(activity: Activity) -> str:
 
 
 def _session_line(session: ServerSession, open_seconds: int | None, width: int, *, chosen: bool) -> TextLine:
-    """Line of a session; one that sleeps in an open transaction is highlighted, as it keeps its locks."""
+    """Line of a session. A session that sleeps in an open transaction is highlighted: it keeps its locks."""
     who = _padded_cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
     asleep = session.command == "Sleep"
     doing = session.statement or session.state or session.command
@@ -436,15 +438,16 @@ _SHORT_MS = 0.1
 
 
 class _Column(NamedTuple):
-    """One figure: heading, width, and text; `seconds` is the length of the span."""
+    """A column of the statements."""
 
     title: str
     width: int
     write: Callable[[StatementFigures, float], str]
+    """Returns the text of a cell, given the figures and the seconds in which they were counted."""
 
 
 def _share(figures: StatementFigures, seconds: float) -> str:
-    """Statement time per second: the average number of concurrent executions."""
+    """Execution time per second: the mean number of concurrent executions."""
     return f"{figures.total_ms / 1000 / seconds:.2f}" if seconds else DASH
 
 
@@ -476,7 +479,7 @@ FURTHER = (
     _Column("CPU/call", 12, lambda figures, _: _duration(_each(figures.cpu_ms, figures))),
 )
 BEFORE = MOST_NEEDED[1:]
-"""Columns of the span before a change."""
+"""Columns with the figures before a change."""
 
 
 def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
@@ -491,7 +494,7 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
     if not rows:
         rows = [(TextSpan("no statements in this span yet", "muted"),)]
     room = max(height - 3 - len(gaps), 1)
-    # Column names; those of the span before a change begin with a bar.
+    # Headings; the columns with figures before a change begin with a bar.
     now = "".join(f"{column.title:>{column.width}}" for column in columns)
     earlier = "".join(f"{column.title:>{column.width}}" for column in before)
     bar = f" │{earlier}  ← the {report.before_seconds:.0f} s before" if before else ""
@@ -512,7 +515,9 @@ def _title(report: StatementReport, width: int) -> TextLine:
 
 
 def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], tuple[_Column, ...]]:
-    """The columns that fit beside a readable text; those of the span before a change precede further ones."""
+    """The columns that fit beside a readable text of the statement. Columns with figures before a change take
+    precedence over less important ones.
+    """
     chosen, before = list(MOST_NEEDED), BEFORE if report.before_seconds else ()
     room = width - _LEAST_TEXT - _SOURCE - sum(column.width for column in chosen)
     if before and room >= sum(column.width for column in before) + 2:

@@ -1,5 +1,7 @@
-"""What is shown on a terminal with too little space for tabs, charts and dialogs: state, figures, last event,
-keys, one line each; what fits, the most important first.
+"""The panel for a terminal that is too small for tabs, charts and dialogs.
+
+State, figures, last event and keys have a line each. If space is short, the least important lines are left
+out.
 """
 
 from collections.abc import Iterator
@@ -16,13 +18,14 @@ from tuibench.tui.view import View
 from tuibench.units import percent
 
 MOST_LINES = 20
-"""With more lines, the others are for events."""
+"""Maximum number of other lines: further lines show events."""
 
 
 class _Row(NamedTuple):
-    """Lines that are left out together; those with the highest rank first."""
+    """Lines that are left out together."""
 
     rank: int
+    """If space is short, rows with the highest rank are left out first."""
     lines: list[TextLine]
 
 
@@ -35,8 +38,9 @@ def small_panel(
     is_asking: bool = False,
     ascii_only: bool = False,
 ) -> list[TextLine]:
-    """The lines that fit, and a sparkline of the first figure in free ones. `needed` is the size of the other
-    screens. `is_asking` says that a dialog is open, which is hidden.
+    """The lines that fit; a sparkline of the first figure fills free ones.
+
+    `needed` is the terminal size that other screens need. `is_asking` is True if a hidden dialog is open.
     """
     rows = list(_rows(view, width, height, needed, is_asking))
     for rank in sorted({row.rank for row in rows}, reverse=True):
@@ -94,7 +98,9 @@ def _figure(name: str, value: str, width: int, alarm: bool = False) -> TextLine:
 
 
 def _way_out(view: View) -> TextLine:
-    """The keys that leave without a question; a session that is only viewed is not to be stopped."""
+    """The keys that leave the screen without a question; those of a viewer that did not start the session do
+    not stop it.
+    """
     stop, leave = (action_key(ACTIONS_BY_NAME[name], view) for name in ("stop", "leave"))
     if view.cannot_steer:
         return TextSpan(stop, "key"), TextSpan(" leaves", "muted")

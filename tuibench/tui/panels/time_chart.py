@@ -1,10 +1,10 @@
 """Charts: over time, latency heat map, CPU, selected figures, and a probe's levels.
 
-The means of the shown effect are drawn over the bars. A chart of one row has no rule: the values before and
-after the change are written beside the marker.
+The means of the shown effect are drawn over the bars. A chart of one row has no rule; it has the values
+before and after the change beside the marker.
 
-Shares of the heat map are relative to the column's own transactions, so a slow second is as legible as a fast
-one. Density is shown by glyphs, not by colours, for terminals with few colours and for slow connections.
+Shares in the heat map are relative to the transactions of their column, so that a slow second is as legible
+as a fast one. They are shown by glyphs, not by colours, for terminals with few colours and slow connections.
 """
 
 import math
@@ -44,26 +44,30 @@ from tuibench.tui.view import View, change_bands, change_markers, chart_points, 
 from tuibench.units import DASH, axis_maximum, count, hms, local_time, milliseconds, percent, si
 
 AXIS_WIDTH = 7
-"""Cells left of the bars, for the axis labels."""
+"""Number of cells left of the bars, for the axis labels."""
 
 GUTTER = 18 + AXIS_WIDTH
-"""Cells left of the bars if there is a big number beside them."""
+"""Number of cells left of the bars if there is a big number beside them."""
 
 FILLED_CELLS = "▄▅▆▇█=#"
-"""Bars that fill at least half of their cell: a mean is drawn on their background."""
+"""Glyphs that fill at least half of their cell: a mean is drawn over them with their colour as background."""
 SHADES = 8
-"""A bar row's role is shade0 (the baseline) to shade7 (the top): one style per row keeps output small."""
+"""Number of roles of bars: shade0 at the baseline to shade7 at the top. With one style per row, the output is
+small.
+"""
 
 
 MEAN_ROLE, UNCERTAIN_ROLE = "mean", "uncertain"
-"""Roles of a mean above the bars; over a bar, ON_BAR is appended."""
+"""Roles of a mean above the bars; over a bar, `ON_BAR` is appended."""
 ON_BAR = "-bar"
 
 
 def time_chart(
     measure: Measure, view: View, width: int, height: int, *, numbered: bool, ascii_only: bool = False
 ) -> list[TextLine]:
-    """The chart in `width` × `height` cells; `numbered` puts the markers' numbers on its rule."""
+    """The chart of a measure in `width` × `height` cells; with `numbered`, its rule has the markers'
+    numbers.
+    """
     columns = max(width - AXIS_WIDTH, 1)
     values = [measure.value(point) if point else None for point in chart_points(view, columns)]
     present = [value for value in values if value is not None]
@@ -105,8 +109,8 @@ def _bar_rows(
     *,
     ascii_only: bool,
 ) -> list[TextLine]:
-    """The bars from the top down, crossed by the markers, with the means over them; the cursor covers some
-    columns.
+    """The rows of bars from the top down, with markers and means. Means leave out the columns that the cursor
+    covers.
     """
     rows = drawing.draw_bars(values, top, height, ascii_only=ascii_only)
     lines: list[TextLine] = []
@@ -128,10 +132,10 @@ def _put_mean(
     from_bottom: int,
     covered: range,
 ) -> None:
-    """Draw the line of a mean and its value beside the marker; in a chart of one row the value only.
+    """Draw the line of a mean, and its value beside the marker; in a chart of one row the value only.
 
-    A value that does not fit, or that the cursor covers in part, is left out: some of its digits are another
-    value.
+    A value that does not fit, or that the cursor partly covers, is left out: the visible digits would be
+    another value.
     """
     row, glyph = mean.place(top, height)
     if sign is None or row != from_bottom:
@@ -153,8 +157,9 @@ def _put_mean(
 def _add_difference(
     rule: TextLine, sign: Signature, width: int, covered: range, *, numbered: bool
 ) -> TextLine:
-    """Draw the difference beside the marker, on the side with room, unless the cursor covers a part of it. It
-    covers no other number: the card below the charts has the difference, too.
+    """Draw the difference beside the marker, on the side with room, unless the cursor partly covers it.
+
+    It never covers another number, because the card below the charts has the difference, too.
     """
     text = f" {sign.difference} "
     sides = [
@@ -169,7 +174,9 @@ def _add_difference(
 
 
 def _overlap(start: int, text: str, covered: range) -> bool:
-    """True if a text from that column on, without its margins, is in the covered columns."""
+    """True if a text that begins at this column overlaps the covered columns, apart from its blank
+    margins.
+    """
     end = start + len(text.rstrip())
     start += len(text) - len(text.lstrip())
     return start < covered.stop and covered.start < end
@@ -193,7 +200,7 @@ def _with_cursor(line: TextLine, cursor: int | None, reading: str, width: int) -
     if cursor is None:
         return line
     if reading:
-        # Draw the value beside the cursor's line.
+        # The value is beside the cursor's line.
         start = _reading_start(cursor, reading, width)
         return overlay(overlay(line, cursor, drawing.CURSOR, width), start, reading, width)
     return overlay(line, cursor, drawing.CURSOR, width, "strong")
@@ -213,7 +220,7 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
         marks.append((first, f"├{name:─^{cells - 2}}┤" if cells > 2 else name * cells))
     cursor = cursor_column(view, columns)
     if cursor is not None and view.chart_state.cursor is not None:
-        # Start and end for a column of several ticks.
+        # A column of several ticks has a start and an end.
         since, until = (_axis_time(view, each) for each in view.chart_state.cursor)
         label = f" {since}–{until} " if chosen.slots > 1 else f" {until} "
         marks.append((min(max(cursor - len(label) // 2, 0), columns - len(label)), label))
@@ -233,7 +240,7 @@ def _axis_time(view: View, elapsed_seconds: float) -> str:
 
 
 def _without_covered(labels: str, marks: Sequence[tuple[int, str]]) -> str:
-    """The axis labels without those that a mark covers in part: the rest of `−30s` would read `−3`."""
+    """The axis labels without those that a mark partly covers: the rest of `−30s` could read `−3`."""
 
     def kept(label: re.Match[str]) -> str:
         is_covered = any(at < label.end() and at + len(mark) > label.start() for at, mark in marks)
@@ -279,7 +286,7 @@ def axis_label(label: str) -> TextSpan:
 
 
 def _struck_columns(view: View, columns: int) -> frozenset[int]:
-    """The columns with a line: those of changes, and the ends of experiments."""
+    """The columns with a marker line: those of changes, and the ends of experiments."""
     ends = (end for first, last, _ in change_bands(view, columns) for end in (first, last))
     return frozenset((*change_markers(view, columns), *ends))
 
@@ -335,7 +342,7 @@ DENSITIES = (
     (0.002, "░", "0.2 %"),
     (0.0, "·", "any"),
 )
-"""Glyphs, each with the minimum share that it represents before it, and its label."""
+"""The minimum share, the glyph and the label of each density."""
 
 
 def _bound_label(bucket: int) -> str:
@@ -351,8 +358,9 @@ FEWEST_BANDS = 8
 
 
 def heat_map(view: View, width: int, height: int) -> list[TextLine]:
-    """One row per latency band, the slowest on top; every second one is labelled. Nothing in a few rows,
-    which would show no more than the percentiles.
+    """One row per latency band, the slowest on top; every second one is labelled.
+
+    Empty if there are only a few rows, which would show no more than the percentiles.
     """
     if height < FEWEST_BANDS:
         return []
@@ -382,9 +390,9 @@ def heat_map_legend(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _latency_bands(points: Sequence[ChartPoint | None], rows: int) -> list[range]:
-    """The used buckets in at most this number of rows, from the slowest down.
+    """The used buckets in bands, at most `rows` of them, the slowest first.
 
-    Rows begin at whole multiples of their size, so that the map does not jump when a slower bucket is used.
+    Bands begin at multiples of their size, so that they keep their borders when a slower bucket is used.
     """
     used = [
         bucket
@@ -411,10 +419,10 @@ def _density_glyph(point: ChartPoint | None, band: range) -> str:
 
 HALVES = 2
 STACKED = "stack-"
-"""Prefix of a role in a stack: its colour, dimmer than that of the figures."""
+"""Prefix of the roles in a stack, whose colours are dimmer than those of figures."""
 
 StackPart = tuple[str, str, str]
-"""A part of a stack: name, glyph where there are no colours, role."""
+"""A part of a stack: name, glyph for terminals without colours, role."""
 
 
 def cpu_chart(
@@ -429,7 +437,7 @@ def cpu_chart(
 
 
 def is_told_by_glyphs(*, ascii_only: bool) -> bool:
-    """True if the parts of a stack have their glyphs, not their colours."""
+    """True if the parts of a stack are distinguished by glyphs, not by colours."""
     return ascii_only or "NO_COLOR" in os.environ
 
 
@@ -444,8 +452,9 @@ def stacked_chart(
     ascii_only: bool = False,
     numbered: bool = False,
 ) -> list[TextLine]:
-    """A stack of the parts in each column, in percent of its height, which is labelled `top`. `numbered` puts
-    the markers' numbers on a rule above it. Without colours, each part has its glyph.
+    """A chart with a stack of the parts in each column; `shares` are in percent of the height.
+
+    `top` is the label of the upper end. With `numbered`, a rule above the chart has the markers' numbers.
     """
     is_plain = is_told_by_glyphs(ascii_only=ascii_only)
     columns, bars = max(width - AXIS_WIDTH, 1), height - numbered
@@ -482,7 +491,9 @@ _FREE = "."
 
 
 def _owners(shares: Sequence[float] | None, halves: int) -> str:
-    """Part of each half row, from the bottom, in hexadecimal; one that rounds to zero is not shown."""
+    """The index of the part in each half row from the bottom, as a hexadecimal digit. Parts that round to
+    zero are left out.
+    """
     if shares is None:
         return _FREE * halves
     runs = drawing.share_runs([(share, f"{part:x}") for part, share in enumerate(shares)], halves, _FREE)
@@ -490,8 +501,10 @@ def _owners(shares: Sequence[float] | None, halves: int) -> str:
 
 
 def _cell(parts: Sequence[StackPart], halves: str, *, is_plain: bool) -> tuple[str, str]:
-    """Glyph and role of a cell: a free half is empty; two parts share a cell by its two colours, or it shows
-    its lower half.
+    """Glyph and role of a cell with two halves.
+
+    Two parts in a cell are its foreground and background colours; without colours, only the lower one is
+    shown.
     """
     lower, upper = (None if half == _FREE else parts[int(half, 16)] for half in halves)
     if lower is None:
@@ -545,7 +558,7 @@ _MOST_DIGITS = 5
 
 
 def parse_slots(text: str) -> tuple[str, ...]:
-    """The figures of a preset, or up to three figures by name. Raises UsageError for anything else."""
+    """The figures of a preset, or up to three figures by name. Raises UsageError for an unknown name."""
     if text.strip() in LAYOUTS:
         return LAYOUTS[text.strip()]
     names = text.replace(",", " ").split()
@@ -638,14 +651,18 @@ GAP = TextSpan(" · ", "faint")
 
 
 class ProbeFigure(NamedTuple):
-    """One of the two charts: its value for a step and for the current step, and its format."""
+    """One of the two charts of a probe."""
 
     title: str
     role: str
     of: Callable[[ProbeStep], float | None]
+    """The value of a completed step."""
     now: Callable[[ProbeState], float | None]
+    """The value of the current step."""
     axis: Callable[[float], str]
+    """Converts a value to a label of the axis."""
     bound: str = ""
+    """The name of the figure in objectives."""
     is_throughput: bool = False
 
 
@@ -679,7 +696,7 @@ class CellGrid:
 
 
 class LevelScale(NamedTuple):
-    """Position of a level and a value, in cells and in dots."""
+    """Conversion of levels and values to cells and dots."""
 
     lowest: float
     highest: float
@@ -694,7 +711,7 @@ class LevelScale(NamedTuple):
         return round(value / self.top * (self.height - 1))
 
     def dot(self, level: float, value: float) -> tuple[int, int]:
-        """Dot at the centre of the cell given by `column` and `row`."""
+        """The dot at the centre of the cell of a level and a value, see `column` and `row`."""
         across, up = self._across(level) * (self.width - 1), value / self.top * (self.height - 1)
         return round((across + 0.5) * DOTS_ACROSS - 0.5), round((up + 0.5) * DOTS_HIGH - 0.5)
 
@@ -783,7 +800,7 @@ def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
     if figure.is_throughput:
         for step in state.steps:
             if step.level and step.half_width is not None:
-                # Draw the interval of a step, unless it is shorter than the dot.
+                # The interval of a step is drawn unless it is shorter than the dot.
                 dots = DotGrid(scale.width, scale.height)
                 column = scale.column(step.level) * DOTS_ACROSS
                 low, high = (scale.dot(step.level, value)[1] for value in _interval(step))
@@ -803,7 +820,7 @@ def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
 
 
 def _curve(figure: ProbeFigure, state: ProbeState) -> list[tuple[float, float]]:
-    """The fitted curve if there is one, otherwise the steps of the way up in order."""
+    """The points of the fitted curve if there is one, otherwise the steps of increasing level."""
     if figure.is_throughput and state.fit is not None and state.fit.curve:
         return list(state.fit.curve)
     steps = [step for step in state.steps if step.level and step.purpose is not StepPurpose.CONFIRM]

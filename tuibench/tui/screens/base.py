@@ -1,7 +1,7 @@
 """Base class of the screens in the tab line: header, tabs, body, reply, keys.
 
-There are three layouts by size: -full, -compact (designed for 80×24) and -small, which has one panel instead
-of all screens, and no dialogs. A new screen is a subclass with a `body`.
+A screen is a subclass with a `body`. There are three layouts by terminal size: -full, -compact (designed for
+80×24) and -small, which has one panel in place of all screens, and no dialogs.
 """
 
 from collections.abc import Sequence
@@ -55,11 +55,10 @@ class ScreenFrame(NamedTuple):
 
 
 class MainScreen(Screen[None]):
-    """Displays a View; independent of sessions.
+    """Displays a `View`; independent of sessions.
 
-    `poll_command` is submitted when the screen opens and after each sample while it is visible, for data that
-    the session sends only while polled. `KEYS` are the screen's own keys; they are listed in a line of their
-    own above the footer.
+    `poll_command` is submitted when the screen opens, and after each sample while it is visible: the session
+    sends some data only while it is polled. `KEYS` are the keys of this screen, listed above the footer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
@@ -77,7 +76,7 @@ class MainScreen(Screen[None]):
         self.add_class(*size_classes(*frame.size), update=False)
 
     def body(self) -> ComposeResult:
-        """The screen's own part, between the tabs and the reply line."""
+        """The widgets between the tabs and the reply line."""
         yield from ()
 
     def compose(self) -> ComposeResult:
@@ -96,7 +95,7 @@ class MainScreen(Screen[None]):
             yield self.panel(footer, id="footer")
 
     def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
-        """The screen's own keys, with what they do now."""
+        """The keys of this screen, with their current labels."""
         return self.KEYS
 
     def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
@@ -109,7 +108,7 @@ class MainScreen(Screen[None]):
             self.post_message(Requested(command))
 
     def copied(self, view: View) -> str:
-        """Text that the copy key takes from this screen; empty if there is none yet."""
+        """The text that the copy key copies from this screen; empty if there is none."""
         return figures_text(view)
 
     @property
@@ -122,7 +121,7 @@ class MainScreen(Screen[None]):
         self.show(self.view)
 
     def post_message(self, message: Message) -> bool:
-        """Avoid restyling: Textual restyles a screen whenever it is shown; only a new theme requires that."""
+        """Drop the message that restyles the screen whenever it is shown: only a new theme requires that."""
         if isinstance(message, ScreenResume) and self._styled_in in ("", self.app.theme):
             return super().post_message(ScreenResume(refresh_styles=False))
         return super().post_message(message)
@@ -159,7 +158,7 @@ class MainScreen(Screen[None]):
         with self.app.batch_update():
             self.set_class(has_message(view), "-noted")
             self.set_class(bool(verdicts(view)), "-judged")
-            # Set the height of a scene's caption to that of its text; hide it without a scene.
+            # The caption of a scene is as high as its text, and hidden without a scene.
             lines = caption_height(view, self.size.width - 2)
             for caption in self.query("#caption"):
                 caption.display = lines > 0

@@ -29,19 +29,20 @@ RESTORED_NOTE = "The original state is recorded, and restored when the run ends.
 
 
 class ChangePrompt(NamedTuple):
-    """A change to the server, to be confirmed. `steps` are lines of "name  from → to".
-
-    `meaning` is its risk, or the statement that there is none; `at_risk` distinguishes the two. `promise`
-    says how the change is undone; `verb` names the confirming action.
-    """
+    """A change to the server that the operator must confirm."""
 
     command: Command
     title: str
     steps: tuple[str, ...]
+    """Lines of "name  from → to"."""
     meaning: str
+    """Its risk, or the statement that there is none."""
     at_risk: bool
+    """Whether there is a risk."""
     promise: str = RESTORED_NOTE
+    """How the change is undone."""
     verb: str = "apply"
+    """The label of the key that confirms."""
 
     @property
     def verdict(self) -> str:
@@ -49,9 +50,10 @@ class ChangePrompt(NamedTuple):
 
 
 class ConfirmDialog(ModalScreen[Command | None]):
-    """Returns the confirmed command, None if cancelled. Only `y` confirms: a repeated enter must not.
+    """Returns the confirmed command, None if cancelled. Only `y` confirms, so that a held enter key does not.
 
-    `production_signs` are the reasons why the server looks like production; confirming allows changes to it.
+    `production_signs` are the reasons why the server looks like a production server. Confirming allows
+    changes to it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -117,13 +119,13 @@ class StopDialog(ModalScreen[bool | None]):
 CHOOSE = "↑ ↓ choose · "
 MAX_VALUE_LENGTH = 40
 _WIDEST, _FRAME = 96, 8
-"""Width of the dialog, and the cells of its frame and padding around a value."""
+"""Maximum width of the dialog, and the cells of its frame and padding."""
 
 
 class OfferDialog(ModalScreen[ScreenResultType]):
-    """A field, and a list of texts for it: the arrow keys and the mouse copy one to the field.
+    """A field and a list of texts, which the arrow keys and the mouse copy to the field.
 
-    `offers` are the texts with their meanings. Any typed text is submitted.
+    `offers` are the texts with their meanings. Any other text may be typed.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -222,7 +224,7 @@ class ChangeDialog(OfferDialog[Command | None]):
             self.dismiss(command)
 
     def proposal(self, value: str) -> ChangePrompt:
-        """The change to that value, with its meaning, or the risk of any change of the setting."""
+        """The change to this value, with the meaning of the value, or the risk of any change."""
         setting = self._setting
         meaning = setting.choices.get(value)
         is_known = meaning is not None
@@ -235,13 +237,13 @@ class ChangeDialog(OfferDialog[Command | None]):
         )
 
     def _missing(self, value: str) -> str:
-        """Why the value cannot be submitted."""
+        """The reason why the value cannot be submitted; empty if it can."""
         if value:
             return f"it is already {value}"
         return "type a value, or choose one with ↑ ↓" if self._offers else "type a value"
 
     def _offer(self, value: str, room: int) -> str:
-        """The value and its meaning; if space is short, the consequence without the mechanism."""
+        """The label of a value with its meaning; if space is short, without the mechanism."""
         now = "●" if value == self._setting.value else " "
         risk = "▲" if value in self._setting.risky else " "
         start = f"{now} {risk} {value:<{max(map(len, self._offers))}}  "
@@ -271,11 +273,10 @@ class ParseValidator(Validator):
 
 
 class InputDialog(OfferDialog[Command | ViewChange | None]):
-    """Returns the command, or the change of the charts, that `read` makes of the text, None if cancelled.
+    """Returns the command, or the change of the charts, that `read` makes of the text; None if cancelled.
 
-    `hint` is shown dimmed in the empty field; its wording marks it as no value ("now 64", "for example …").
-    `verb` names the action of enter. `offers` are listed below the field; `empty` is the label of an empty
-    text.
+    `hint` is shown dimmed in the empty field, in words that cannot be taken for a value ("now 64"). `verb` is
+    the label of enter. `offers` are listed below the field; `empty` is the label of an empty text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
@@ -343,7 +344,7 @@ MAX_NUMBER_LENGTH = 12
 
 
 def parse_number(text: str, *, whole: bool = False) -> float:
-    """Parse a number, with optional thousands separators. Raises UsageError if it is none."""
+    """Parse a number with optional thousands separators. Raises UsageError if it is not a number."""
     plain = text.strip().replace(",", "")
     if not plain:
         raise UsageError("type a number")
@@ -357,7 +358,7 @@ def parse_number(text: str, *, whole: bool = False) -> float:
 
 
 class SearchScreen(MainScreen):
-    """`/` shows the search line; `escape` ends the search, and without one leaves the screen.
+    """A screen with a search: `/` shows the search line; `escape` ends the search, or else leaves the screen.
 
     A subclass yields `search_line()` in its body, filters by `words`, and redraws in `repaint`.
     """
@@ -394,7 +395,7 @@ class SearchScreen(MainScreen):
         self._end_search()
 
     async def action_back(self) -> None:
-        """End a search; without one, return to the first screen."""
+        """End the search; without a search, return to the first screen."""
         if not self.has_class("-searching"):
             await self.run_action("app.go('live')")
             return

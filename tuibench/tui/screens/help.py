@@ -1,13 +1,13 @@
-"""The help screen: keys, terms, the full text of the warnings; and the user's own keys.
+"""The help screen with keys, terms and the full text of the warnings; the keymap of the user.
 
-The section [keys] of the configuration file:
+The keymap is the section [keys] of the configuration file:
 
     [keys]
     pause = "i"
     double = "f5 )"
 
-A key is a character as typed, or Textual's name of it (f5, space, ctrl+t); several are separated by spaces.
-An action listed here has these keys and no others.
+A key is a typed character, or Textual's name of a key (f5, space, ctrl+t); several are separated by spaces. A
+listed action has these keys only.
 """
 
 import difflib
@@ -66,21 +66,21 @@ PAIRS = {
     "cursor_far_left": ("cursor_far_right", "Cursor by ten columns"),
     "zoom_out": ("zoom_in", "Zoom out, or in"),
 }
-"""Actions that share a line with the one named here, and its text."""
+"""Pairs of actions that share a line: for the first one, the second one and the text of the line."""
 SCREENS_TITLE = "SCREENS"
 HELP_COLUMNS = (("REPLAY", "LOAD", "SERVER"), ("CHARTS",), (SCREENS_TITLE, "PROGRAM"))
-"""Sections of each column; the terms are below."""
+"""The sections of each column; the terms are below them."""
 KEY_WIDTH = 7
 WIDE_CELLS = 110
 """Width of a terminal from which the help has three columns instead of two."""
 
 
 KeyEntry = tuple[str, str]
-"""A key and its description."""
+"""A key, and its description."""
 
 
 class HelpScreen(ModalScreen[None]):
-    """Columns; scrolls if the terminal is small."""
+    """The help in columns; it scrolls if the terminal is small."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,f1,q", "dismiss(None)", "Back")]
     HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [  # type: ignore[misc]
@@ -123,7 +123,7 @@ def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
     seconds = {second for second, _ in PAIRS.values()}
     for title, names in ACTION_SUBJECTS.items():
         actions = [ACTIONS_BY_NAME[name] for name in names if name not in seconds]
-        # Outside of a replay, an action that is not possible now is listed, too.
+        # Actions that are not possible now are listed, except in a replay.
         if entries := [
             _help_entry(each, view)
             for each in actions
@@ -148,8 +148,8 @@ MOST_NEAR_KEYS = 3
 
 
 def unknown_key_hint(key: str, view: View, screen_keys: Sequence[KeyEntry] = ()) -> str:
-    """Message for a key without a meaning here, with keys that may have been meant: the letter in the other
-    case, and those whose labels begin with it.
+    """The message for a key without a binding, with keys that may have been meant: the letter in the other
+    case, and keys whose labels begin with the letter.
     """
     actions = [(action_key(each, view), each.label) for each in ACTIONS if is_possible(each, view)]
     screens = [(tabs.tab_key(each, view), each.label) for each in SCREEN_TABS if each.offered(view)]
@@ -172,23 +172,27 @@ RESERVED_KEYS = {
     **dict.fromkeys(("up", "down", "left", "right", "tab", "shift+tab"), "moves"),
     **dict.fromkeys(("enter", "escape"), "confirms and goes back"),
 }
-"""Keys with the same meaning on every screen, which cannot be reassigned."""
+"""Keys that cannot be reassigned, with their meaning on every screen."""
 
 
 DEFAULT_KEYS = {
     **{action.name: action.keys.split(",") for action in ACTIONS},
     **{place.name: [place.key] for place in SCREEN_TABS},
 }
-"""Default keys by name in a keymap: the actions, then the screens."""
+"""The default keys of actions and screens, by their name in a keymap."""
 YIELDING_ACTIONS = frozenset(action.name for action in REPLAY_ACTIONS)
-"""Actions that lose a default key to a user's own key: controls of a replay, which are rarely used."""
+"""Actions whose default key the user may give to another action: controls of a replay, which are rarely
+used.
+"""
 
 
 class Keymap(NamedTuple):
-    """`bound` has Textual's format (action → keys), `shown` is the label in footer and help."""
+    """The user's own keys, by action."""
 
     bound: Mapping[str, str] = {}
+    """The keys in Textual's format."""
     shown: Mapping[str, str] = {}
+    """Their label in footer and help."""
 
 
 def parse_keymap(given: Mapping[str, Any], source: str) -> Keymap:
@@ -217,7 +221,7 @@ def _parse_key(word: str, where: str) -> str:
 
 
 def _key_name(character: str) -> str:
-    """Textual's name of a character's key: `+` is plus."""
+    """Textual's name of the key of a character, such as plus for `+`."""
     if character.isalnum():
         return character
     name = unicodedata.name(character, character).lower().replace("-", "_").replace(" ", "_")

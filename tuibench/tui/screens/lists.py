@@ -66,7 +66,7 @@ class EventsScreen(MainScreen):
         return self._listed[self._selection.place] if self._listed else None
 
     def action_move(self, by: int) -> None:
-        """Move the selection; at the top it follows the newest event again."""
+        """Move the selection; at the top of the list it follows the newest event."""
         moved = self._selection.moved(self._ids, by)
         self._selection = moved if moved.place else Selection()
         self._repaint()
@@ -120,7 +120,7 @@ class EventsScreen(MainScreen):
 
 
 class SessionsScreen(SearchScreen):
-    """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
+    """The server's sessions, which the app polls while this screen is visible."""
 
     KEYS = (("↑ ↓", "choose"), ("/", "search"), ("k", "end its query"), ("esc", "back"))
     poll_command = Watch("activity")
@@ -266,7 +266,9 @@ class SettingsScreen(SearchScreen):
         self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self.submit)
 
     def copied(self, view: View) -> str:
-        """SQL statement that sets the setting to its current value, or the command that tries others."""
+        """The SQL statement that sets the setting to its current value, or for a setting that requires a
+        restart, the command that compares values.
+        """
         setting = self.chosen
         if setting and setting.requires_restart:
             return f"{self._on_restart(view)}\n"
@@ -298,7 +300,7 @@ class SettingsScreen(SearchScreen):
             self.query_one(panel, Panel).show(self.view)
 
     def _on_restart(self, view: View) -> str:
-        """The command that tries values of the selected setting; empty for one that needs no restart."""
+        """The command that compares values of the selected setting; empty unless it requires a restart."""
         setting, profile = self.chosen, view.plan.profile or "oltp_read_write"
         if setting is None or not setting.requires_restart:
             return ""

@@ -238,7 +238,7 @@ _PROBE_FACTS = (
     "{key} ends it. The previous load is then restored."
 )
 _TIGHT, _WIDE = 2, 5
-"""Objectives offered for p95, relative to the current one."""
+"""Factors of the current p95 that are offered as objectives."""
 
 
 def probe_dialog(view: View) -> InputDialog:
@@ -275,7 +275,7 @@ def tune_dialog(view: View) -> InputDialog:
     )
     offers = {"": "every setting without a risk, 10 min"}
     for topic in SettingTopic:
-        # A setting of the topic that this login can change while the server runs.
+        # The topic has a setting that this login can change while the server runs.
         names = [
             each.short_name or each.name
             for each in view.status.settings
@@ -294,20 +294,20 @@ ORIGINAL_VALUE_NOTE = "That is the original value: there is nothing to restore w
 
 
 class DurabilityChoice(NamedTuple):
-    """One choice. `obstacle` is the reason why it is unavailable, otherwise empty.
-
-    `short` is the label if space is short: the consequence, without the mechanism.
-    """
+    """One choice of the dialog."""
 
     label: str
     short: str
+    """The label if space is short: the consequence without the mechanism."""
     current: bool
+    """Whether it is the current value."""
     obstacle: str
+    """The reason why it is unavailable; empty if it is available."""
     proposal: ChangePrompt
 
 
 def durability_choices(view: View) -> list[tuple[str, tuple[DurabilityChoice, ...]]]:
-    """All choices below their headings, in the order of the dialog."""
+    """The headings and their choices, in the order of the dialog."""
     now = ", ".join(f"{setting.label} {setting.value}" for setting in view.durability)
     presets = (
         f"Presets, now {now}",
@@ -365,7 +365,7 @@ def _value_choice(setting: SettingState, value: str, meaning: str) -> Durability
 
 
 def _afterwards(changes: Iterable[tuple[SettingState | None, str]]) -> str:
-    """How the change is undone: it may itself restore the original value."""
+    """How the change is undone, unless it restores the original value itself."""
     known = [(setting, value) for setting, value in changes if setting is not None]
     is_back = all(setting.original == value for setting, value in known)
     return ORIGINAL_VALUE_NOTE if is_back and any(setting.changed for setting, _ in known) else RESTORED_NOTE
@@ -377,7 +377,7 @@ def _change_line(name: str, old: str, new: str) -> str:
 
 _WIDEST = 96
 _FRAME = 12
-"""Cells of the dialog's frame and padding around a label."""
+"""Number of cells of the dialog's frame and padding."""
 
 
 class DurabilityDialog(ModalScreen[Command | None]):
@@ -392,12 +392,12 @@ class DurabilityDialog(ModalScreen[Command | None]):
         self._choices = [choice for _, choices in self._groups for choice in choices]
         obstacles = [choice.obstacle for choice in self._choices]
         self._obstacle = "; ".join(dict.fromkeys(obstacles)) if all(obstacles) else ""
-        """Why nothing can be chosen; empty if something can."""
+        """The reason why no choice is available; empty if any is."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Durability: what survives a crash"
-            # Without available choices, esc is the only key.
+            # If no choice is available, esc is the only key.
             back = "esc goes back"
             dialog.border_subtitle = " · ".join(
                 (
@@ -413,7 +413,9 @@ class DurabilityDialog(ModalScreen[Command | None]):
             yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
 
     def on_mount(self) -> None:
-        """Highlight the current value: the preset that the settings make up, or the first setting's."""
+        """Highlight the current value: a preset if the settings equal it, otherwise the first setting's
+        value.
+        """
         present = next((n for n, choice in enumerate(self._choices) if choice.current), None)
         if present is not None and not self._choices[present].obstacle:
             options = self.query_one(OptionList)
@@ -444,7 +446,7 @@ class DurabilityDialog(ModalScreen[Command | None]):
             options += [None] if options else []
             options.append(Option(Content.styled(heading, "bold"), disabled=True))
             for choice in choices:
-                # Label of a choice; with its obstacle, unless all choices share one.
+                # A label contains the obstacle, unless all choices have the same one.
                 now = "●" if choice.current else " "
                 risk = "▲" if choice.proposal.at_risk else " "
                 text = choice.label if len(choice.label) <= width else choice.short

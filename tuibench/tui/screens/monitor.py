@@ -1,11 +1,12 @@
-"""The chart screens and the figure lists.
+"""The screens of the tab line with charts, and with lists of figures.
 
-Live: charts on one time axis, server and host, durability, events. In the full layout server and host are in
-a column beside the charts; in the compact one the charts have the whole width, and the figures one line each.
+Live has charts on one time axis, server and host, durability, and events. In the full layout, server and host
+are in a column beside the charts. In the compact layout, the charts have the whole width, and server and host
+a line each.
 
-Server and host: lists of figures, and charts of the selected ones, on the run's time axis with the markers,
-the cursor and the zoom of the first screen. Both screens share the figures selected by the operator; without
-a selection, each shows its own if there is room.
+Server and Host have lists of figures, and charts of the selected ones, with the markers, the cursor and the
+zoom of Live. Both share the operator's selection; without a selection, each shows its own figures if there is
+room.
 """
 
 from collections.abc import Sequence
@@ -108,13 +109,13 @@ from tuibench.waits.panel import (
 )
 
 MOST_LATENCIES, MOST_TALL_LATENCIES = 9, 16
-"""Maximum lines of the latency table, and on a tall terminal; the charts get what it does not need."""
+"""Maximum number of lines of the latency table, and on a tall terminal; the charts get the rest."""
 LATENCY_OTHERS = 14
-"""Lines of the latency screen beside the heat map and the table: percentiles, axis, slowest, a margin."""
+"""Number of lines of the latency screen for percentiles, axis, slowest transaction and margin."""
 PERCENTILE_LINES, MOST_SLOWEST_LINES = 12, 3
-"""Lines on a small terminal: of the percentiles, and at most of the slowest transaction."""
+"""Number of lines on a small terminal for the percentiles, and maximum for the slowest transaction."""
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
-"""Rows of a chart of a selected figure, and the number of such charts on a small terminal."""
+"""Number of rows of a chart of an added figure, and maximum number of such charts on a small terminal."""
 
 
 LAST_SLOT = len(SLOT_ROLES) - 1
@@ -158,7 +159,7 @@ class LiveScreen(MainScreen):
     def prepare(self, view: View) -> None:
         self.set_class(commits_matter(view) and FSYNCS.name not in view.chart_state.slots, "-commits")
         self.set_class(is_untimed(view) and slot_measure(LAST_SLOT, view).name == "p95", "-untimed")
-        # Lay out the charts of figures added by the operator: low, so that the others keep their room.
+        # The charts of added figures are low, so that the others keep their room.
         charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
         shown = charts if is_full else min(charts, MOST_COMPACT_PINNED)
         rows = PINNED_ROWS if is_full else 1
@@ -261,7 +262,7 @@ class SaturationScreen(MainScreen):
         self.query_one("#probe").styles.height = 1 if lines else 2
 
     def copied(self, view: View) -> str:
-        """Commands of the formal run; before there are any, the figures."""
+        """The commands of the formal run, if there are any, otherwise the figures."""
         result = view.probe.result if view.probe is not None else None
         if result is None or not result.commands:
             return super().copied(view)
@@ -272,7 +273,7 @@ class SaturationScreen(MainScreen):
             self.submit(NextStep())
 
     def action_whole(self) -> None:
-        """Give the answer and the steps the room of the charts, or take it back."""
+        """Show answer and steps in place of the charts, or the charts again."""
         self.toggle_class("-whole")
 
 
@@ -291,13 +292,15 @@ class TuneScreen(MainScreen):
         yield self.panel(tune_panel, id="tune")
 
     def copied(self, view: View) -> str:
-        """The winner's lines for my.cnf; before there is a winner, the figures."""
+        """The lines of the best settings for my.cnf, if there are any, otherwise the figures."""
         lines = winner_lines(view.tune) if view.tune is not None else []
         return "\n".join(lines) + "\n" if lines else super().copied(view)
 
 
 class TimeScreen(MainScreen):
-    """What connections do or wait for; `enter` shows who waits in the selected class."""
+    """The classes of time that connections spend; `enter` shows the waiting connections of the selected
+    one.
+    """
 
     KEYS = (
         ("↑ ↓", "choose"),
@@ -341,7 +344,7 @@ class TimeScreen(MainScreen):
 
     @property
     def poll_command(self) -> Command | None:  # type: ignore[override]
-        """The server's list has statements only while they are shown."""
+        """The command that polls the server's statements, while they are shown."""
         return Watch("time") if self._is_detailed and self.view.replay is None else None
 
     @property
@@ -369,7 +372,7 @@ class TimeScreen(MainScreen):
         self.show(self.view)
 
     def action_pick(self, number: int) -> None:
-        """Handle a click: the first one selects the class, the second is `enter`."""
+        """Handle a click: the first one selects the class, the second one has the effect of `enter`."""
         if number == self._selection.id:
             self.action_detail()
         else:
@@ -420,21 +423,21 @@ class BigScreen(MainScreen):
 LIST_KEYS = {key: by for key, by in MOVE_KEYS.items() if key not in ("home", "end")}
 """Keys that move the selection. `home` and `end` are excluded: they move the cursor of the charts."""
 CHROME_LINES = 7
-"""Lines of header, tabs, reply, keys, footer, and axis."""
+"""Number of lines of header, tabs, reply, keys, footer and axis."""
 FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
-"""Minimum rows of a chart, in the full and the compact layout, and maximum."""
+"""Number of rows of a chart: minimum in the full layout, minimum in the compact layout, maximum."""
 FEWEST_CPU_ROWS = 5
 """Minimum free rows for the CPU chart in the compact layout."""
 FEWEST_STACK_LINES = 7
 """Minimum lines of the chart of the time."""
 FEWEST_DETAIL_LINES = 16
-"""Lines of the detail of a class, if there is room for them."""
+"""Minimum lines of the detail of a class, if there is room for it."""
 FEWEST_LIST_LINES = 7
 """Minimum lines of the list, including the blank line below the charts."""
 
 
 class Columns(NamedTuple):
-    """The sections of the two columns of a list."""
+    """The sections of a list in two columns."""
 
     left: list[TrendSection]
     right: list[TrendSection]
@@ -446,7 +449,7 @@ class Columns(NamedTuple):
 
 
 class FigureScreen(MainScreen):
-    """List in two columns with a selected row; `enter` adds its figure to the charts above."""
+    """A list in two columns with a selected row; `enter` adds its figure to the charts above the list."""
 
     KEYS = (
         ("↑ ↓", "choose"),
@@ -474,7 +477,7 @@ class FigureScreen(MainScreen):
         raise NotImplementedError
 
     def listed(self, view: View) -> Columns:
-        """The list, computed once for a view: a key needs it several times."""
+        """The list, cached for a view, because a key needs it several times."""
         if self._listed is None or self._listed[0] is not view:
             self._listed = view, self.columns(view)
         return self._listed[1]
@@ -509,7 +512,7 @@ class FigureScreen(MainScreen):
         self._select(self._selection.moved(self._ids(self.view), by))
 
     def action_pick(self, number: int) -> None:
-        """Handle a click: the first one selects the figure, the second is `enter`."""
+        """Handle a click: the first one selects the figure, the second one has the effect of `enter`."""
         if number == self._selection.id:
             self.action_chart()
         else:
@@ -630,7 +633,7 @@ class HostScreen(FigureScreen):
         return cpu.columns if self.query_one("#host-cpu").display else self._stack.columns
 
     def columns(self, view: View) -> Columns:
-        """The sections, with the client's host if it is not the server's: then the columns stay as high."""
+        """The sections, with the client's host if it is not the server's."""
         processor, memory, disks, network = host_sections(view)
         if client := client_section(view):
             return Columns([processor, memory, network], [disks, *client])
@@ -650,7 +653,7 @@ class HostScreen(FigureScreen):
         charts, wanted = len(self.charted(view)), self.listed(view).lines
         has_cpu = self.has_class("-full") or (not charts and lines - wanted >= FEWEST_CPU_ROWS)
         rows = self._rows(charts + has_cpu, lines, wanted)
-        # The CPU chart has a row that is left over: its figure has more lines than the others.
+        # The CPU chart gets a remaining row, because its figure has more lines than the others.
         is_spare = lines - wanted - self.has_class("-full") > rows * (charts + has_cpu)
         self.query_one("#host-cpu").display = has_cpu
         self.query_one("#host-cpu").styles.height = min(rows + is_spare, MOST_ROWS)

@@ -1,7 +1,7 @@
-"""Table of the screens in the tab line.
+"""The table of the screens in the tab line.
 
-A screen draws a View and is independent of sessions; the app creates it on first use, keeps it, and passes it
-a new View only while it is visible.
+A screen draws a `View`, and is independent of sessions. The app creates it on first use, keeps it, and gives
+it new views only while it is visible.
 """
 
 from collections.abc import Callable
@@ -28,21 +28,22 @@ from tuibench.tui.view import View
 
 
 class ScreenTab(NamedTuple):
-    """A screen, its key, and the condition under which it is available.
-
-    `short` is its name if space is short. `absent` is the message for its key while it is not `offered`;
-    with a `form`, the key opens the dialog of that action instead, whose result the screen shows.
-    """
+    """A screen of the tab line."""
 
     key: str
     name: str
+    """Its internal name."""
     label: str
     short: str
+    """Its label if space is short."""
     help: str
     make: Callable[[View, ScreenFrame], MainScreen]
     offered: Callable[[View], bool] = lambda _: True
+    """Whether it is available."""
     absent: str = ""
+    """The message for its key while it is not available."""
     form: str = ""
+    """The action whose dialog its key opens while it is not available; the screen shows the result."""
 
     def tab(self, view: View) -> TabLabel:
         return TabLabel(tab_key(self, view), self.name, self.label, self.short, not self.offered(view))
@@ -89,7 +90,7 @@ def tab_key(place: ScreenTab, view: View) -> str:
 
 
 def visible_tabs(view: View) -> list[TabLabel]:
-    """Labels of the available screens, and of those that a form leads to."""
+    """The tabs of the screens that are available, or that a dialog makes available."""
     return [
         place.tab(view)
         for place in SCREEN_TABS
