@@ -112,7 +112,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     headline: Headline | None = None
     engine: str = ""
     engine_reason: str = ""
-    """Why the session uses this engine."""
+    """Why the session does not use the native engine; empty if it does."""
     can_crash: bool = False
     """Whether the session runs on a private server, which can be killed."""
     note: MessageLine | None = None
