@@ -122,7 +122,7 @@ def status_from_line(line: msgspec.Struct, before: Status | None) -> Status | No
 # the first damaged byte.
 
 GZIP = 31
-"""zlib's `wbits` for a stream with a gzip header."""
+"""zlib's window size for a stream with a gzip header."""
 LEVEL = 7
 """Level 9 takes five times the CPU time for a line, and saves 2 %."""
 CHUNK = 1 << 16

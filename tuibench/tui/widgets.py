@@ -186,8 +186,8 @@ class TimePanel(Panel):
     """A panel with one column per tick, right of its axis labels; a column can be selected with the mouse.
 
     Roles shade0 to shade7 are shades of the colour of `role`, if the terminal has enough colours. A mean over
-    a bar is a line on the darkest shade. The role `a+b` is that of a cell whose upper half has the role a, the
-    lower one b.
+    a bar is a line on the darkest shade. The role `a+b` is that of a cell whose upper half has the role a,
+    and whose lower half has the role b.
     """
 
     def __init__(self, draw: DrawFunction, role: str, *, ascii_only: bool, id: str) -> None:
