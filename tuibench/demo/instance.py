@@ -564,7 +564,9 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
 
 
 def _remove_unmarked(layout: DirectoryLayout) -> bool:
-    """Remove a directory that has only files created before the mark, unless it is new."""
+    """Remove a directory that has only files created before the mark, unless it is new; True if it was
+    removed.
+    """
     try:
         if time.time() - layout.root.stat().st_mtime < UNMARKED_SECONDS:
             return False

@@ -112,13 +112,15 @@ class ProbeEnd(StrEnum):
 
 
 class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
-    """The measurement of one level, for `seconds` after `settling_seconds`: both add up its samples."""
+    """The measurement of one level."""
 
     level: float
     purpose: StepPurpose
     at_seconds: float
     seconds: float
+    """The measured time, added up over its samples."""
     settling_seconds: float
+    """The time before, added up over its samples."""
     tps: float
     half_width: float | None
     is_stable: bool

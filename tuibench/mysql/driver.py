@@ -119,7 +119,7 @@ class DriverConnection(_Driver):  # type: ignore[misc]
 
     @property
     def deprecates_eof(self) -> bool:
-        """Determines where a result set ends, for this package's parser."""
+        """True if EOFs are omitted; this package's parser needs it to find the end of a result set."""
         return bool(self._deprecate_eof)
 
     @property

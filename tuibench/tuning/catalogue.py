@@ -504,7 +504,7 @@ class Grants(msgspec.Struct, frozen=True, kw_only=True):
     everywhere: frozenset[str]
     database: frozenset[str]
     partly: bool
-    """Those on some tables of the database."""
+    """True if the login has privileges on single tables of the database."""
     account: str = ""
     """The login as the server writes it."""
 
@@ -541,7 +541,7 @@ def parse_grants(lines: Iterable[str], database: str) -> Grants:
 
 
 def _covers(pattern: str, database: str) -> bool:
-    r"""Whether a grant's database pattern means this one: `%` and `_` are wild, unless after a backslash."""
+    r"""True if a grant's pattern matches this database: `%` and `_` are wild, unless after a backslash."""
     parts = re.split(r"(\\.|%|_)", pattern)
     wild = {"%": ".*", "_": "."}
     expression = "".join(

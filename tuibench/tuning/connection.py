@@ -164,7 +164,7 @@ class AdminConnection:
         return (int(rows[0][0] or 0), int(rows[0][1])) if rows else (None, 0)
 
     async def take_lock(self, name: str) -> bool:
-        """Takes a user-level lock if it is free; it lasts until it is released or this connection ends."""
+        """Takes a user-level lock, until it is released or this connection ends; True if it was free."""
         rows = await self._rows_if_known(f"SELECT GET_LOCK('{name}', 0)")
         return bool(rows) and str(rows[0][0]) == "1"
 

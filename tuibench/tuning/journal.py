@@ -57,6 +57,7 @@ class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
     session: str
     pid: int
     started: float
+    """Unix seconds."""
     target: Target
     identity: str
     """The server instance, see `connection.AdminConnection.identity`."""

@@ -109,10 +109,10 @@ MAX_NOTE_BYTES = 64
 async def file_lock(
     folder: Path, identity: str, clock: Clock, *, is_restore: bool = False
 ) -> AsyncIterator[int]:
-    """The turn of this home at the server `identity`, of which `folder` holds the journals; yields its
-    descriptor.
+    """The turn of this home at the server `identity`, whose journals are in `folder`; yields its descriptor.
 
-    -1 for a restore without a file. Raises ServerLockError if another session keeps it for too long.
+    The descriptor is -1 for a restore without a file. Raises ServerLockError if another session keeps the
+    turn for too long.
     """
     try:
         fd = await asyncio.to_thread(_open, folder.with_name("locks"), identity)

@@ -231,7 +231,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[SettingRole, ...] = ()
     """Where the setting is shown although it was not changed."""
     cost: CostFigure = CostFigure.NONE
-    """Its cost for a commit."""
+    """The cost of a commit that it determines."""
     short_name: str = ""
     """For narrow panels."""
     at_commit: bool = False
