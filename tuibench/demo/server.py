@@ -31,7 +31,7 @@ DATABASE = "sbtest"
 CHARACTER_CLASSES = (string.ascii_lowercase, string.ascii_uppercase, string.digits, "-_.+:,@")
 """No character of the last class has a meaning in an option file or an SQL literal."""
 
-CLASS_CYCLES = 10
+CLASS_CYCLES = 8
 
 
 def make_password() -> str:

@@ -102,7 +102,7 @@ def test_a_demo_ends_with_its_server(demo: Demo, tuibench_home: Path) -> None:
     done = finished(demo.process)
     assert done.code == 3, done.err
     assert "SQL statistics:" in done.out
-    assert re.search(r"\[ \d+s \] the private server has ended: .* was killed by SIGKILL", done.err)
+    assert re.search(r"at \d+ s: the private server has ended: .* was killed by SIGKILL", done.err)
     assert re.search(r"^tuibench: .* was killed by SIGKILL; its log ends:", done.err, re.MULTILINE)
     demo.assert_gone(tuibench_home)
 

@@ -58,10 +58,9 @@ def test_a_lost_objective_ends_it_with_its_answer(
     check_valid("probe", done.out)
     found = msgspec.json.decode(done.out, type=ProbeResult)
     assert found.end is ProbeEnd.SLO
-    assert [step.level for step in found.steps] == [1]
+    assert {step.level for step in found.steps} == {1}
     assert found.objective is not None
     assert found.objective.most is None
-    assert "[ " in done.err
     assert "1 thread: " in done.err
     (recorded,) = home.glob("data/runs/*/summary.json")
     for path in (written, recorded):
@@ -75,7 +74,7 @@ async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, h
     with started(
         "probe", "oltp_read_write", *QUICK, target=tables.target, env={"TUIBENCH_HOME": str(home)}
     ) as process:
-        wait_for_output(process, "] 1 thread: ")
+        wait_for_output(process, " s: 1 thread: ")
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err
