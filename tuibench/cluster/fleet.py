@@ -252,7 +252,7 @@ POLL_SECONDS = 0.1
 
 
 class HeldConnections(NamedTuple):
-    """The work of a lost host, which its load may still do until `until_ns`."""
+    """The work of a lost host, whose load may still be running."""
 
     until_ns: int
     """The time from which the work can be reassigned."""

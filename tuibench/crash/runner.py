@@ -5,20 +5,6 @@ apply after the crash. The load runs on the asyncio engine in this process, beca
 ledger (`crash/ledger.py`). The server is killed at a random time within a second; otherwise, what is flushed
 once per second would always have the same age. `crash_under_load` is one crash, also that of a session
 (`crash/experiment.py`).
-
-A loss of power is simulated on a separate file system: the server's data is moved to an ext4 file system in a
-file behind a loop device.
-
-1. The server is stopped (SIGSTOP).
-2. FS_IOC_SHUTDOWN, made for tests of file systems, cuts the file system off its disk: data that was not
-   synced never reaches the disk, and the journal is not written.
-3. The server is killed; the file system is unmounted and mounted again, which replays its journal.
-4. The server is started on the remaining data.
-
-The simulated disk keeps what it was given. A real disk that acknowledges a flush too early loses more.
-
-The mount is in a mount namespace of this process, and the file has no name. Both therefore vanish with the
-last process that uses them; after kill -9 of the command, only the empty directory remains.
 """
 
 import asyncio
@@ -103,7 +89,21 @@ def check_possible() -> None:
 
 
 class Disk:
-    """A mounted file system whose loss of power can be simulated; `root` is its mount point."""
+    """A mounted file system whose loss of power can be simulated; `root` is its mount point.
+
+    It is an ext4 file system in a file behind a loop device, to which the server's data is moved. A loss of
+    power consists of these steps:
+
+    1. The server is stopped (SIGSTOP).
+    2. FS_IOC_SHUTDOWN, made for tests of file systems, cuts the file system off its disk: data that was not
+       synced never reaches the disk, and the journal is not written.
+    3. The server is killed; the file system is unmounted and mounted again, which replays its journal.
+
+    The simulated disk keeps what it was given. A real disk that acknowledges a flush too early loses more.
+
+    The mount is in a mount namespace of this process, and the file has no name. Both therefore vanish with
+    the last process that uses them; after kill -9 of the command, only the empty directory remains.
+    """
 
     def __init__(self, root: Path, device: str) -> None:
         self.root = root

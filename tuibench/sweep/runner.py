@@ -451,7 +451,10 @@ class PrivateServers:
         """Do nothing: the tables are removed with their server."""
 
     async def reach(self) -> None:
-        """Replace a server that has ended. Raises ServerUnavailableError if it does not answer."""
+        """Replace a server that does not answer by a new one with the tables of the cell.
+
+        Raises ServerUnavailableError if the new one does not answer, RunError if there was no server yet.
+        """
         if self._server is not None:
             try:
                 await (await connect(self.target)).close()

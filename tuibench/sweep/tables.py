@@ -128,7 +128,9 @@ def _headline(
 
 
 def sweep_answer(sweep: Sweep) -> tuple[str, ...]:
-    """For each case, the combination with the highest headline figure, and whether another one equals it."""
+    """A sentence for each case: the combination with the highest headline figure, and the number of others whose
+    intervals overlap with it.
+    """
     known = sweep_points(sweep.record.plan, sweep.results)
     lines = []
     for case in sweep.record.plan.cases:

@@ -1,20 +1,4 @@
-"""Base class of the apps: themes, character set, mouse, keyboard, partial repaints, terminal signals.
-
-Repaints. Textual 8.2 writes each refreshed region from the left edge of its widget
-(`ChopsUpdate.render_segments`). If only a few cells change each second, that is most of the output, and slow
-connections suffer. Partial repaints are therefore cropped to the refreshed cells.
-
-Keys. Textual chooses the receiver of a key when it arrives: the widget that has the focus at that time. All
-keys of a burst (a macro, fast typing over a slow connection) would go to the same receiver, because a dialog
-that the first key opens is not mounted yet. Here a key waits until the messages of the previous key are
-handled, and a screen that it opened is mounted. There is no timeout: this can take any time on a busy
-machine, and a key that is delivered too early is lost. Only keys that end the program overtake others if a
-part of the screen hangs.
-
-Signals. A viewer that is not the leader of its terminal's session receives no SIGHUP when the terminal closes
-(under nohup, in a wrapper, after the leader was killed), so it polls its terminal. A session leader receives
-SIGHUP and SIGCONT, which Textual's driver handles as the end of a stop.
-"""
+"""Base class of the apps: themes, character set, mouse, keyboard, partial repaints, terminal signals."""
 
 import asyncio
 import contextlib
@@ -54,6 +38,12 @@ from tuibench.tui.textual_internals import (
     prepare_screen,
     take_terminal_back,
 )
+
+# Repaints
+#
+# Textual 8.2 writes each refreshed region from the left edge of its widget (`ChopsUpdate.render_segments`).
+# If only a few cells change each second, that is most of the output, and slow connections suffer. Partial
+# repaints are therefore cropped to the refreshed cells.
 
 
 def harmless(strip: Strip) -> Strip:
@@ -95,6 +85,15 @@ class CellsUpdate(ChopsUpdate):
                 pieces.append((start, harmless(strip.crop(start - x, stop - x))))
         return pieces
 
+
+# Keys
+#
+# Textual chooses the receiver of a key when it arrives: the widget that has the focus at that time. All keys
+# of a burst (a macro, fast typing over a slow connection) would go to the same receiver, because a dialog
+# that the first key opens is not mounted yet. Here a key waits until the messages of the previous key are
+# handled, and a screen that it opened is mounted. There is no timeout: this can take any time on a busy
+# machine, and a key that is delivered too early is lost. Only keys that end the program overtake others if a
+# part of the screen hangs.
 
 TypedInput = Key | Paste
 
@@ -288,7 +287,12 @@ CHECK_SECONDS = 0.5
 
 
 def watch_terminal(app: App[Any]) -> None:
-    """Exit the app when the terminal from which it reads keys is gone; ends when the app unmounts."""
+    """Exit the app when the terminal from which it reads keys is gone; ends when the app unmounts.
+
+    A viewer that is not the leader of its terminal's session receives no SIGHUP when the terminal closes
+    (under nohup, in a wrapper, after the leader was killed), so the terminal is polled. SIGCONT is handled as
+    the end of a stop.
+    """
     descriptor = _stdin_descriptor()
     if descriptor is not None and os.isatty(descriptor):
         app.set_interval(CHECK_SECONDS, lambda: None if os.isatty(descriptor) else app.exit())
