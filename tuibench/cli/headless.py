@@ -152,7 +152,7 @@ class ScriptReporter:
         return str(report.call(hook, list(stat.items())))
 
     def _connect(self, _: int) -> tuple[Any, ...]:
-        """Opens a session for a hook, which is called on a thread of its own."""
+        """Open a connection for a hook; called on the thread of the hooks."""
         return asyncio.run_coroutine_threadsafe(self._login(), self._loop).result()
 
     async def _login(self) -> tuple[Any, ...]:

@@ -229,6 +229,7 @@ def exit_on_broken_pipe() -> Iterator[None]:
 
 
 def output_error(error: OSError) -> RunError:
+    """The error of a write to stdout."""
     return RunError(f"cannot write the output: {error.strerror or error}", "is the disk full?")
 
 

@@ -311,6 +311,7 @@ def _print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
 
 
 def summary_line(findings: Sequence[Finding]) -> str:
+    """The number of findings of each severity, in a line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
     parts = [
         f"{number} {severity}{'s' if severity not in (Severity.OK, Severity.NEXT) and number > 1 else ''}"

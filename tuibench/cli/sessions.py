@@ -75,6 +75,7 @@ class Verb(NamedTuple):
 
 
 def no_argument(make: Callable[[], commands.Command]) -> VerbParser:
+    """The parser of a verb without arguments."""
 
     def read(words: Arguments) -> commands.Command:
         if words:
@@ -85,6 +86,7 @@ def no_argument(make: Callable[[], commands.Command]) -> VerbParser:
 
 
 def one_argument(value: Callable[[str], Value], make: Callable[[Value], commands.Command]) -> VerbParser:
+    """The parser of a verb with one argument, which `value` converts."""
 
     def read(words: Arguments) -> commands.Command:
         if len(words) != 1:

@@ -75,6 +75,7 @@ class PackedHistogram(msgspec.Struct, frozen=True, array_like=True):
 
 
 def pack(histogram: Histogram) -> PackedHistogram:
+    """Pack a histogram for a report."""
     blocks: dict[int, array[int]] = {}
     for bucket, times in histogram.counts.items():
         block = blocks.get(bucket >> BLOCK_BITS)

@@ -249,11 +249,13 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
 
 
 _DIRECTION = {ComparisonVerdict.BETTER: -1.0, ComparisonVerdict.WORSE: 1.0, ComparisonVerdict.EQUAL: 0.0}
-"""In which direction the time of a transaction changes with the throughput."""
+"""The direction in which the time of a transaction changes, by the verdict on the throughput."""
 
 
 def _because(first: SideTicks, other: SideTicks, throughput: ComparisonVerdict) -> str:
-    """What a transaction waits for differently; empty without a verdict on the throughput."""
+    """The differences between the waits of a transaction, in words; empty without a verdict on the
+    throughput.
+    """
     if throughput not in _DIRECTION:
         return ""
     return because_text(time_changes(_joined(first), _joined(other), towards=_DIRECTION[throughput]))
@@ -550,6 +552,7 @@ def _others(found: RunComparison, row: ComparisonRow) -> list[tuple[Contrast, st
 
 
 def row_title(row: ComparisonRow) -> str:
+    """The title of a figure, with its unit unless that is per second."""
     return f"{row.title} ({row.unit})" if row.unit and row.unit != "/s" else row.title
 
 

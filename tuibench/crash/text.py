@@ -58,6 +58,7 @@ def crash_sentence(crash: Crash) -> str:
 
 
 def crash_line(crash: Crash) -> str:
+    """The result of one crash: throughput, fates of the commits, recovery, binary log."""
     fates = crash.commits
     unknown = f"{fates.unknown} of unknown fate, {fates.unknown_committed} of them committed"
     return "; ".join(

@@ -297,6 +297,7 @@ class _Fixed(Collector):
 
 
 def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
+    """All metrics of a snapshot."""
     yield from _identity(snapshot)
     if snapshot.totals is not None:
         yield from _load(snapshot.totals)

@@ -147,6 +147,7 @@ class SampleLine(Sample, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def packed(histogram: Histogram) -> msgspec.Raw:
+    """A histogram as a JSON list, see above."""
     buckets = sorted(histogram.counts)
     steps = (after - before for before, after in pairwise((0, *buckets)))
     pairs = zip(steps, map(histogram.counts.__getitem__, buckets), strict=True)
@@ -164,6 +165,7 @@ def is_histogram(packed_row: msgspec.Raw) -> bool:
 
 
 def unpacked(packed_row: msgspec.Raw) -> Histogram:
+    """The histogram of a JSON list."""
     row = msgspec.json.decode(packed_row, type=list[int])
     counts = dict(zip(accumulate(row[3::2]), row[4::2], strict=True))
     return Histogram(counts, sum(row[4::2]), *row[:3])
@@ -209,6 +211,7 @@ def encode_sample(sample: Sample) -> bytes:
 
 
 def decode_sample(line: SampleLine) -> Sample:
+    """The sample of a line; its histograms are decoded when they are read."""
     tick = Tick(**(asdict(line.tick) | {"hists": RecordedHistograms(line.tick.hists)}))
     return Sample(**{**asdict(line), "tick": tick})
 

@@ -39,7 +39,7 @@ from tuibench.model.tick import (
 from tuibench.record.hdr_log import encode_histogram
 
 SYSBENCH = "1.0.20"
-"""The version whose formats these are."""
+"""The version of sysbench with these formats."""
 
 LABELS = (
     "SQL statistics", "queries performed", "read", "write", "other", "total", "transactions", "queries",
@@ -49,7 +49,7 @@ LABELS = (
     "execution time (avg/stddev)", "Number of threads", "Target transaction rate", "thds", "tps", "qps",
     "(r/w/o", "%)", "err/s", "reconn/s", "queue length", "concurrency",
 )  # fmt: skip
-"""What stands before a colon in sysbench's output, by which programs find its figures."""
+"""The labels in sysbench's output, by which programs find the figures."""
 
 _LABELLED = re.compile("(" + "|".join(map(re.escape, LABELS)) + r")\s*:", re.IGNORECASE)
 

@@ -31,6 +31,7 @@ MOST_EXIT_CELLS = 120
 
 
 def answer_sentence(summary: Summary) -> str:
+    """The sentence that answers the question of a run."""
     if summary.failure:
         return f"The run failed: {summary.failure}"
     if summary.tune is not None:

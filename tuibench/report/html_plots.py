@@ -405,6 +405,7 @@ def html_page(title: str, *body: Child) -> str:
 
 
 def tooltip_script(times: Sequence[float], span: ChartSpan, pictures: dict[str, DrawnChart]) -> Markup:
+    """The script of the tooltips, with its data as JSON."""
     values = {
         "times": [round(at, 3) for at in times],
         "start": span.start,

@@ -24,6 +24,7 @@ SYSBENCH_NAMES = {"database": "db"}
 
 
 def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
+    """Options of a profile as words of a command line."""
     return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
 
 
@@ -129,6 +130,7 @@ def prepare_line(plan: RunPlan, target: Target) -> str | None:
 
 
 def reproduction_commands(run: Run) -> ReproductionCommands:
+    """The commands that repeat a recorded run."""
     plan, target = run.plan.plan, run.plan.target
     prepare, line = prepare_line(plan, target), command_line(plan, target)
     return ReproductionCommands(

@@ -70,6 +70,7 @@ LIMITED_MARK = "*"
 
 
 def summary_tables(sweep: Sweep) -> tuple[Table, ...]:
+    """The tables of all cases."""
     return tuple(grid for case in sweep.record.plan.cases for grid in case_tables(sweep, case))
 
 
@@ -128,8 +129,8 @@ def _headline(
 
 
 def sweep_answer(sweep: Sweep) -> tuple[str, ...]:
-    """A sentence for each case: the combination with the highest headline figure, and the number of others whose
-    intervals overlap with it.
+    """A sentence for each case: the combination with the highest headline figure, and the number of others
+    whose intervals overlap with it.
     """
     known = sweep_points(sweep.record.plan, sweep.results)
     lines = []
@@ -381,6 +382,7 @@ def audit_tables(sweep: Sweep) -> tuple[Table, ...]:
 
 
 def caveat_notes(caveats: Mapping[str, str]) -> tuple[str, ...]:
+    """Notes with the caveat of each name."""
     return tuple(f"{CAVEAT_MARK} {name}: {text}" for name, text in caveats.items())
 
 
