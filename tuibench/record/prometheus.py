@@ -150,11 +150,12 @@ def exported_counters() -> Iterator[tuple[Counter, str]]:
 
 
 class Gauge(NamedTuple, Generic[Part]):
-    """One metric; `read` returns None if there is no value."""
+    """One metric."""
 
     name: str
     help: str
     read: Callable[[Part], float | None]
+    """Returns the value; None if there is none."""
 
 
 def _figure(name: str, factor: float = 1.0) -> Callable[[Tick], float | None]:

@@ -86,7 +86,7 @@ def check_not_system_schema(name: str) -> None:
 
 
 class SlapSchema:
-    """The schema, over one connection. `is_ours` is True once this run has started to create it."""
+    """The schema, over one connection. `is_ours` is True if this run has created it, or may have."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self._connection = connection
@@ -94,7 +94,7 @@ class SlapSchema:
         self.is_ours = False
 
     async def check_droppable(self, *, may_drop: bool) -> None:
-        """Raises RunError if the schema exists and contains other tables than mysqlslap's."""
+        """Raises RunError if the schema exists and must not be dropped: it contains other tables."""
         if may_drop or self._name == DEFAULT_SCHEMA:
             return
         tables = await self._names(_TABLES)
@@ -122,7 +122,7 @@ class SlapSchema:
         try:
             await self._connection.execute(f"CREATE SCHEMA {self.quoted}")
         except ConnectionLostError:
-            self.is_ours = True  # It may be there now.
+            self.is_ours = True  # The server may have created it.
             raise
         except SQLError as error:
             if error.code != DATABASE_EXISTS:

@@ -56,7 +56,7 @@ MAX_RECENTS = 8
 
 
 class RecentStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The typed values of a start, without the password; `at` is Unix time."""
+    """The typed values of a start, without the password."""
 
     place: str = ""
     user: str = ""
@@ -66,6 +66,7 @@ class RecentStart(msgspec.Struct, frozen=True, kw_only=True):
     threads: str = ""
     seconds: str = ""
     at: float = 0.0
+    """Unix time of the start."""
 
     @property
     def target(self) -> tuple[str, str]:
