@@ -14,8 +14,8 @@ MAX_FILE_BYTES = 16 << 20
 """Maximum size of a file of the user: option files, profiles and scripts are far smaller."""
 
 INFLATED_BYTES, INFLATED_RATIO = 16 << 20, 100
-"""A compressed file may always have `INFLATED_BYTES` when decompressed; a larger one may have at most
-`INFLATED_RATIO` times its compressed size. The ratio is 10 to 30 for records, a thousand for zeros.
+"""A compressed file may have `INFLATED_BYTES` and `INFLATED_RATIO` times its size when decompressed. The
+ratio of records is 10 to 30, that of zeros a thousand.
 """
 
 DECODE_ERRORS = (ValueError, RecursionError)
@@ -84,7 +84,7 @@ def read_text(path: Path, *, encoding: str = "utf-8", errors: str = "strict", pi
 
 
 def inflated_limit(stream: BinaryIO, most: int) -> int:
-    """Maximum decompressed size of an open compressed file: `most` bytes, or less for a small file."""
+    """Maximum decompressed size of an open compressed file in bytes, which is never more than `most`."""
     return min(most, INFLATED_BYTES + INFLATED_RATIO * os.fstat(stream.fileno()).st_size)
 
 

@@ -148,8 +148,8 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
     """A relative difference and its interval, all given in percent: +43 % and 38..49 %.
 
     If one of the three values is ten-fold or more, all are written as factors: ×48 and 20..100, ÷420 and
-    300..600, ×1.9 and ÷6.7..×72. If an edge is unknown, the interval has the other edge only: "÷25 or more",
-    "at most ×72". It is empty if both edges are unknown, or if both are written like the difference.
+    300..600, ×1.9 and ÷6.7..×72. An edge that is far beyond the estimate (`FAR`, `MAX_FACTOR`) is left out:
+    "÷25 or more", "at most ×72". The interval is empty if both edges are left out, or are written alike.
     """
     values = percent, low, high
     factors = [max(0.0, 1 + value / 100) for value in values]

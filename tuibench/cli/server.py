@@ -171,7 +171,7 @@ def restore(
 async def _restore_one(
     leftover: Leftover, server: ServerOptions, login: Target, wait: float, *, even_restarted: bool
 ) -> bool:
-    """Restore the settings of one crashed session; False if some remain changed, or may have remained."""
+    """Restore the settings of one crashed session; False if some remain changed, or if that is unknown."""
     if leftover.header is None:
         info(leftover.problem)
         return False

@@ -237,7 +237,7 @@ class Cluster:
 
     @property
     def _missing(self) -> int:
-        """The number of further hosts to connect, without lost named hosts, which may return."""
+        """The number of further hosts to discover; named hosts do not count."""
         if self.plan.hosts is None:
             return MOST_HOSTS
         return max(0, self.plan.hosts - sum(not host.carrier.is_permanent for host in self.hosts))

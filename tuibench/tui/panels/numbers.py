@@ -120,7 +120,7 @@ def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 
 
 def _scale(column: int, height: int) -> int:
-    """The scale of the figures, which is independent of their values, and the maximum of all other text."""
+    """The scale of the figures, which is independent of their values. No other text is larger."""
     return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
 
 
