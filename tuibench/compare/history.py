@@ -210,7 +210,7 @@ def change_points(levels: Sequence[float]) -> list[ChangePoint]:
 def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> ChangePoint | None:
     """The first shift of the level that begins at run `since` or later; None without one.
 
-    `shift` is the relative change to be detected, negative for a fall. The baseline consists of up to
+    `shift` is the difference of levels to be detected, negative for a fall. The baseline consists of up to
     `BASELINE` runs before the shift, since the last change of level.
     """
     changed = [point.place for point in change_points(levels[:since])]
