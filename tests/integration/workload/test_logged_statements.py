@@ -133,7 +133,7 @@ async def test_their_log_becomes_a_profile_that_the_server_prepares(
     database: Target, server: PrivateServer, tmp_path: Path
 ) -> None:
     setup, statements = corpus(server.binary.flavour)
-    log, profile = server.directory / "slow.log", tmp_path / "observed.toml"
+    log, profile = server.directory / f"{tmp_path.name}.log", tmp_path / "observed.toml"
     async with sbtest.connected(database) as connection:
         for sql in setup:
             await connection.execute(sql)
@@ -152,7 +152,7 @@ async def test_their_log_becomes_a_profile_that_the_server_prepares(
 async def test_statements_that_the_server_refuses_are_named(
     database: Target, server: PrivateServer, tmp_path: Path
 ) -> None:
-    log, profile = server.directory / "slow.log", tmp_path / "observed.toml"
+    log, profile = server.directory / f"{tmp_path.name}.log", tmp_path / "observed.toml"
     head = "# Time: 2026-04-12T09:15:01.000000Z\n# User@Host: a[a] @ app []  Id: 11\n"
     log.write_text(f"{head}SELECT 1 + 2;\n{head}SELECT gone FROM nowhere WHERE a = 5;\n")
     words = ("profiles", "from-slow-log", str(log))

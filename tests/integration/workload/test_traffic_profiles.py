@@ -19,7 +19,7 @@ TRANSACTIONS = 12
 
 async def test_a_slow_log_becomes_a_profile_that_runs(server: PrivateServer, tmp_path: Path) -> None:
     program = sbtest.program(tables=1, table_size=200)
-    log, profile = server.directory / "slow.log", tmp_path / "observed.toml"
+    log, profile = server.directory / f"{tmp_path.name}.log", tmp_path / "observed.toml"
     async with sbtest.empty_database(server.target, "traffic") as target:
         await prepare_tables(target, program)
         await _logged(server, target, log)
@@ -35,7 +35,7 @@ async def test_a_slow_log_becomes_a_profile_that_runs(server: PrivateServer, tmp
 
 
 async def test_the_general_log_becomes_the_same_profile(server: PrivateServer, tmp_path: Path) -> None:
-    log, profile = server.directory / "general.log", tmp_path / "observed.toml"
+    log, profile = server.directory / f"{tmp_path.name}.log", tmp_path / "observed.toml"
     program = sbtest.program(tables=1, table_size=200)
     async with sbtest.empty_database(server.target, "general") as target:
         await prepare_tables(target, program)
