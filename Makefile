@@ -17,7 +17,7 @@ SERVERS := -n $$(($(CORES) + 2)) --dist loadfile --no-loadscope-reorder tests/in
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
 	@echo "make check        before a commit: format, lint, types, import contracts and the pure unit tests, under a minute"
-	@echo "make test         prove every guarantee once, on one real server of each flavour, in some eight minutes"
+	@echo "make test         prove every guarantee once, on one real server of each flavour, in a quarter of an hour"
 	@echo "make test-all     prove the rest: both flavours everywhere, simulations, trials, all faults, TPC-C, the native"
 	@echo "                  engine's own checks, the oldest dependencies"
 	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed (part of test-all)"
