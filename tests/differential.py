@@ -26,9 +26,9 @@ from tests.scripted_server import (
     ScriptedServer,
 )
 from tests.unit.mysql.server_packets import MORE_RESULTS, definition, err, number, ok, packet, result
-from tuibench import installation
-from tuibench.clock import SystemClock
-from tuibench.errors import TuibenchError
+from tuibench.base import installation
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import TuibenchError
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.engine import BaseEngine
 from tuibench.load.messages import ExecutionOptions, StartLoad

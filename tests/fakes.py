@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tests.unit.mysql.server_packets import result
-from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
+from tuibench.base.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import ENCODING, Connection, PreparedStatement
 from tuibench.mysql.packets import PreparedHandle, text_packet

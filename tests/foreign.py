@@ -27,7 +27,9 @@ from tests.paths import DATA
 from tests.unit.observe import captured
 from tests.unit.observe.fakes import STATUS, TARGET, VARIABLES
 from tests.unit.tuning import preflight_examples, test_preflight
-from tuibench.errors import SQLError, TuibenchError
+from tuibench.base.errors import SQLError, TuibenchError
+from tuibench.features.waits.classes import BINARY_LOG_EVENT, DATA_EVENT, REDO_EVENT
+from tuibench.features.waits.sampler import TimeSampler
 from tuibench.metrics.costs import CostLedger, resource_use
 from tuibench.metrics.figures import all_values
 from tuibench.model.server import Flavour, ServerInfo, Target, Transport
@@ -43,8 +45,6 @@ from tuibench.observe.statements import StatementSampler, statement_rows
 from tuibench.observe.status import StatusSampler
 from tuibench.session import replicas
 from tuibench.tuning import preflight
-from tuibench.waits.classes import BINARY_LOG_EVENT, DATA_EVENT, REDO_EVENT
-from tuibench.waits.sampler import TimeSampler
 
 TEXTS = (
     "²", "٣", "1²3", "1" * 5000, "-1", "-0", "+7", " 7 ", "", " ", "NaN", "nan", "Inf", "-Infinity", "1e5",

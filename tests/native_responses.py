@@ -9,10 +9,10 @@ import asyncio
 from pathlib import Path
 
 from tests.paths import ROOT
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.statements import CaptureResponse
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 
 FILE = ROOT / "native" / "tests" / "responses.txt"
 

@@ -19,6 +19,7 @@ import msgspec
 
 from tests.paths import DOCS
 from tuibench.cli import profiles, server, sessions
+from tuibench.features.sweep.formats import SweepExport
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
 from tuibench.model.event import Event
@@ -30,7 +31,6 @@ from tuibench.model.sweep import SweepLine, SweepRecord
 from tuibench.model.tune import TuneResult
 from tuibench.record.recorder import PlanRecord, ReportLine, SampleLine, StatusLine
 from tuibench.record.store import RecordedEntry, RecordedRun
-from tuibench.sweep.formats import SweepExport
 
 FOLDER = DOCS / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

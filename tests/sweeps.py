@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from tests import examples
+from tuibench.features.sweep.planning import all_cells
 from tuibench.model.server import Environment, HostFacts, RoundTrip
 from tuibench.model.sweep import (
     Cell,
@@ -18,7 +19,6 @@ from tuibench.model.sweep import (
     SweepRecord,
     SweepVariant,
 )
-from tuibench.sweep.planning import all_cells
 
 CASE = SweepCase(
     name="oltp_write_only",

@@ -3,6 +3,7 @@
 import msgspec
 
 from tests import sweeps
+from tuibench.features.sweep.planning import cells_by_start
 from tuibench.model.server import Flavour
 from tuibench.model.sweep import (
     ServerBuild,
@@ -13,7 +14,6 @@ from tuibench.model.sweep import (
     SweepVariant,
     VersionsSetup,
 )
-from tuibench.sweep.planning import cells_by_start
 
 OLD = ServerBuild(
     name="old",

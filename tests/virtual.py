@@ -9,7 +9,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from tuibench.clock import NS_PER_SECOND
+from tuibench.base.clock import NS_PER_SECOND
 from tuibench.load.pacing import LoopTimer, Timer
 
 ROUNDING_NS = 1e-3

@@ -1,6 +1,6 @@
 """Entry point of `tuibench` and `python -m tuibench`."""
 
-from tuibench import credentials, own_process
+from tuibench.base import credentials, own_process
 
 
 def main() -> None:

@@ -16,9 +16,9 @@ from tests.bench.rounds import Bench, Case, Round, Row, chance_of
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
 from tests.integration.support.sbtest import over_tcp
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 PROFILES = ("oltp_read_write", "oltp_point_select")

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND
-from tuibench.cluster.messages import FromAgent, HostReport, ReportMerger, pack, sum_by_name
+from tuibench.base.clock import NS_PER_SECOND
+from tuibench.features.cluster.messages import FromAgent, HostReport, ReportMerger, pack, sum_by_name
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.model.tick import Histogram, bucket_upper_bound
 from tuibench.session.totals import LoadTotals

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.unit.cli import published_command_lines as corpus
 from tests.unit.cli.test_published_command_lines import NOBODY, words_of
-from tuibench.errors import ExitCode
+from tuibench.base.errors import ExitCode
 
 LINES = (*corpus.SYSBENCH_10, *corpus.SYSBENCH_05, *corpus.SYSBENCH_04, *corpus.MYSQLSLAP, *corpus.REFUSED)
 

@@ -18,9 +18,9 @@ from time import perf_counter
 
 import psutil
 
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 FIRST_LINE, KIB = re.compile(rb"^\[ \d+s \] thds:"), 1024

@@ -22,14 +22,14 @@ from statistics import median
 from tests.faults.proxy import Proxy
 from tests.integration.support.session_process import Watcher, watched
 from tests.unit.cli.plans import planned
-from tuibench import paths
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.event import Event
 from tuibench.model.message import SessionSpec, StartAbTest, Stop, StopExperiment
 from tuibench.mysql.connection import connect
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 SIZE, THREADS = {"tables": 1, "table_size": 10_000}, 16

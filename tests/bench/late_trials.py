@@ -26,7 +26,7 @@ from typing import Any
 
 from tests.bench.real_trials import SIZE, start
 from tests.unit.session.late_trials import EFFECTS, RESPONSES, LateServer
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 HOLD_SECONDS, THREADS = 0.04, 3
 EXECUTE = 0x17

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
 
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import TuibenchError
+from tuibench.base.errors import TuibenchError
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection, connect
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 OPTIONS = ("--table-size=10000", "--time=0")

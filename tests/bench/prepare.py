@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import psutil
 
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import drop_tables
 from tuibench.model.server import Target
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 HEAD = """\

@@ -18,9 +18,9 @@ from typing import Any
 
 from tests.bench.hogs import hogs
 from tuibench.cli.tables import make_tables
-from tuibench.demo.binaries import inspect_binary
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import LoadOptions
+from tuibench.servers.binaries import inspect_binary
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 PROFILE, TABLES = "oltp_read_write", {"tables": 2, "table_size": 5_000}

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tuibench.cli.tables import make_tables
-from tuibench.demo.binaries import inspect_binary
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import LoadOptions
+from tuibench.servers.binaries import inspect_binary
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 TABLES = {"tables": 2, "table_size": 10_000}

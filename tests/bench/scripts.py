@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from tests.integration.load.conformance.driving import driving
 from tests.integration.support import sbtest
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import TuibenchError
+from tuibench.base.errors import TuibenchError
 from tuibench.load.native_engine import NativeEngine
 from tuibench.load.script_commands import run_command
 from tuibench.model.plan import OnError
 from tuibench.model.server import Target
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 IGNORED = "--mysql-ignore-errors=1213,1020,1205,1062"

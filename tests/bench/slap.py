@@ -12,9 +12,9 @@ import subprocess
 import sys
 from statistics import median
 
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 
 AVERAGE = re.compile(r"Average number of seconds to run all queries: ([\d.]+) seconds")
 LOADS = ("mixed", "read", "write", "key", "update")

@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tests.bench.hogs import hogs
-from tuibench.demo.binaries import find_binary, inspect_binary
+from tuibench.servers.binaries import find_binary, inspect_binary
 
 LONGEST_SECONDS = 90.0
 TUIBENCH = (sys.executable, "-m", "tuibench")

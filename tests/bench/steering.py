@@ -16,15 +16,15 @@ from statistics import median
 from typing import NamedTuple
 
 from tests.ticks import known
-from tuibench.demo import binaries
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.message import RunState, ServiceSpec, SessionEnded, SessionSpec, SetThreads, Status, Stop
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.tick import Sample
-from tuibench.service.client import SessionClient
-from tuibench.service.registry import launch
+from tuibench.servers import binaries
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
+from tuibench.session.client import SessionClient
+from tuibench.session.registry import launch
 from tuibench.workload import library
 
 PROFILE = "oltp_read_write"

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from tests.faults.load import DELAY_MS, INTERVAL_SECONDS, THREADS, FaultLoad
 from tests.integration.support.commands import reach
 from tests.integration.support.session_process import Watcher
-from tuibench import paths
+from tuibench.base import paths
 from tuibench.model.server import Target
-from tuibench.service import registry
-from tuibench.service.client import SessionClient
+from tuibench.session import registry
+from tuibench.session.client import SessionClient
 
 OPTIONS = (
     "oltp_read_write",

@@ -31,11 +31,11 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ours
 from tests.integration.support.session_process import Watcher, join, watched
 from tests.ticks import known
-from tuibench import paths
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.load.tables import prepare_tables
 from tuibench.model.message import MOST_SAMPLES, ApplyPreset, Command, SetThreads, Stop
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 
 MINUTES = 20.0
 EVERY_SECONDS = 1.0

@@ -17,11 +17,11 @@ from tests.faults.small_disk import (
 )
 from tests.integration.support.commands import ask, tuibench
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.event import EventKind
 from tuibench.model.message import ApplyPreset
 from tuibench.record.reader import load_run
+from tuibench.servers.server import PrivateServer
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="no file systems can be mounted here")
 

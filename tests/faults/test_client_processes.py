@@ -19,9 +19,9 @@ from tests.faults.load import GUARDIAN, WORKER, Report, fault_spec, loaded, pid_
 from tests.integration.support.commands import ask, assert_nothing_left
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tests.ticks import known
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.model.message import ApplyPreset
+from tuibench.servers.server import PrivateServer
 
 STOPPED_SECONDS = 1.5
 SLOTS = 40

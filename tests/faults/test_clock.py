@@ -12,8 +12,8 @@ import pytest
 from tests.faults.detached import detached
 from tests.integration.support.commands import assert_nothing_left
 from tests.ticks import known
-from tuibench.demo.server import PrivateServer
 from tuibench.record.reader import load_run
+from tuibench.servers.server import PrivateServer
 
 BACK_SECONDS = 3600
 SWITCH = "FAULTY_CLOCK"

@@ -24,9 +24,9 @@ from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
 from tests.integration.support.commands import ask, assert_nothing_left, eventually_asked, none_left, ours
 from tests.integration.support.processes import until
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
-from tuibench.demo.server import PrivateServer
 from tuibench.model.cluster import ClusterPlan, HostState
 from tuibench.model.message import ApplyPreset, SessionSpec
+from tuibench.servers.server import PrivateServer
 
 pytestmark = pytest.mark.whole
 

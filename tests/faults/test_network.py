@@ -12,8 +12,8 @@ from tests.faults.load import THREADS, Report, fault_spec, loaded
 from tests.faults.network import Network, can_make_networks, network
 from tests.faults.proxy import Proxy
 from tests.integration.support.commands import assert_nothing_left
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import SslMode, Target
+from tuibench.servers.server import PrivateServer
 
 needs_namespaces = pytest.mark.skipif(not can_make_networks(), reason="no network namespaces here")
 

@@ -6,10 +6,10 @@ from tests.faults.load import WAYS, Report, fault_spec, loaded
 from tests.faults.small_disk import MIB, can_mount, small_disk
 from tests.integration.support import sbtest
 from tests.integration.support.shared import FRUGAL, Templates
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Flavour
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="no file systems can be mounted here")
 

@@ -12,9 +12,9 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, assert_nothing_left
 from tests.integration.support.processes import gone, until
 from tests.integration.support.session_process import DURABILITY, DURABLE
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.message import ApplyPreset
+from tuibench.servers.server import PrivateServer
 
 STOPPED_SECONDS = [2.0, pytest.param(10.0, marks=pytest.mark.whole)]
 THREADS = 64

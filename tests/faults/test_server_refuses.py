@@ -25,11 +25,11 @@ from tests.faults.load import (
 )
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
+from tuibench.servers.server import PrivateServer
 
 READ_ONLY = 1290
 NO_PRIVILEGE = 1142

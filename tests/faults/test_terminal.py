@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.load import fault_spec, loaded
 from tests.integration.support.terminal import Terminal, ends, terminal
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 SAMPLES = 8
 ENV: dict[str, str] = {}

@@ -39,11 +39,11 @@ import pytest
 
 from tests.integration.support import sbtest
 from tests.integration.support.shared import SharedServers, Starter, Templates, Visits
-from tuibench.demo import binaries
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ServerUnavailableError
+from tuibench.base.errors import ServerUnavailableError
 from tuibench.model.server import Flavour, Target
+from tuibench.servers import binaries
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 HERE = Path(__file__).parent
 

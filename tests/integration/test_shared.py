@@ -9,8 +9,8 @@ from tests.integration.support import shared
 from tests.integration.support.commands import ask
 from tests.integration.support.processes import gone
 from tests.integration.support.shared import SharedServers, Starter, Templates, Visits
-from tuibench.demo.binaries import Binary
 from tuibench.mysql.connection import connect
+from tuibench.servers.binaries import Binary
 
 
 def test_everything_left_behind_is_reported(

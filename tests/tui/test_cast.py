@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.tui.support import script
+from tuibench.base.errors import UsageError
 from tuibench.cli.records import parse_size
-from tuibench.errors import UsageError
 from tuibench.tui import picture
 from tuibench.tui.picture import save_picture
 from tuibench.tui.styled_app import DEFAULT_DISPLAY

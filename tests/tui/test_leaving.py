@@ -9,8 +9,8 @@ import pytest
 from tests.tui.support import script
 from tests.tui.support.driving import viewer
 from tests.tui.support.fake import FakeClient
+from tuibench.base.errors import RunError, UsageError
 from tuibench.cli.options import ScreenOptions
-from tuibench.errors import RunError, UsageError
 from tuibench.model.message import CommandReply, Stop
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.panels.bars import QUIT_AGAIN_HINT

@@ -5,9 +5,9 @@ import pytest
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer
 from tests.tui.support.fake import FakeClient
+from tuibench.features.scenes.scene import ScenePlayer, decode_scene
 from tuibench.model.message import ApplyPreset
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.scene import ScenePlayer, decode_scene
 from tuibench.tui.screens.monitor import BigScreen, LiveScreen
 from tuibench.tui.styled_app import DisplayOptions
 

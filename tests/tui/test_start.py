@@ -13,9 +13,8 @@ from textual.widgets import Input
 from tests.tui.support import start
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import FakeController
-from tuibench.errors import ServerUnavailableError
-from tuibench.model.findings import Severity
-from tuibench.start.screen import (
+from tuibench.base.errors import ServerUnavailableError
+from tuibench.features.start.screen import (
     EnterAction,
     OptionSuggester,
     ServerCheck,
@@ -23,6 +22,7 @@ from tuibench.start.screen import (
     StartScreen,
     enter_action,
 )
+from tuibench.model.findings import Severity
 from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 PATIENCE_SECONDS = 30.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import FakeClock
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import NS_PER_SECOND, ScheduledTick, SystemClock, ticks, wait_with_timeout
+from tuibench.base.clock import NS_PER_SECOND, ScheduledTick, SystemClock, ticks, wait_with_timeout
 
 # The absolute schedule, on a clock that passes only when asked to.
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tuibench import config, credentials
-from tuibench.errors import UsageError
-from tuibench.own_process import own_command
+from tuibench.base import config, credentials
+from tuibench.base.errors import UsageError
+from tuibench.base.own_process import own_command
 
 # One reader for the configuration file: its sections, and nothing else.
 
@@ -141,7 +141,10 @@ sys.addaudithook(watch)
 
 ENTRY_POINT = "import sys; from tuibench.__main__ import main; sys.exit(main())"
 """What installers write into the program; `-m` has imports of its own."""
-OURS = {f"tuibench{each}" for each in ("", "._version", ".__main__", ".credentials", ".own_process")}
+OURS = {
+    f"tuibench{each}"
+    for each in ("", "._version", ".__main__", ".base", ".base.credentials", ".base.own_process")
+}
 HEAVY = {
     "asyncio",
     "collections",

@@ -1,6 +1,6 @@
 """The same document for a terminal, as Markdown, as HTML, and its tables as CSV."""
 
-from tuibench.document import (
+from tuibench.base.document import (
     Bar,
     Chart,
     Document,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tuibench import files, paths
-from tuibench.errors import RunError, UsageError
+from tuibench.base import files, paths
+from tuibench.base.errors import RunError, UsageError
 from tuibench.session.lifecycle import internal_error_text
 
 # Reading a user's small files: what never ends, is too large or no text is refused, in time.

@@ -6,7 +6,7 @@ from importlib.metadata import PathDistribution
 
 import pytest
 
-from tuibench import installation
+from tuibench.base import installation
 
 
 @pytest.mark.parametrize(

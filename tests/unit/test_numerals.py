@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests import foreign
 from tests.tables import for_each
-from tuibench import numerals
+from tuibench.base import numerals
 
 NO_NUMBERS = (
     *("²", "٣", "1²", "NaN", "-Inf", "", " ", "0x10", "1_000", "1,5", "--1", "1" * 5000, str(2**64), "1e400"),

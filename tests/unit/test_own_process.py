@@ -11,7 +11,7 @@ import pytest
 
 from tests.paths import ROOT
 from tests.tables import for_each
-from tuibench.own_process import SEARCHED, leave_current_folder, own_command
+from tuibench.base.own_process import SEARCHED, leave_current_folder, own_command
 
 PLANTED = (
     "random",
@@ -59,9 +59,9 @@ def test_no_process_of_ours_imports_from_the_current_folder(ran: Path) -> None:
         ("tuibench", "--version"),
         ("tuibench", "agent"),
         ("tuibench.load.worker", "0"),
-        ("tuibench.service.service", ""),
+        ("tuibench.session.service", ""),
         ("tuibench.tuning.guardian", ""),
-        ("tuibench.demo.supervisor", "0"),
+        ("tuibench.servers.supervisor", "0"),
     ):
         done = run([*own_command(module, *filter(None, (argument,)))], PYTHONPROFILEIMPORTTIME="1")
         assert "tuibench._version" in done.stderr, (module, done.stderr)
@@ -128,4 +128,4 @@ def test_one_module_names_the_interpreter() -> None:
         )
         or (isinstance(node, ast.Name) and node.id == "ProcessPoolExecutor")
     }
-    assert found == {"tuibench/own_process.py"}
+    assert found == {"tuibench/base/own_process.py"}

@@ -27,11 +27,11 @@ from tuibench.cli.main import COMMANDS, LazyGroup, command_module
 
 
 ROOMS_OF_A_RUN = (
-    "load", "mysql", "observe", "tuning", "demo", "session.load_run", "session.run", "session.replay",
+    "load", "mysql", "observe", "tuning", "servers", "session.load_run", "session.run", "session.replay",
     "record.reader",
 )  # fmt: skip
-OF_OTHER_LOADS = ("workload.compiler", "crash.ledger", "slap.sql")
-OF_OTHER_RUNS = ("cluster.fleet", "report.html_plots", "report.answer")
+OF_OTHER_LOADS = ("workload.compiler", "features.crash.ledger", "features.slap.sql")
+OF_OTHER_RUNS = ("features.cluster.fleet", "report.html_plots", "report.answer")
 
 
 def imported_by(*modules: str) -> set[str]:
@@ -46,7 +46,7 @@ def imported_by(*modules: str) -> set[str]:
     "modules",
     [
         ("tuibench.load.worker",),
-        ("tuibench.service.service", "tuibench.tuning.guardian"),
+        ("tuibench.session.service", "tuibench.tuning.guardian"),
     ],
 )
 def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str, ...]) -> None:
@@ -58,7 +58,7 @@ def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str
 def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() -> None:
     """All of it stands between the command and its first picture."""
     loaded = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.tui.viewer")
-    assert {"textual", "tuibench.service.client"} <= loaded
+    assert {"textual", "tuibench.session.client"} <= loaded
     assert not loaded & modules_of(ROOMS_OF_A_RUN)
     assert not loaded & {
         "asyncmy",

@@ -18,8 +18,8 @@ from textual.strip import Strip
 
 from tests.hostile import HOSTILE, SIGN, harmful
 from tests.unit.record.snapshots import MOMENT
-from tuibench import sanitize
-from tuibench.document import (
+from tuibench.base import sanitize
+from tuibench.base.document import (
     Block,
     Document,
     Section,

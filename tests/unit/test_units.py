@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import for_each
-from tuibench import units
-from tuibench.errors import abbreviated_list, matching_names
+from tuibench.base import units
+from tuibench.base.errors import abbreviated_list, matching_names
 
 # Numbers as people read them.
 

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 
 import click
 
+from tuibench.base.errors import UsageError
 from tuibench.cli import sysbench_syntax
-from tuibench.errors import UsageError
 
 STDOUT = "-"
 OPTIONAL_FILE_OPTIONS = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import click
 
+from tuibench.base.errors import UsageError
 from tuibench.cli.arguments import SectionedCommand
-from tuibench.errors import UsageError
 from tuibench.model.option import (
     ELSEWHERE,
     SECONDS,
@@ -140,7 +140,7 @@ def _axis_converter(bound: BoundOption) -> Callable[[str], tuple[AxisValue, ...]
     """The function that converts the values of an axis, which are separated by commas."""
 
     def convert(text: str) -> tuple[AxisValue, ...]:
-        from tuibench.sweep.planning import parse_words
+        from tuibench.features.sweep.planning import parse_words
 
         words = parse_words(bound.name, text) if text else []
         try:

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuibench import files, paths
+from tuibench.base import files, paths
+from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.cli.arguments import COMPLETE_VARIABLE
-from tuibench.errors import RunError, TuibenchError, UsageError
 
 EQUALS = "="
 
@@ -56,7 +56,7 @@ def run_candidates() -> Candidates:
 
 def session_candidates() -> Candidates:
     """Sessions that listen, and dead ones whose socket still exists."""
-    from tuibench.unix_sockets import SUFFIX
+    from tuibench.base.unix_sockets import SUFFIX
 
     found = {path.stem for folder in paths.runtime_dirs() for path in folder.glob(f"*{SUFFIX}")}
     return without_help(*sorted(found, reverse=True))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import click
 from msgspec.structs import replace
 
+from tuibench.base.errors import ExitCode, UsageError
 from tuibench.cli.click_command import OmitOptions, PlanValues, Takes
 from tuibench.cli.headless import HeadlessOutput, run_headless
 from tuibench.cli.options import (
@@ -29,12 +30,11 @@ from tuibench.cli.runner import (
     start_session,
 )
 from tuibench.cli.tables import make_tables
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ExitCode, UsageError
 from tuibench.load.tables import LoadOptions
 from tuibench.model.message import SessionSpec
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
 from tuibench.workload.options import canonical_name
@@ -42,7 +42,7 @@ from tuibench.workload.script import ALLOW_IO
 from tuibench.workload.sql import only_acts_on_tables
 
 if TYPE_CHECKING:
-    from tuibench.tui.scene import Scene, ScenePlayer
+    from tuibench.features.scenes.scene import Scene, ScenePlayer
     from tuibench.tui.styled_app import DisplayOptions
 
 __all__ = ["CONTEXT", "demo"]
@@ -81,14 +81,14 @@ class SceneOptions:
             return None
         if not is_possible:
             raise UsageError("a scene needs a terminal, and has its own load", "leave out the other options")
-        from tuibench.tui.scene import load_scene
+        from tuibench.features.scenes.scene import load_scene
 
         scene = load_scene(self.scene)
         _check_catalogue(scene, self.scene)
         return scene
 
     def player(self, scene: "Scene | None") -> "ScenePlayer | None":
-        from tuibench.tui.scene import ScenePlayer
+        from tuibench.features.scenes.scene import ScenePlayer
 
         return ScenePlayer(scene, by_space=self.by_space, loop=self.loop) if scene is not None else None
 

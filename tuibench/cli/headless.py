@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench import __version__, sanitize
+from tuibench import __version__
+from tuibench.base import sanitize
+from tuibench.base.errors import ConnectionLostError, ExitCode
+from tuibench.base.installation import native_module
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.options import ab_test_announcement
 from tuibench.cli.output import (
@@ -35,8 +38,6 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import on_ending_signals
-from tuibench.errors import ConnectionLostError, ExitCode
-from tuibench.installation import native_module
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
 from tuibench.model.event import REPORTED_KINDS, Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, SessionSpec, Status
@@ -63,7 +64,7 @@ from tuibench.record.sysbench_report import (
 )
 from tuibench.report.analysis import addenda
 from tuibench.report.text import run_notes, watch_line, watch_notes
-from tuibench.service.http import serve_metrics
+from tuibench.session.http import serve_metrics
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
 from tuibench.tuning.restore import leftover_warnings

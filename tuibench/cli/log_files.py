@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from typing import BinaryIO, NamedTuple, cast
 
-from tuibench import files
+from tuibench.base import files
+from tuibench.base.errors import UsageError
 from tuibench.cli.arguments import STDOUT
-from tuibench.errors import UsageError
 from tuibench.workload.query_log import LoggedStatement, QueryLog, unknown_format
 
 HEAD = 1 << 16

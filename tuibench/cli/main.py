@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from tuibench import __version__
+from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.cli import arguments
 from tuibench.cli.output import exit_on_broken_pipe, failure, info, open_closed_streams
-from tuibench.errors import ExitCode, TuibenchError
 
 SECTIONS = {
     "Put load on a server": {
@@ -73,7 +73,7 @@ MODULES = {
     "demo": "cli.demo",
     "live": "cli.run",
     "run": "cli.run",
-    "versions": "sweep.execution",
+    "versions": "features.sweep.execution",
     "prepare": "cli.tables",
     "prewarm": "cli.tables",
     "check": "cli.tables",
@@ -91,20 +91,20 @@ MODULES = {
     "runs": "cli.records",
     "report": "cli.records",
     "replay": "cli.records",
-    "flame": "waits.command",
-    "history": "compare.command",
-    "bundle": "sweep.reproduction",
-    "reproduce": "sweep.reproduction",
-    "agent": "cluster.command",
+    "flame": "features.waits.command",
+    "history": "features.compare.command",
+    "bundle": "features.sweep.reproduction",
+    "reproduce": "features.sweep.reproduction",
+    "agent": "features.cluster.command",
 }
-"""The modules of commands; a command that is not listed is in `command.py` of the folder with its name."""
+"""The modules of commands; a command that is not listed is in `command.py` of the feature with its name."""
 WIDTH = 100
 """Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
     """Import the module of a command, in which the function has the command's name."""
-    return import_module(f"tuibench.{MODULES.get(name, f'{name}.command')}")
+    return import_module(f"tuibench.{MODULES.get(name, f'features.{name}.command')}")
 
 
 class LazyGroup(click.Group):
@@ -167,7 +167,7 @@ def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | N
 
 def _show_version(ctx: click.Context, option: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        from tuibench.installation import engine_line
+        from tuibench.base.installation import engine_line
 
         click.echo(f"tuibench {__version__}\nengine: {engine_line()}")
         ctx.exit()

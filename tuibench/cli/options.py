@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.cli.click_command import HOSTS_OPTION, WITHOUT_HOSTS, PlanValues, option_hint
 from tuibench.cli.output import info
-from tuibench.errors import UsageError, did_you_mean
 from tuibench.model import effect
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
 from tuibench.model.option import Option, check_choice, check_range
@@ -32,10 +32,10 @@ from tuibench.model.server import ServerLimits
 from tuibench.model.sweep import ServerBuild, Start, SweepPlan
 
 if TYPE_CHECKING:
-    from tuibench.demo.binaries import Binary
     from tuibench.model.effect import AbTestPlan
     from tuibench.model.message import Address, SessionSpec
     from tuibench.model.tune import TunePlan
+    from tuibench.servers.binaries import Binary
     from tuibench.tui.styled_app import DisplayOptions
     from tuibench.workload.adhoc_sql import AdhocTransaction
 
@@ -166,7 +166,7 @@ class AdhocSqlOptions:
 
 
 def _read_sql_file(path: str) -> AdhocTransaction:
-    from tuibench import files
+    from tuibench.base import files
     from tuibench.workload.adhoc_sql import AdhocTransaction
 
     try:
@@ -248,8 +248,8 @@ class PrivateServerOptions:
 
     def every_limit(self) -> list[ServerLimits]:
         """Every combination of the CPUs and memory sizes. Raises UsageError as `limits` does."""
-        from tuibench.demo.limits import check_limits
-        from tuibench.sweep.planning import parse_words
+        from tuibench.features.sweep.planning import parse_words
+        from tuibench.servers.limits import check_limits
 
         cpus: list[float | None] = [None]
         sizes: list[int | None] = [None]
@@ -276,8 +276,8 @@ class PrivateServerOptions:
 
         Options of a file that are left out are reported.
         """
-        from tuibench.demo.process import read_server_options
-        from tuibench.sweep.planning import parse_words
+        from tuibench.features.sweep.planning import parse_words
+        from tuibench.servers.process import read_server_options
 
         found = []
         files = parse_words("--my-cnf", self.my_cnf) if self.my_cnf else [""]
@@ -338,7 +338,7 @@ class SessionOptions:
     run_dir: Annotated[str, Option(metavar="DIR", help="Folder for records instead of the default.")] = ""
 
     def keep_records(self) -> None:
-        from tuibench import paths
+        from tuibench.base import paths
 
         paths.keep_records_in(self.run_dir)
 
@@ -431,7 +431,7 @@ def make_cluster(values: PlanValues) -> ClusterPlan | None:
         return None
     plan = ClusterPlan(**fields | {"places": parse_places(fields["places"])})
     for scheduler in (place for place in plan.places if place.startswith(DASK_SCHEMES)):
-        from tuibench.cluster.carrier import check_address
+        from tuibench.features.cluster.carrier import check_address
 
         check_address(scheduler, plan)
     return plan
@@ -442,7 +442,7 @@ def make_cluster(values: PlanValues) -> ClusterPlan | None:
 
 def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
     """The plan with its A/B test, if any. Raises UsageError for values that cannot be tested."""
-    from tuibench.ab.experiment import THREADS
+    from tuibench.features.ab.experiment import THREADS
 
     if "ab" not in values.given:
         if "until" in values.given:
@@ -468,7 +468,7 @@ def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 
 def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> AbTestPlan:
-    from tuibench.ab.experiment import resolve_subject
+    from tuibench.features.ab.experiment import resolve_subject
     from tuibench.metrics.figures import deciding_figure
 
     subject, a, b = values["ab"]
@@ -577,10 +577,10 @@ def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 
 def _tune_order(plan: RunPlan, fields: dict[str, Any]) -> TunePlan:
+    from tuibench.features.tune.candidates import wanted_settings
     from tuibench.metrics.figures import deciding_figure
     from tuibench.metrics.thresholds import parse_threshold
     from tuibench.model.tune import TunePlan
-    from tuibench.tune.candidates import wanted_settings
 
     wanted_settings(fields["only"])
     figure = deciding_figure(plan.figure, is_traffic=False, rate=plan.rate)
@@ -636,7 +636,7 @@ class ScreenOptions:
 
     def display_options(self) -> DisplayOptions:
         """The display options; imports textual. Raises UsageError for an invalid theme, frame rate or key."""
-        from tuibench import config
+        from tuibench.base import config
 
         wanted = _read_screen_section()
         fps = self.fps or wanted.get("fps", MAX_FPS)
@@ -668,7 +668,7 @@ class ScreenOptions:
 
 
 def _read_screen_section() -> dict[str, Any]:
-    from tuibench import config
+    from tuibench.base import config
 
     found, source = config.read_section("screen"), config.config_file()
     for name, value in found.items():
@@ -725,7 +725,7 @@ class BackgroundOptions:
 
     def check_port_free(self) -> None:
         """Raises RunError if the port of the metrics endpoint is in use."""
-        from tuibench.service.http import listen_tcp
+        from tuibench.session.http import listen_tcp
 
         if self.address is not None:
             listen_tcp(self.address).close()

@@ -23,9 +23,9 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from tuibench import sanitize, units
+from tuibench.base import sanitize, units
+from tuibench.base.errors import ExitCode, RunError, UsageError, did_you_mean
 from tuibench.cli.arguments import STDOUT
-from tuibench.errors import ExitCode, RunError, UsageError, did_you_mean
 
 
 @contextmanager

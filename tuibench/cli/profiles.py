@@ -15,7 +15,9 @@ from typing import Annotated, ClassVar
 import click
 import msgspec
 
-from tuibench import files, sanitize
+from tuibench.base import files, sanitize
+from tuibench.base.errors import RunError, UsageError, did_you_mean
+from tuibench.base.units import count, pluralize, shorten
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.click_command import Argument, option_hint
 from tuibench.cli.log_files import read_logs
@@ -23,10 +25,8 @@ from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.tables import progress_bar
-from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.option import Option, check_range
 from tuibench.model.plan import OptionValue
-from tuibench.units import count, pluralize, shorten
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile, known_options
 from tuibench.workload.generator import TransactionGenerator
@@ -188,8 +188,8 @@ def _accepted(
 
 def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
     """Print or write the profile of a server's statement digests."""
+    from tuibench.base.clock import SystemClock
     from tuibench.cli.runner import run_async
-    from tuibench.clock import SystemClock
     from tuibench.mysql.connection import connect
     from tuibench.observe import digests
 

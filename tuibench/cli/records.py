@@ -8,7 +8,9 @@ from typing import Annotated
 
 import click
 
-from tuibench import paths, sanitize
+from tuibench.base import paths, sanitize
+from tuibench.base.errors import RunError, UsageError, did_you_mean
+from tuibench.base.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir, ScreenOptions, TextOrJson
@@ -26,7 +28,9 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import require_terminal, run_async
-from tuibench.errors import RunError, UsageError, did_you_mean
+from tuibench.features.sweep.execution import sweep_notes
+from tuibench.features.sweep.folder import is_sweep, load_sweep
+from tuibench.features.sweep.formats import sweep_text
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.model.option import Option
 from tuibench.record import store
@@ -35,10 +39,6 @@ from tuibench.record.recorder import pretty_json
 from tuibench.record.store import RUNNING, RecordedEntry, RecordedRun, find_run
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, final_report, run_notes, sysbench_text
-from tuibench.sweep.execution import sweep_notes
-from tuibench.sweep.folder import is_sweep, load_sweep
-from tuibench.sweep.formats import sweep_text
-from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import click
 from msgspec.structs import replace
 
-from tuibench import sanitize
+from tuibench.base import sanitize
+from tuibench.base.errors import ExitCode, UsageError
 from tuibench.cli.arguments import STDOUT, SysbenchLine
 from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
@@ -29,7 +30,6 @@ from tuibench.cli.options import (
 )
 from tuibench.cli.output import JSON, ONE_FORMAT_ON_STDOUT, TEXT, check_format, echo_json, info
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import ExitCode, UsageError
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue, RunPlan
@@ -164,7 +164,7 @@ def run(
     session.keep_records()
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
     if server_program:
-        from tuibench.sweep.execution import ab_over_starts
+        from tuibench.features.sweep.execution import ab_over_starts
 
         if option := report.given_option():
             raise UsageError(
@@ -271,8 +271,8 @@ def doctor(
     Tables that do not exist yet are the next step. Exit code 1 if a run would be invalid, 3 if the server
     cannot be reached. Options of the profile are accepted, too: --tables=4 --table-size=100000 …
     """
+    from tuibench.base.clock import SystemClock
     from tuibench.cli.runner import run_async
-    from tuibench.clock import SystemClock
     from tuibench.session.preflight import diagnose
     from tuibench.workload import library
 
@@ -335,8 +335,8 @@ def start(screen: ScreenOptions) -> None:
 
     require_terminal("tuibench run --help")
     display = screen.display_options()
-    from tuibench.start.screen import StartApp
-    from tuibench.start.setup import CliStartController
+    from tuibench.features.start.screen import StartApp
+    from tuibench.features.start.setup import CliStartController
 
     controller = CliStartController()
     try:

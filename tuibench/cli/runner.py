@@ -18,12 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from tuibench import paths, unix_sockets
-from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
-from tuibench.cli.output import info
-from tuibench.cli.server_options import replica_choice
-from tuibench.clock import listener
-from tuibench.errors import (
+from tuibench.base import paths, unix_sockets
+from tuibench.base.clock import listener
+from tuibench.base.errors import (
     ExitCode,
     RunError,
     ServerUnavailableError,
@@ -31,6 +28,9 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
+from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
+from tuibench.cli.output import info
+from tuibench.cli.server_options import replica_choice
 from tuibench.model.message import (
     Hello,
     RunState,
@@ -44,14 +44,14 @@ from tuibench.model.message import (
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.service import registry
-from tuibench.service.client import SessionClient
-from tuibench.service.registry import launch
+from tuibench.session import registry
+from tuibench.session.client import SessionClient
+from tuibench.session.registry import launch
 
 if TYPE_CHECKING:
-    from tuibench.demo.server import PrivateServer
+    from tuibench.features.scenes.scene import ScenePlayer
+    from tuibench.servers.server import PrivateServer
     from tuibench.session.load_run import LoadRun
-    from tuibench.tui.scene import ScenePlayer
     from tuibench.tui.styled_app import DisplayOptions
 
 
@@ -321,8 +321,8 @@ def _leave(server: "PrivateServer", *, keep: bool, is_running: bool) -> None:
 
 
 async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> "PrivateServer":
-    from tuibench.demo.binaries import find_binary, inspect_binary
-    from tuibench.demo.server import PrivateServer
+    from tuibench.servers.binaries import find_binary, inspect_binary
+    from tuibench.servers.server import PrivateServer
 
     limits = options.limits()
     words: tuple[str, ...] = SERVER_OPTIONS

@@ -9,7 +9,10 @@ from typing import Annotated
 import click
 import msgspec
 
-from tuibench import sanitize
+from tuibench.base import sanitize
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import ExitCode, TuibenchError, UsageError
+from tuibench.base.units import DASH
 from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     BackgroundOptions,
@@ -21,8 +24,6 @@ from tuibench.cli.options import (
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.cli.runner import run_async
 from tuibench.cli.server_options import ServerOptions
-from tuibench.clock import SystemClock
-from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.model.option import Option
 from tuibench.model.plan import WATCH
 from tuibench.model.server import ServerInfo, Target
@@ -32,7 +33,6 @@ from tuibench.tuning import catalogue
 from tuibench.tuning.changer import SettingsManager, session_journal
 from tuibench.tuning.connection import admin_connector
 from tuibench.tuning.restore import Leftover, RestoreOutcome, leftovers, restore_leftover
-from tuibench.units import DASH
 
 __all__ = ["watch"]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.server import Endpoint
 
 MAX_PORT = 65535

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from tuibench import credentials
+from tuibench.base import credentials
+from tuibench.base.errors import UsageError
 from tuibench.cli import output
 from tuibench.cli.server_address import (
     choose_address,
@@ -21,7 +22,6 @@ from tuibench.cli.server_address import (
     endpoint_fields,
     parse_place,
 )
-from tuibench.errors import UsageError
 from tuibench.model.option import Option
 from tuibench.model.server import (
     LONGEST_TIMEOUT_SECONDS,

@@ -15,12 +15,13 @@ import click
 import msgspec
 from msgspec.structs import asdict, replace
 
-from tuibench import sanitize
+from tuibench.base import sanitize
+from tuibench.base.errors import ExitCode, RunError, SessionUnreachableError, UsageError, did_you_mean
+from tuibench.base.units import DASH, count, decimal, hms, milliseconds
 from tuibench.cli.click_command import Argument
 from tuibench.cli.options import TextOrJson
 from tuibench.cli.output import JSON, TEXT, align_columns, check_format, echo_json, info, table_width
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
-from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageError, did_you_mean
 from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import message as commands
@@ -42,10 +43,9 @@ from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import parse_tune_words
 from tuibench.report.analysis import statements_text
 from tuibench.report.text import run_notes
-from tuibench.service import registry
-from tuibench.service.client import SessionClient
-from tuibench.service.registry import SessionEntry
-from tuibench.units import DASH, count, decimal, hms, milliseconds
+from tuibench.session import registry
+from tuibench.session.client import SessionClient
+from tuibench.session.registry import SessionEntry
 
 Arguments = Sequence[str]
 VerbParser = Callable[[Arguments], commands.Command]

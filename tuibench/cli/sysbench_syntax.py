@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from shlex import quote
 
-from tuibench import files
-from tuibench.errors import UsageError
+from tuibench.base import files
+from tuibench.base.errors import UsageError
 from tuibench.model.sysbench import SYSBENCH_TESTS
 
 SYSBENCH_VERBS = ("prepare", "prewarm", "run", "cleanup")

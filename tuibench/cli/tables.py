@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from tuibench import sanitize
+from tuibench.base import sanitize
+from tuibench.base.errors import ExitCode, UsageError
+from tuibench.base.units import pluralize
 from tuibench.cli.click_command import Argument
 from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, warning
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import ExitCode, UsageError
 from tuibench.model.option import Option, check_choice
 from tuibench.model.server import Target
-from tuibench.units import pluralize
 
 if TYPE_CHECKING:
     from tuibench.load.conditions import ConditionResult

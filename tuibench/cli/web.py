@@ -8,14 +8,14 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tuibench.base.errors import UsageError
+from tuibench.base.own_process import own_command
 from tuibench.cli.click_command import Argument
 from tuibench.cli.output import info
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
-from tuibench.errors import UsageError
 from tuibench.model.message import Address
 from tuibench.model.option import Option
-from tuibench.own_process import own_command
-from tuibench.service.http import listen_tcp
+from tuibench.session.http import listen_tcp
 
 if TYPE_CHECKING:
     from tuibench.cli.web_application import ScreenServer

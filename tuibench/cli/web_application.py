@@ -24,9 +24,11 @@ from aiohttp import web as http
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
-from tuibench import paths
-from tuibench.document import Shape, Text
-from tuibench.errors import RunError, TuibenchError
+from tuibench.base import paths
+from tuibench.base.document import Shape, Text
+from tuibench.base.errors import RunError, TuibenchError
+from tuibench.base.units import hms, pluralize
+from tuibench.base.unix_sockets import is_listening
 from tuibench.record.reader import Run, is_being_written, load_run
 from tuibench.record.recorder import SUMMARY
 from tuibench.report.html_chart import Markup, block_markup, join_markup, tag
@@ -35,8 +37,6 @@ from tuibench.report.run_report import html_report
 from tuibench.tuning import journal
 from tuibench.tuning.journal import journal_path
 from tuibench.tuning.restore import leftovers
-from tuibench.units import hms, pluralize
-from tuibench.unix_sockets import is_listening
 
 RELOAD = tag("script", Markup("setTimeout(() => location.reload(), 2000);"))
 """A script that reloads the page, used until all settings are restored."""

@@ -25,8 +25,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, TypeVar
 
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import ConnectionLostError, ProtocolError, RunError, SQLError
+from tuibench.base.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.base.errors import ConnectionLostError, ProtocolError, RunError, SQLError
 from tuibench.load.connections import (
     OTHER,
     WRITE,

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.load.tables import abort_and_kill, check_tables_present, connect_to_tables, run_all
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection

@@ -20,8 +20,8 @@ from itertools import count
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
-from tuibench.clock import Clock
-from tuibench.errors import (
+from tuibench.base.clock import Clock
+from tuibench.base.errors import (
     ConnectionLostError,
     NotReadyError,
     ProtocolError,

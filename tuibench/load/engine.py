@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.load.connections import (
     Connect,
     DueWork,

@@ -32,9 +32,11 @@ from typing import Any, Generic, TypeVar, assert_never
 
 import msgspec
 
-from tuibench.child_process import StderrTail, end_words
-from tuibench.clock import NS_PER_MS, wait_with_timeout
-from tuibench.errors import RunError
+from tuibench.base.child_process import StderrTail, end_words
+from tuibench.base.clock import NS_PER_MS, wait_with_timeout
+from tuibench.base.errors import RunError
+from tuibench.base.own_process import own_command
+from tuibench.base.units import pluralize
 from tuibench.load import messages
 from tuibench.load.messages import (
     Adjust,
@@ -55,8 +57,6 @@ from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import first_logins
-from tuibench.own_process import own_command
-from tuibench.units import pluralize
 from tuibench.workload.program import Program, with_weights
 from tuibench.workload.values import Serial
 

@@ -33,7 +33,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 from msgspec.structs import astuple
 
-from tuibench.clock import NS_PER_MS, NS_PER_SECOND
+from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
 from tuibench.model.server import Target

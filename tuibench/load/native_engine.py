@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench import sanitize
-from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import (
+from tuibench.base import sanitize
+from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND, Clock, SystemClock
+from tuibench.base.errors import (
     ConnectionLostError,
     ProtocolError,
     RunError,
@@ -34,7 +34,7 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.installation import engine_remedy, native_module
+from tuibench.base.installation import engine_remedy, native_module
 from tuibench.load.connections import (
     MAX_PAUSE_SECONDS,
     AnyContext,

@@ -22,8 +22,8 @@ from itertools import count
 from random import Random
 from typing import Any, Protocol
 
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.load.messages import Reassign
 from tuibench.model.plan import Arrival
 from tuibench.mysql.statements import CaptureResponse, Request

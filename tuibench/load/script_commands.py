@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
-from tuibench.installation import native_module
+from tuibench.base.errors import ConnectionLostError, TuibenchError, UsageError
+from tuibench.base.installation import native_module
 from tuibench.load.native_engine import (
     MOST_THREADS,
     RECONNECTING,

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.errors import UsageError
+from tuibench.base import numerals
+from tuibench.base.errors import UsageError
 from tuibench.load.script_commands import run_command
 from tuibench.model.plan import OptionValue
 from tuibench.model.server import Target

@@ -26,8 +26,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.errors import (
+from tuibench.base import numerals
+from tuibench.base.errors import (
     ConnectionLostError,
     DeniedError,
     NoAnswerError,

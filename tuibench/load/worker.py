@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
-from tuibench import sanitize
-from tuibench.clock import SystemClock
+from tuibench.base import sanitize
+from tuibench.base.clock import SystemClock
 from tuibench.load import messages
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.engine import Emit
@@ -31,7 +31,7 @@ from tuibench.model.cluster import GRACE_SECONDS
 from tuibench.mysql.login import first_logins
 
 if TYPE_CHECKING:
-    from tuibench.crash.ledger import Ledger
+    from tuibench.features.crash.ledger import Ledger
 
 if sys.platform == "linux":
 
@@ -76,7 +76,7 @@ def create_engine(
 ) -> AsyncioEngine | NativeEngine:
     first_logins().learn(begin.first_logins)
     if ledger is not None:
-        from tuibench.crash.ledger import ImpatientClock, ledger_connector
+        from tuibench.features.crash.ledger import ImpatientClock, ledger_connector
 
         clock = ImpatientClock()
         return AsyncioEngine(begin, emit=emit, connect=ledger_connector(ledger, clock), clock=clock)
@@ -84,7 +84,7 @@ def create_engine(
 
 
 def _ledger() -> "Ledger":
-    from tuibench.crash.ledger import Ledger
+    from tuibench.features.crash.ledger import Ledger
 
     return Ledger()
 

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.attribution import (
     FEWEST_AFTER,
     attribute,
@@ -40,7 +41,6 @@ from tuibench.metrics.attribution import (
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import LEVEL, Interval, two_sided
 from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Tick, total_tick
-from tuibench.waits.classes import TIME, WaitClass
 
 COMMIT = STATEMENT + "commit"
 MOST_SHARED = 1.2

@@ -7,7 +7,7 @@ are those of its process. The texts are the same in summary, report and on scree
 
 from collections.abc import Iterable, Mapping
 
-from tuibench import numerals, units
+from tuibench.base import numerals, units
 from tuibench.metrics.series import ratio
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
 from tuibench.model.effect import CommitCost, Effect

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
+from tuibench.base.units import count, decimal, percent
 from tuibench.metrics.inference import Estimate
 from tuibench.metrics.measurement_warnings import (
     COMMIT_FSYNCS,
@@ -30,7 +31,6 @@ from tuibench.metrics.measurement_warnings import (
 )
 from tuibench.model.findings import Evidence, Finding, Severity
 from tuibench.model.probe import UslFit
-from tuibench.units import count, decimal, percent
 
 GAIN = 0.10
 """A doubling that gains less has no gain."""

@@ -21,6 +21,8 @@ from statistics import median
 
 import msgspec
 
+from tuibench.features.waits.changes import is_explicable, time_changes, untold, verdict_direction
+from tuibench.features.waits.classes import WaitClass
 from tuibench.metrics.attribution import (
     FEWEST_AFTER,
     FEWEST_BEFORE,
@@ -51,8 +53,6 @@ from tuibench.model.effect import (
     comparison_of,
 )
 from tuibench.model.tick import HOST, Tick, total_tick
-from tuibench.waits.changes import is_explicable, time_changes, untold, verdict_direction
-from tuibench.waits.classes import WaitClass
 
 Window = Sequence[Tick]
 TOLERANCE_PERCENT = 5.0

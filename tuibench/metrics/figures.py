@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench import units
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base import units
+from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.model.counters import (
     BINLOG_BYTES,
     BINLOG_SYNCS,
@@ -37,7 +38,6 @@ from tuibench.model.counters import (
     Unit as CounterUnit,
 )
 from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, UNSEEN, US_PER_MS, WAIT, Tick
-from tuibench.waits.classes import TIME, WaitClass
 
 
 class FigureUnit(StrEnum):

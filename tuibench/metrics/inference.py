@@ -11,7 +11,7 @@ method depends on the data, and is explained at its function:
 - starts of servers: one observation for each start (`compare`).
 
 Levels are compared as differences of logarithms (`Interval`, `Scale`). A/B tests have methods of their own
-(`ab/analysis.py`).
+(`features/ab/analysis.py`).
 """
 
 import math
@@ -23,7 +23,7 @@ from math import ceil, sqrt
 from statistics import NormalDist, fmean, stdev, variance
 from typing import NamedTuple, assert_never
 
-from tuibench import units
+from tuibench.base import units
 from tuibench.metrics import figures
 from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure, figure_named
 from tuibench.metrics.series import Ranks, count_up_to

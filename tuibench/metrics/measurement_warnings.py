@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from statistics import median
 
+from tuibench.base.units import decimal, percent
 from tuibench.metrics.figures import read
 from tuibench.metrics.series import ratio
 from tuibench.model.cluster import LoadHost
@@ -21,7 +22,6 @@ from tuibench.model.counters import Counter
 from tuibench.model.findings import Evidence
 from tuibench.model.schedule import format_delay
 from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Sample, Tick, total_tick
-from tuibench.units import decimal, percent
 
 COMMIT = "commit"
 """The name of the last statement of explicit transactions in the samples."""

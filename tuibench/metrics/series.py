@@ -10,6 +10,7 @@ from itertools import accumulate
 
 import msgspec
 
+from tuibench.base.units import hms, milliseconds, pluralize
 from tuibench.model.tick import (
     US_PER_MS,
     Histogram,
@@ -19,7 +20,6 @@ from tuibench.model.tick import (
     merge_histograms,
     rank_of,
 )
-from tuibench.units import hms, milliseconds, pluralize
 
 MOST_GROWTH = 2**53
 """The limit of a counter's growth between two readings. Integers up to it are exact in floating point, and

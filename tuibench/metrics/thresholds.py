@@ -20,13 +20,13 @@ from statistics import median
 import msgspec
 from msgspec.structs import replace
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.base.units import significant
 from tuibench.metrics.figures import FIGURES, FigureUnit, figure_named
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast
 from tuibench.model.tick import Tick
-from tuibench.units import significant
 
 THRESHOLD_EXAMPLES = '"p95>50ms", "errors>0.1%", "tps<500"'
 

@@ -17,7 +17,7 @@ from typing import Annotated
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.option import Option
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.findings import OperationCost
 from tuibench.model.option import Option, plain_number
 from tuibench.model.schedule import parse_ab, parse_tolerance

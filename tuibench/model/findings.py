@@ -11,7 +11,7 @@ from typing import Any, Self
 import msgspec
 from msgspec.structs import replace
 
-from tuibench.errors import ExitCode, TuibenchError
+from tuibench.base.errors import ExitCode, TuibenchError
 
 
 class Severity(StrEnum):

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 
 DEFAULT_MAXIMUM = 10**9
 """Limit beyond any sensible value."""

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.option import NUMBER, check_range, parse_duration, plain_number
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.effect import AbTestPair, Comparison, comparison_of
 from tuibench.model.option import Option, check_range, parse_duration
 from tuibench.model.schedule import format_duration, parse_tolerance

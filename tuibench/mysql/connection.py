@@ -18,8 +18,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from tuibench.clock import wait_with_timeout
-from tuibench.errors import (
+from tuibench.base.clock import wait_with_timeout
+from tuibench.base.errors import (
     ConnectionLostError,
     NoAnswerError,
     ProtocolError,

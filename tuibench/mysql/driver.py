@@ -19,9 +19,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
 
-from tuibench.errors import ProtocolError
+from tuibench.base.errors import ProtocolError
+from tuibench.base.units import binary_size
 from tuibench.mysql.transport import CompressedTransport, RecordTransport
-from tuibench.units import binary_size
 
 RELEASE = "0.2.18"
 """The release of asyncmy that this module was written for; pyproject.toml requires it."""

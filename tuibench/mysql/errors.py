@@ -8,8 +8,8 @@ import re
 import ssl
 import struct
 
-from tuibench import sanitize
-from tuibench.errors import (
+from tuibench.base import sanitize
+from tuibench.base.errors import (
     MOMENTARY_ERRORS,
     ConnectionLostError,
     DeniedError,

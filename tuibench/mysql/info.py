@@ -29,9 +29,9 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from tuibench import numerals, sanitize
-from tuibench.clock import NOTICE_SECONDS, wait_with_timeout, with_notice
-from tuibench.errors import (
+from tuibench.base import numerals, sanitize
+from tuibench.base.clock import NOTICE_SECONDS, wait_with_timeout, with_notice
+from tuibench.base.errors import (
     MOMENTARY_ERRORS,
     ConnectionLostError,
     LockedError,

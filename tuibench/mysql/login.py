@@ -31,9 +31,9 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from tuibench import files, sanitize
-from tuibench.clock import wait_with_timeout
-from tuibench.errors import ProtocolError, ServerUnavailableError, TuibenchError, UsageError
+from tuibench.base import files, sanitize
+from tuibench.base.clock import wait_with_timeout
+from tuibench.base.errors import ProtocolError, ServerUnavailableError, TuibenchError, UsageError
 from tuibench.model.server import Target
 from tuibench.mysql import errors
 from tuibench.mysql.driver import CLIENT, auth, charset_by_name

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from tuibench import files, sanitize
-from tuibench.errors import UsageError
+from tuibench.base import files, sanitize
+from tuibench.base.errors import UsageError
 from tuibench.model.server import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, SslMode
 
 TargetField = tuple[str, Any]

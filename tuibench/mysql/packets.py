@@ -24,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
+from tuibench.base.errors import ConnectionLostError, ProtocolError, SQLError
 from tuibench.mysql import errors
 from tuibench.mysql.driver import COMMAND, pack_binary_params
 

@@ -20,7 +20,7 @@ from math import isfinite
 from operator import methodcaller
 from typing import Any, NamedTuple
 
-from tuibench.errors import ProtocolError, SQLError
+from tuibench.base.errors import ProtocolError, SQLError
 from tuibench.mysql.driver import FIELD_TYPE
 from tuibench.mysql.errors import MALFORMED
 from tuibench.mysql.packets import (

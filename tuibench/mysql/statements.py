@@ -29,10 +29,10 @@ from typing import Any
 
 import msgspec
 
-from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
+from tuibench.base.errors import ConnectionLostError, ProtocolError, SQLError
+from tuibench.base.units import binary_size as data_text
 from tuibench.mysql.packets import MAX_PAYLOAD_BYTES, CachingParser, ResponseParser, shared_cache
 from tuibench.mysql.transport import CompressedTransport, feed
-from tuibench.units import binary_size as data_text
 
 OK, NULL, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
 HEADER_BYTES = 4

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 from weakref import finalize
 
-from tuibench import files
-from tuibench.errors import UsageError
+from tuibench.base import files
+from tuibench.base.errors import UsageError
 from tuibench.model.server import VERIFYING, SslMode, Target
 
 FRAME_HEADER_BYTES = 7

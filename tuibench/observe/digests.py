@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tuibench import numerals
-from tuibench.clock import Clock
-from tuibench.errors import RunError, SQLError, UsageError
+from tuibench.base import numerals
+from tuibench.base.clock import Clock
+from tuibench.base.errors import RunError, SQLError, UsageError
 from tuibench.mysql.connection import Connection
 from tuibench.workload.traffic import ColumnFacts, sample_text
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import psutil
 
-from tuibench import numerals, sanitize
-from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.base import numerals, sanitize
+from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.series import growth, ratio
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick

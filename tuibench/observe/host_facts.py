@@ -24,9 +24,10 @@ from pathlib import Path
 
 import psutil
 
-from tuibench import __version__, numerals
-from tuibench.clock import NS_PER_MS
-from tuibench.errors import RunError, TuibenchError
+from tuibench import __version__
+from tuibench.base import numerals
+from tuibench.base.clock import NS_PER_MS
+from tuibench.base.errors import RunError, TuibenchError
 from tuibench.model.counters import Counter
 from tuibench.model.server import (
     DiskFacts,

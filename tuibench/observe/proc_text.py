@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.clock import NS_PER_SECOND
+from tuibench.base import numerals
+from tuibench.base.clock import NS_PER_SECOND
 from tuibench.metrics.series import growth
 from tuibench.model.server import ServerInfo
 from tuibench.observe.host import (

@@ -17,9 +17,9 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from tuibench import numerals
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import UsageError
+from tuibench.base import numerals
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import UsageError
 from tuibench.metrics.series import growth
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick

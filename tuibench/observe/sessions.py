@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache, partial
 
-from tuibench import numerals
-from tuibench.clock import Clock
-from tuibench.errors import MOMENTARY_ERRORS, ServerUnavailableError, SQLError
+from tuibench.base import numerals
+from tuibench.base.clock import Clock
+from tuibench.base.errors import MOMENTARY_ERRORS, ServerUnavailableError, SQLError
 from tuibench.model.server import (
     Activity,
     Deadlock,

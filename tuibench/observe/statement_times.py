@@ -19,15 +19,15 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.errors import MOMENTARY_ERRORS, SQLError
+from tuibench.base import numerals
+from tuibench.base.errors import MOMENTARY_ERRORS, SQLError
+from tuibench.base.numerals import MOST_TIMER
 from tuibench.metrics.series import CounterInterval
 from tuibench.model.counters import COMMITS, READS, ROLLBACKS, ROW_WRITES, Counter
 from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
 from tuibench.mysql.info import Queries
 from tuibench.mysql.rows import Row
-from tuibench.numerals import MOST_TIMER
 
 PS_PER_US, US_PER_SECOND = 1_000_000, 1_000_000
 LONGEST_US = 10**10

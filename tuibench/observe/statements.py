@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.clock import Clock
-from tuibench.errors import MOMENTARY_ERRORS, SQLError
+from tuibench.base import numerals
+from tuibench.base.clock import Clock
+from tuibench.base.errors import MOMENTARY_ERRORS, SQLError
+from tuibench.base.numerals import MOST_TIMER
 from tuibench.metrics.series import growth
 from tuibench.model.server import Flavour, StatementFigures, StatementRow, Target
 from tuibench.model.tick import US_PER_MS, rank_of
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
-from tuibench.numerals import MOST_TIMER
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
 LONGEST = 240

@@ -22,9 +22,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tuibench import numerals, sanitize
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import MOMENTARY_ERRORS, ConnectionLostError, RunError, SQLError, TuibenchError
+from tuibench.base import numerals, sanitize
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import MOMENTARY_ERRORS, ConnectionLostError, RunError, SQLError, TuibenchError
+from tuibench.base.numerals import Readable
 from tuibench.metrics.series import CounterInterval, counter_interval, growth
 from tuibench.model.counters import (
     CUMULATIVE_NAMES,
@@ -43,7 +44,6 @@ from tuibench.mysql.info import (
     query_if_allowed,
     server_info,
 )
-from tuibench.numerals import Readable
 from tuibench.observe.statement_times import (
     OwnStatements,
     QueryTimer,

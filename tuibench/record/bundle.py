@@ -24,8 +24,8 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 import msgspec
 
-from tuibench import files, sanitize, units
-from tuibench.errors import RunError, UsageError
+from tuibench.base import files, sanitize, units
+from tuibench.base.errors import RunError, UsageError
 
 MANIFEST, RECORD = "manifest.json", "record"
 MOST_FILES, MOST_BYTES = 20_000, 2 << 30

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.model.tick import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
 
 LONGEST_SECONDS = 366 * 86_400.0

@@ -21,7 +21,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from tuibench import sanitize
+from tuibench.base import sanitize
 from tuibench.metrics.figures import FIGURES, all_values, read
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind

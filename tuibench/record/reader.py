@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from tuibench import files
-from tuibench.errors import RunError
-from tuibench.files import DECODE_ERRORS
+from tuibench.base import files
+from tuibench.base.errors import RunError
+from tuibench.base.files import DECODE_ERRORS
 from tuibench.metrics.costs import CostLedger
 from tuibench.metrics.figures import all_values, read
 from tuibench.model.counters import CUMULATIVE_NAMES

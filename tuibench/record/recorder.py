@@ -30,8 +30,8 @@ import msgspec
 from msgspec import UNSET, UnsetType, field
 from msgspec.structs import asdict, fields, replace
 
-from tuibench import files, paths, sanitize
-from tuibench.errors import RunError
+from tuibench.base import files, paths, sanitize
+from tuibench.base.errors import RunError
 from tuibench.model.event import Event
 from tuibench.model.findings import Headline
 from tuibench.model.message import Status

@@ -10,9 +10,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import fmean, pstdev
 
-from tuibench.crash.text import crash_blocks
-from tuibench.document import Block, Section, Table, Text, section, write_text
-from tuibench.effects.text import stalls_line, steadiness_line, trial_section
+from tuibench.base.document import Block, Section, Table, Text, section, write_text
+from tuibench.base.units import DASH, count, decimal, hms, milliseconds, percent, pluralize
+from tuibench.features.crash.text import crash_blocks
+from tuibench.features.effects.text import stalls_line, steadiness_line, trial_section
+from tuibench.features.probe.text import probe_blocks
+from tuibench.features.tune.text import tune_blocks
 from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence
@@ -22,10 +25,7 @@ from tuibench.model.server import StatementFigures, StatementReport, StatementRo
 from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.model.tick import STATEMENT, Latency, Tick
 from tuibench.mysql.errors import error_name
-from tuibench.probe.text import probe_blocks
 from tuibench.record.reader import Run
-from tuibench.tune.text import tune_blocks
-from tuibench.units import DASH, count, decimal, hms, milliseconds, percent, pluralize
 
 STEADY, UNSTEADY = 0.05, 0.25
 LONG_TAIL = 5.0

@@ -13,8 +13,8 @@ from html import escape
 from itertools import groupby, pairwise, zip_longest
 from typing import NamedTuple
 
-from tuibench import sanitize, units
-from tuibench.document import (
+from tuibench.base import sanitize, units
+from tuibench.base.document import (
     Bar,
     Block,
     Cell,

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench import sanitize, units
-from tuibench.document import Document
+from tuibench.base import sanitize, units
+from tuibench.base.document import Document
 from tuibench.metrics.figures import FIGURES, read
 from tuibench.model.findings import Mean
 from tuibench.model.tick import US_PER_MS, Histogram, Sample, bucket_upper_bound

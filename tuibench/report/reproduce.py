@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
+from tuibench.base.units import hms
 from tuibench.model.event import EventKind
 from tuibench.model.plan import OptionValue, RunPlan, command_of, option_words, sysbench_words
 from tuibench.model.server import Target, address_options, server_words
 from tuibench.model.sysbench import SYSBENCH_TESTS
 from tuibench.record.reader import Run
-from tuibench.units import hms
 
 PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
 """The placeholder of a password, which is never printed."""

@@ -6,9 +6,8 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from tuibench import numerals, units
-from tuibench.crash.text import crash_blocks
-from tuibench.document import (
+from tuibench.base import numerals, units
+from tuibench.base.document import (
     Block,
     Chart,
     Document,
@@ -21,7 +20,27 @@ from tuibench.document import (
     section,
     write_markdown,
 )
-from tuibench.effects.text import cost_table, effect_card, trial_section
+from tuibench.base.units import (
+    binary_size,
+    count,
+    decimal,
+    first_to_last,
+    hms,
+    local_time,
+    milliseconds,
+    pluralize,
+    three_digits,
+)
+from tuibench.features.crash.text import crash_blocks
+from tuibench.features.effects.text import cost_table, effect_card, trial_section
+from tuibench.features.probe.text import (
+    probe_commands,
+    probe_level_text,
+    probe_lines,
+    probe_table,
+    steps_in_order,
+)
+from tuibench.features.tune.text import tune_blocks
 from tuibench.metrics.costs import cost_rows
 from tuibench.metrics.figures import FIGURES, FigureUnit, read
 from tuibench.metrics.series import slow_parts
@@ -34,7 +53,6 @@ from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, settings_wi
 from tuibench.model.summary import Summary, engine_text
 from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
-from tuibench.probe.text import probe_commands, probe_level_text, probe_lines, probe_table, steps_in_order
 from tuibench.record.reader import Run
 from tuibench.report.analysis import analysis
 from tuibench.report.answer import answer_sentence, answer_table
@@ -58,18 +76,6 @@ from tuibench.report.html_plots import (
     tooltip_script,
 )
 from tuibench.report.reproduce import reproduction_commands
-from tuibench.tune.text import tune_blocks
-from tuibench.units import (
-    binary_size,
-    count,
-    decimal,
-    first_to_last,
-    hms,
-    local_time,
-    milliseconds,
-    pluralize,
-    three_digits,
-)
 from tuibench.workload.script import is_script
 
 MOST_MARKS = 60

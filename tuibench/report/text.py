@@ -8,9 +8,10 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tuibench import units
-from tuibench.document import text_lines, write_text
-from tuibench.effects.text import cost_table, effect_line, stalls_line, steadiness_line
+from tuibench.base import units
+from tuibench.base.document import text_lines, write_text
+from tuibench.base.units import binary_size, pluralize
+from tuibench.features.effects.text import cost_table, effect_line, stalls_line, steadiness_line
 from tuibench.metrics.costs import cost_lines, effect_cost_lines
 from tuibench.metrics.series import slow_lines
 from tuibench.model.counters import Counter
@@ -38,7 +39,6 @@ from tuibench.record.sysbench_report import (
     summary_text,
 )
 from tuibench.report.analysis import addenda, experiment_blocks
-from tuibench.units import binary_size, pluralize
 
 
 def watch_text(summary: Summary) -> str:

@@ -11,8 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, assert_never
 
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import UsageError
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import UsageError
+from tuibench.features.waits.cpu_profile import CpuProfiling
 from tuibench.model import message as commands
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
@@ -51,7 +52,6 @@ from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import Settings
 from tuibench.session.timeline import PlanRunner
-from tuibench.waits.cpu_profile import CpuProfiling
 
 
 class SessionCommands:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tuibench import __version__, files
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import UsageError
+from tuibench import __version__
+from tuibench.base import files
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import UsageError
 from tuibench.model.counters import LOG_FSYNCS, SAMPLED_NAMES, Counter
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind

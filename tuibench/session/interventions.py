@@ -17,9 +17,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tuibench import sanitize
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import TuibenchError, UsageError
+from tuibench.base import sanitize
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import TuibenchError, UsageError
+from tuibench.base.units import pluralize
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.event import DURING, ENDED, EventKind
 from tuibench.model.message import SessionMessage, SessionSpec
@@ -29,7 +30,6 @@ from tuibench.mysql.info import Manner, connect_with_defaults, shortened
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask, cancel_all
 from tuibench.session.settings import ProductionGuard
-from tuibench.units import pluralize
 
 EXEC = "exec:"
 """Prefix of a command; the shell executes the rest."""

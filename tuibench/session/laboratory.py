@@ -30,7 +30,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
-from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.base.errors import (
+    ConnectionLostError,
+    RunError,
+    ServerUnreachableError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.base.units import pluralize
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
@@ -57,7 +64,6 @@ from tuibench.session.events import EventLog, Steps
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings
-from tuibench.units import pluralize
 
 NO_ANSWER = "the server did not answer"
 NOT_COUNTED = "the server does not count its statements"

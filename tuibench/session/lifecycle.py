@@ -17,13 +17,13 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from tuibench import files, paths
-from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick
-from tuibench.demo.process import DirectoryLayout, find_end
-from tuibench.errors import ExitCode, RunError, ServerUnavailableError, TuibenchError, UsageError
+from tuibench.base import files, paths
+from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick
+from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError, TuibenchError, UsageError
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.summary import RunOutcome, UnrestoredSetting
+from tuibench.servers.process import DirectoryLayout, find_end
 from tuibench.session.events import EventLog
 
 ClosingStep = Callable[[], Awaitable[object]]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from tuibench import __version__
-from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock
-from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND, Clock
+from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import Fleet, worker_count
 from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen
@@ -28,7 +28,7 @@ from tuibench.session.totals import Alarms, LoadTotals, full_report
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
 
 if TYPE_CHECKING:
-    from tuibench.cluster.fleet import Cluster
+    from tuibench.features.cluster.fleet import Cluster
 
 POLL_SECONDS = 0.02
 AGAIN_SECONDS = 2.0
@@ -338,8 +338,8 @@ async def make_fleet(
     if plan.cluster is None:
         most = worker_count(plan, is_beside_server=server.is_local, is_native=engine.is_native)
         return Fleet(plan, target, program, most, is_native=engine.is_native), engine, ()
-    from tuibench.cluster.fleet import Cluster, HostFleet
-    from tuibench.cluster.host import find_carriers
+    from tuibench.features.cluster.fleet import Cluster, HostFleet
+    from tuibench.features.cluster.host import find_carriers
 
     carriers, discover = await find_carriers(plan.cluster, clock)
     cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
@@ -372,7 +372,7 @@ def host_totals(load: LoadController) -> tuple[HostTotals, ...]:
     fleet, zero_ns = load.fleet, load.zero_ns
     if not fleet.hosts:
         return ()
-    from tuibench.cluster.fleet import HostFleet
+    from tuibench.features.cluster.fleet import HostFleet
 
     if not isinstance(fleet, HostFleet) or zero_ns is None:
         return ()

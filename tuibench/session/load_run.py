@@ -13,9 +13,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, ticks
-from tuibench.effects.tracker import EffectTracker
-from tuibench.errors import RunError, UsageError
+from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, ticks
+from tuibench.base.errors import RunError, UsageError
+from tuibench.base.units import pluralize
+from tuibench.features.effects.tracker import EffectTracker
+from tuibench.features.waits.detail import transactions_by_statement
 from tuibench.load.messages import CompletionGaps
 from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
@@ -52,8 +54,6 @@ from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.sampling import TickObservation
 from tuibench.session.timeline import PlanRunner
 from tuibench.session.totals import LoadTotals, add_last_readings, build_summary, build_watch_summary
-from tuibench.units import pluralize
-from tuibench.waits.detail import transactions_by_statement
 from tuibench.workload import library, script
 from tuibench.workload.dataset import build_data_set
 

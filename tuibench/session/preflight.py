@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from tuibench.clock import Clock
-from tuibench.demo import process
-from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
+from tuibench.base.clock import Clock
+from tuibench.base.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.fleet import open_files_of_worker, worker_count
 from tuibench.load.native_engine import choose
 from tuibench.load.tables import (
@@ -29,6 +28,7 @@ from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError, NoDatabaseError
 from tuibench.mysql.info import connect_with_defaults, server_info
 from tuibench.observe.host_facts import CpuWatch, disk_facts, host_conditions, measure_disk
+from tuibench.servers import process
 from tuibench.tuning import preflight as checks
 from tuibench.tuning.preflight import (
     DataFacts,

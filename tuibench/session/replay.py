@@ -8,7 +8,7 @@ import os
 from bisect import bisect_right
 from collections.abc import AsyncIterator
 
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.base.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
 from tuibench.model.message import (

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench import numerals
-from tuibench.clock import Clock
-from tuibench.errors import MOMENTARY_ERRORS, RunError, SQLError, TuibenchError
+from tuibench.base import numerals
+from tuibench.base.clock import Clock
+from tuibench.base.errors import MOMENTARY_ERRORS, RunError, SQLError, TuibenchError
+from tuibench.base.units import decimal
 from tuibench.model.event import EventKind
 from tuibench.model.message import Pause, ReplicaChoice, Resume
 from tuibench.model.server import Endpoint, Target
@@ -29,7 +30,6 @@ from tuibench.mysql.errors import AccessDeniedError
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 from tuibench.session.laboratory import Submit
 from tuibench.session.lifecycle import StartTask
-from tuibench.units import decimal
 
 REPLICAS_SQL = ("SHOW REPLICAS", "SHOW SLAVE HOSTS")
 POSITION_SQL = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")

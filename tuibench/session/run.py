@@ -25,11 +25,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tuibench.ab.experiment import THREADS, AbTest, Resolution, ordered_resolution, present_values
-from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
-from tuibench.crash.experiment import CrashOnStage
-from tuibench.effects.tracker import EffectTracker
-from tuibench.errors import UsageError
+from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
+from tuibench.base.errors import UsageError
+from tuibench.features.ab.experiment import THREADS, AbTest, Resolution, ordered_resolution, present_values
+from tuibench.features.crash.experiment import CrashOnStage
+from tuibench.features.effects.tracker import EffectTracker
+from tuibench.features.probe.experiment import Probe
+from tuibench.features.tune.candidates import TuneLog
+from tuibench.features.tune.experiment import TuneRun
+from tuibench.features.waits.cpu_profile import CpuProfiling
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.model.counters import Counter
@@ -58,7 +62,6 @@ from tuibench.mysql.connection import OwnConnections
 from tuibench.observe.host_facts import read_environment
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
-from tuibench.probe.experiment import Probe
 from tuibench.record.recorder import RunRecorder
 from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.text import watch_text
@@ -79,9 +82,6 @@ from tuibench.session.preflight import identify_server
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.totals import LagTotals, Reading, add_last_readings, build_watch_summary
-from tuibench.tune.candidates import TuneLog
-from tuibench.tune.experiment import TuneRun
-from tuibench.waits.cpu_profile import CpuProfiling
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 

@@ -15,8 +15,10 @@ from contextlib import nullcontext
 
 import msgspec
 
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import DeniedError, RunError, SQLError, UsageError
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import DeniedError, RunError, SQLError, UsageError
+from tuibench.base.units import DASH
+from tuibench.features.waits.sampler import TimeSampler, account_sums
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import ReplicaChoice
@@ -45,8 +47,6 @@ from tuibench.session.lifecycle import StartTask
 from tuibench.session.replicas import Replicas
 from tuibench.session.totals import Reading
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
-from tuibench.units import DASH
-from tuibench.waits.sampler import TimeSampler, account_sums
 
 OwnIds = Callable[[], Awaitable[Set[int]]]
 

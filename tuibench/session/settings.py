@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import assert_never
 
-from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, NotRestoredError, ServerUnavailableError, TuibenchError
+from tuibench.base.clock import Clock
+from tuibench.base.errors import ConnectionLostError, NotRestoredError, ServerUnavailableError, TuibenchError
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,

@@ -20,8 +20,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, assert_never
 
-from tuibench.clock import Clock
-from tuibench.errors import UsageError
+from tuibench.base.clock import Clock
+from tuibench.base.errors import UsageError
+from tuibench.base.units import significant
 from tuibench.model.event import EventKind
 from tuibench.model.schedule import (
     ConstantStage,
@@ -38,7 +39,6 @@ from tuibench.model.schedule import (
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
-from tuibench.units import significant
 
 SHORTEST_LEVEL_SECONDS = 0.25
 MOST_LEVELS = 3600

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from tuibench.base.units import pluralize
 from tuibench.load.fleet import Loss
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, GapsOfWorkers, WorkerReport
 from tuibench.load.native_engine import Chosen
@@ -47,7 +48,6 @@ from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 from tuibench.observe.status import ServerObservation
 from tuibench.record.sysbench_report import FullReport, load_fields
 from tuibench.record.watch_totals import WatchTotals
-from tuibench.units import pluralize
 
 NO_TIME = 1e-9
 

@@ -25,8 +25,9 @@ from textual.geometry import Size
 from textual.keys import format_key
 from textual.screen import ModalScreen, Screen
 
-from tuibench.ab.dialog import AbTestDialog
-from tuibench.errors import RunError, TuibenchError
+from tuibench.base.errors import RunError, TuibenchError
+from tuibench.features.ab.dialog import AbTestDialog
+from tuibench.features.scenes.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
     REPLAY_REFUSAL,
@@ -49,7 +50,6 @@ from tuibench.tui.actions import (
 )
 from tuibench.tui.panels.bars import tab_line
 from tuibench.tui.picture import save_in_thread, with_shapes
-from tuibench.tui.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame, size_classes
 from tuibench.tui.screens.dialogs import StopDialog

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from tuibench.base.units import axis_maximum, axis_maximum_of_bytes
+from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.inference import RatioSeries, estimate_difference, resample
 from tuibench.model.effect import Comparison
 from tuibench.model.tick import RESPONSE, Latency, Sample, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
-from tuibench.units import axis_maximum, axis_maximum_of_bytes
-from tuibench.waits.classes import TIME, WaitClass
 
 BLOCKS_PER_LEVEL = 4096
 """Number of blocks kept on each level: on the first one, more than an hour of seconds."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from tuibench.base.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
 from tuibench.metrics.figures import (
     FIGURES,
     MAIN_FIGURES,
@@ -25,7 +26,6 @@ from tuibench.metrics.figures import (
 from tuibench.metrics.figures import Figure as TableFigure
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
 from tuibench.model.tick import HOST, Latency, Sample, Tick
-from tuibench.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
 
 NumberFormat = Callable[[float | None], str]
 

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.tui.text import BITS, BRAILLE
 
 CONVERTERS = (

@@ -21,8 +21,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 from textual.message import Message as TextualMessage
 
-from tuibench.ab.analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
+from tuibench.features.ab.analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,

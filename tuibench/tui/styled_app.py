@@ -26,8 +26,8 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES, Theme
 
-from tuibench import sanitize
-from tuibench.errors import UsageError
+from tuibench.base import sanitize
+from tuibench.base.errors import UsageError
 from tuibench.tui.screens.help import Keymap
 from tuibench.tui.text import to_ascii
 from tuibench.tui.textual_internals import (

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from tuibench import sanitize
-from tuibench.document import Bar, Cell, Styled, Table, axis_of, axis_text, bar_text
+from tuibench.base import sanitize
+from tuibench.base.document import Bar, Cell, Styled, Table, axis_of, axis_text, bar_text
 
 DOTS_ACROSS, DOTS_HIGH = 2, 4
 _FIRST = 0x2800

@@ -10,6 +10,7 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
+from tuibench.base.units import pluralize
 from tuibench.model.effect import (
     AbTestResult,
     CommitCost,
@@ -47,7 +48,6 @@ from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneResult
 from tuibench.tui.charts import ChartHistory, ChartPoint, ChartState, TimeGrid, chart_point, make_grid
-from tuibench.units import pluralize
 
 MAX_SAMPLES = 61
 """Number of samples kept in full, for panels that cover the last minute."""

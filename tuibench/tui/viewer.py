@@ -12,11 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from tuibench.features.scenes.scene import ScenePlayer
 from tuibench.model.message import REPLAY_REFUSAL, Command, CommandReply, Hello, SessionEnded
 from tuibench.model.tick import Sample
-from tuibench.service.client import SessionClient
+from tuibench.session.client import SessionClient
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.scene import ScenePlayer
 from tuibench.tui.steering import UpdatesArrived, ViewerClient
 from tuibench.tui.styled_app import DisplayOptions
 from tuibench.tui.textual_internals import screen_rows

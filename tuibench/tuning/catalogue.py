@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from tuibench import config, numerals
-from tuibench.errors import SQLError, UsageError, abbreviated_list, did_you_mean
+from tuibench.base import config, numerals
+from tuibench.base.errors import SQLError, UsageError, abbreviated_list, did_you_mean
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import (
     REQUIRES_RESTART,

@@ -20,10 +20,17 @@ from pathlib import Path
 
 import msgspec
 
-from tuibench import files, paths
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import ConnectionLostError, DeniedError, RunError, SQLError, TuibenchError, UsageError
-from tuibench.files import DECODE_ERRORS
+from tuibench.base import files, paths
+from tuibench.base.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.base.errors import (
+    ConnectionLostError,
+    DeniedError,
+    RunError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.base.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.mysql.connection import OwnConnections

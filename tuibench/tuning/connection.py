@@ -11,9 +11,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
-from tuibench import sanitize
-from tuibench.clock import wait_with_timeout
-from tuibench.errors import (
+from tuibench.base import sanitize
+from tuibench.base.clock import wait_with_timeout
+from tuibench.base.errors import (
     ConnectionLostError,
     NoAnswerError,
     ServerUnavailableError,

@@ -24,14 +24,14 @@ from typing import IO, cast
 
 import msgspec
 
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import RunError, TuibenchError
+from tuibench.base.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.base.errors import RunError, TuibenchError
+from tuibench.base.own_process import own_command
+from tuibench.base.unix_sockets import remove_dead_socket, socket_path
 from tuibench.model.server import Target
-from tuibench.own_process import own_command
 from tuibench.tuning.connection import AdminConnection, Connect, admin_connector
 from tuibench.tuning.journal import Journal, JournalBusyError, JournalError, place_of
 from tuibench.tuning.restore import PENDING, RestoreOutcome, restore_settings, retry_delays
-from tuibench.unix_sockets import remove_dead_socket, socket_path
 
 READY = b"ready\n"
 GUARDIAN_RETRY_SECONDS = 120.0

@@ -36,9 +36,9 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from tuibench import paths
-from tuibench.errors import RunError
-from tuibench.files import DECODE_ERRORS
+from tuibench.base import paths
+from tuibench.base.errors import RunError
+from tuibench.base.files import DECODE_ERRORS
 from tuibench.model.server import Flavour, Target
 from tuibench.tuning import catalogue
 from tuibench.tuning.connection import manual_statement

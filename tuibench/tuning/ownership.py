@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tuibench.errors import SQLError, TuibenchError
+from tuibench.base.errors import SQLError, TuibenchError
 from tuibench.tuning import catalogue
 from tuibench.tuning.connection import manual_statement
 from tuibench.tuning.journal import Ledger, OpenChange, OurValues, original_and_ours

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench import numerals, units
+from tuibench.base import numerals, units
+from tuibench.base.units import binary_size, duration, percent, pluralize
 from tuibench.model.counters import ROW_WRITES, Counter
 from tuibench.model.findings import Finding, Severity, next_step, not_visible, note, ok, stop, warning
 from tuibench.model.plan import RunPlan
@@ -27,7 +28,6 @@ from tuibench.mysql.info import (
 )
 from tuibench.tuning import catalogue
 from tuibench.tuning.catalogue import Grants
-from tuibench.units import binary_size, duration, percent, pluralize
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, flat_statements
 

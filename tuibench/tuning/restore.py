@@ -19,9 +19,9 @@ from pathlib import Path
 
 import msgspec
 
-from tuibench import paths
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import (
+from tuibench.base import paths
+from tuibench.base.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.base.errors import (
     ConnectionLostError,
     DeniedError,
     RunError,
@@ -30,9 +30,10 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
+from tuibench.base.paths import PRIVATE_SERVER_PREFIX
+from tuibench.base.units import pluralize
 from tuibench.model.server import Target
 from tuibench.model.summary import RESTORE_COMMAND
-from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.tuning import catalogue, ownership
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import (
@@ -56,7 +57,6 @@ from tuibench.tuning.ownership import (
     decide_restore,
 )
 from tuibench.tuning.server_lock import ServerLockError, server_turn
-from tuibench.units import pluralize
 
 
 def other_sessions(journal: Journal) -> list[OtherSession]:

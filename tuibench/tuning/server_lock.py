@@ -23,9 +23,9 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tuibench import paths
-from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import ConnectionLostError
+from tuibench.base import paths
+from tuibench.base.clock import NS_PER_SECOND, Clock
+from tuibench.base.errors import ConnectionLostError
 from tuibench.tuning import journal as journals
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.journal import Journal, JournalError

@@ -14,8 +14,8 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import force_setattr
 
-from tuibench import units
-from tuibench.errors import UsageError
+from tuibench.base import units
+from tuibench.base.errors import UsageError
 from tuibench.model.server import Flavour
 from tuibench.model.settings import CostFigure, SettingGroup, SettingRole, SettingTopic
 

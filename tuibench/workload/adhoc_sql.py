@@ -8,9 +8,9 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from tuibench.errors import UsageError, did_you_mean
-from tuibench.files import DECODE_ERRORS
-from tuibench.units import shorten
+from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.base.files import DECODE_ERRORS
+from tuibench.base.units import shorten
 from tuibench.workload import sql
 from tuibench.workload.expressions import is_variable_name, parse_expression
 from tuibench.workload.expressions import variable_names as names_in

@@ -10,7 +10,7 @@ accumulate.
 import re
 from collections.abc import Iterable, Mapping
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload import expressions, language
 from tuibench.workload.expressions import (
     RESERVED_WORDS,

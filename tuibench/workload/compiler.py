@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.checker import MAX_REPEAT, check_profile_with_options

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 
 import msgspec
 
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.model.plan import OptionValue
 from tuibench.workload.options import ProfileOption
 from tuibench.workload.program import Program
@@ -194,7 +194,7 @@ DATA_SETS = {
     "sbtest": ("workload.sbtest", "Sbtest"),
     "bulk": ("workload.sbtest", "BulkInsertTables"),
     "tpcc": ("workload.tpcc", "Tpcc"),
-    "slap": ("slap.sql", "SlapTable"),
+    "slap": ("features.slap.sql", "SlapTable"),
     "ycsb": ("workload.benchmarks", "Ycsb"),
     "tatp": ("workload.benchmarks", "Tatp"),
     "smallbank": ("workload.benchmarks", "SmallBank"),

@@ -14,7 +14,7 @@ from operator import itemgetter
 from random import Random
 from typing import Any, assert_never
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload.expressions import (
     Conditional,
     Constant,

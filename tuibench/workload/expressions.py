@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.workload.options import ProfileOption
 
 

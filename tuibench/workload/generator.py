@@ -22,7 +22,7 @@ from math import log
 from random import Random
 from typing import Any
 
-from tuibench.errors import RunError, UsageError
+from tuibench.base.errors import RunError, UsageError
 from tuibench.workload.draw import (
     EVALUATION_ERRORS,
     BindRow,

@@ -13,8 +13,8 @@ from typing import Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
 
-from tuibench.errors import UsageError, did_you_mean
-from tuibench.files import DECODE_ERRORS
+from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.base.files import DECODE_ERRORS
 from tuibench.model.plan import OptionValue
 from tuibench.workload.options import OptionType, ProfileOption
 from tuibench.workload.values import Draw, List, Operand, Uniform

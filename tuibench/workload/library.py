@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from os.path import isdir, isfile
 from pathlib import Path
 
-from tuibench import files, paths
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base import files, paths
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.workload import compiler, script
 from tuibench.workload.language import Profile, decode_profile, extend_profile
 from tuibench.workload.program import Program

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.model.option import ELSEWHERE
 from tuibench.model.plan import PLAN_COMMANDS, OptionValue
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.expressions import Expression, variable_names

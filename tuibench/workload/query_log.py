@@ -19,7 +19,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload.sql import is_closed, tokens_of
 
 MAX_STATEMENT = 1 << 20

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench import files, installation, sanitize
-from tuibench.errors import UsageError
+from tuibench.base import files, installation, sanitize
+from tuibench.base.errors import UsageError
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.server import Endpoint, Target
 from tuibench.workload import compiler

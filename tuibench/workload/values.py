@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.plan import OptionValue
 from tuibench.workload.expressions import Expression, ExpressionType
 from tuibench.workload.options import THREADS, ProfileOption, integer_option

@@ -8,9 +8,9 @@ import pytest
 
 from tests.integration.support import sbtest
 from tests.integration.support.commands import Finished, ask, assert_nothing_left, tuibench
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 RUN = ("run", "oltp_read_write", "--time=1", "--tables=2", "--table-size=500")
 RUN_FAILED, USAGE_ERROR, SERVER_UNAVAILABLE = 1, 2, 3

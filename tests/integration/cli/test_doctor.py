@@ -15,9 +15,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, tuibench
 from tests.integration.support.session_process import session_spec
 from tests.validation import check_valid
-from tuibench.demo import process
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import DeniedError, ExitCode, UsageError
+from tuibench.base.errors import DeniedError, ExitCode, UsageError
 from tuibench.load.tables import drop_tables, prepare_tables
 from tuibench.model.findings import Finding
 from tuibench.model.message import ChangeSetting, TrustServer
@@ -25,6 +23,8 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING
+from tuibench.servers import process
+from tuibench.servers.server import PrivateServer
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import diagnose, run_preflight
 from tuibench.workload import library

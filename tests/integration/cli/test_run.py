@@ -14,8 +14,8 @@ import pytest
 
 from tests.integration.support.commands import ask, tuibench
 from tests.validation import check_valid
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 TABLES = ("--tables=2", "--table-size=500")
 QUERIES = {"oltp_read_write": 20, "oltp_read_only": 16, "oltp_write_only": 6, "oltp_point_select": 1}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.support.commands import ours, reach, started_anew, tuibench
 from tests.integration.support.processes import until
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 SMALL = ("--tables=2", "--table-size=500")
 LOAD = ("oltp_read_write", *SMALL, "--threads=2", "--client-delay=2ms")
@@ -42,7 +42,7 @@ def test_no_process_shows_the_password(any_tables: PrivateServer, tuibench_home:
     try:
         assert tuibench("ctl", session, "set", "innodb_io_capacity=555").code == 0
         modules = ours(tuibench_home)
-        assert {"tuibench.service.service", WORKER, GUARDIAN} <= set(modules.values())
+        assert {"tuibench.session.service", WORKER, GUARDIAN} <= set(modules.values())
         for pid, module in modules.items():
             assert target.password.encode() not in told_to_others(pid), module
     finally:

@@ -14,7 +14,6 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, eventually, finished, started, tuibench
 from tests.paths import DATA
 from tests.validation import check_valid
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import (
     LoadOptions,
     check_statements_allowed,
@@ -23,6 +22,7 @@ from tuibench.load.tables import (
     prepare_tables,
 )
 from tuibench.model.server import Flavour, Target
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 GENERATED = (

@@ -21,10 +21,10 @@ from tests.integration.support.commands import (
 from tests.integration.support.processes import until
 from tests.integration.support.shared import Starter
 from tests.scripted_server import Answer, ScriptedServer, endless_rows, obliging
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import LockedError
+from tuibench.base.errors import LockedError
 from tuibench.mysql.info import connect_with_defaults
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 SIZE = ("--tables=2", "--table-size=500")
 RUN = ("run", "oltp_read_write", "--time=1", "--client-delay=2ms", *SIZE)

@@ -13,7 +13,7 @@ pytest.importorskip("textual_serve")
 import aiohttp
 
 from tests.integration.support.commands import DEADLINE_SECONDS, Running, finished, started, tuibench
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 RUN = (
     "oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=1", "--time=0",

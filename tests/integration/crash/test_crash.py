@@ -13,8 +13,9 @@ from tests.integration.support.commands import finished, started, wait_for_outpu
 from tests.integration.support.processes import until
 from tests.integration.support.shared import Starter
 from tests.validation import check_valid
-from tuibench.clock import SystemClock
-from tuibench.crash.ledger import (
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import UsageError
+from tuibench.features.crash.ledger import (
     LEDGER_COLUMNS,
     LEDGER_TABLE,
     Ledger,
@@ -22,10 +23,8 @@ from tuibench.crash.ledger import (
     ledger_connector,
     with_ledger,
 )
-from tuibench.crash.runner import CrashRunner, check_possible
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import UsageError
+from tuibench.features.crash.runner import CrashRunner, check_possible
+from tuibench.features.sweep.planning import build_variants
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
 from tuibench.load.tables import prepare_tables
@@ -33,7 +32,8 @@ from tuibench.model.findings import CommitFates, Crash
 from tuibench.model.plan import Arrival, OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
-from tuibench.sweep.planning import build_variants
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 OPTIONS = {"tables": 1, "table_size": 500}

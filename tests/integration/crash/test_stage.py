@@ -11,12 +11,12 @@ from tests.integration.support.commands import tuibench
 from tests.integration.support.session_process import session_spec, watched
 from tests.integration.support.shared import Starter
 from tests.validation import check_valid
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.event import CRASHED, EventKind
 from tuibench.model.message import ChangeSetting, CrashServer, SetThreads, Stop
 from tuibench.mysql.connection import connect
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 FLUSH, TIMEOUT = "innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout"
 

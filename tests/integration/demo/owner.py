@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 
 
 class Owned(msgspec.Struct, frozen=True):

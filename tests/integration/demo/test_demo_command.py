@@ -11,15 +11,15 @@ import pytest
 from tests.integration.support.commands import Running, assert_nothing_left, finished, started, tuibench
 from tests.integration.support.processes import first_interval_line, gone, until
 from tests.integration.support.terminal import ends, terminal
-from tuibench import installation
-from tuibench.demo.binaries import Binary
+from tuibench.base import installation
+from tuibench.base.paths import PRIVATE_SERVER_PREFIX
 from tuibench.model.plan import DEMO_THREADS
 from tuibench.model.server import Flavour
-from tuibench.paths import PRIVATE_SERVER_PREFIX
+from tuibench.servers.binaries import Binary
 
 SMALL = ("--tables=1", "--table-size=1000", "--client-delay=5ms")
 INTERVAL_LINE = re.compile(rf"\[ (\d+)s \] thds: {DEMO_THREADS} tps: (\d+\.\d\d) ")
-SUPERVISOR = "tuibench.demo.supervisor"
+SUPERVISOR = "tuibench.servers.supervisor"
 
 
 @pytest.fixture

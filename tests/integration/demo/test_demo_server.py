@@ -17,14 +17,14 @@ from tests.integration.demo.owner import Owned
 from tests.integration.support.processes import gone, stays, until
 from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter
-from tuibench.demo import landlock
-from tuibench.demo.binaries import Binary
-from tuibench.demo.process import read_server_options
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError, ServerUnavailableError, SQLError
+from tuibench.base.errors import RunError, ServerUnavailableError, SQLError
 from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.rows import Row
+from tuibench.servers import landlock
+from tuibench.servers.binaries import Binary
+from tuibench.servers.process import read_server_options
+from tuibench.servers.server import PrivateServer
 
 CAT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 

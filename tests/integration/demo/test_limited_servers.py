@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.integration.support.processes import gone, until
-from tuibench.demo import limits
-from tuibench.demo.binaries import Binary
-from tuibench.demo.limits import scope_command
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ServerUnavailableError
+from tuibench.base.errors import ServerUnavailableError
 from tuibench.model.server import ServerLimits
+from tuibench.servers import limits
+from tuibench.servers.binaries import Binary
+from tuibench.servers.limits import scope_command
+from tuibench.servers.server import PrivateServer
 
 LIMITS = ServerLimits(cpus=1, memory_bytes=2**30)
 TOO_LITTLE = "16M"
 TRY_GROUP = """
 import os
-from tuibench.demo import limits
+from tuibench.servers import limits
 group, why_not = limits.make_group({"cpu.max": "max", "memory.max": "max"}, f"tuibench-test-{os.getpid()}")
 if group is not None:
     limits.remove_group(group)

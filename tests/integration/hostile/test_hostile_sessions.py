@@ -16,11 +16,11 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import reach
 from tests.integration.support.shared import Starter
 from tuibench.cli.arguments import COMPLETE_VARIABLE
-from tuibench.demo.binaries import Binary
+from tuibench.features.start import setup
+from tuibench.features.start.setup import RecentStart
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Target
-from tuibench.start import setup
-from tuibench.start.setup import RecentStart
+from tuibench.servers.binaries import Binary
 
 HOSTILE_VERSION = f"--version=10.11.99-MariaDB-\x1b]0;{SIGN}\x07\x9b2J"
 LOAD = (

@@ -24,8 +24,8 @@ from tests.integration.hostile.records import login, poisoned_run, strangers
 from tests.integration.support import sbtest
 from tests.integration.support.commands import reach
 from tests.integration.support.ways import WAYS, encrypts, engine_of
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 SMALL = ("--tables=1", "--table-size=100")
 LOAD = ("oltp_read_write", *SMALL, "--time=1", "--threads=1", "--client-delay=2ms")

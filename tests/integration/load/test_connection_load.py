@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.support import commands
 from tests.integration.support.commands import ask
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 SECONDS = 3
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.integration.support.sbtest import connected
 from tests.ticks import figures, known
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.message import SessionMessage, SessionSpec, SetThreads
 from tuibench.model.plan import RunPlan
 from tuibench.model.tick import Sample
+from tuibench.servers.server import PrivateServer
 from tuibench.session.load_run import LoadRun
 
 DEADLINE_SECONDS = 120.0

@@ -9,10 +9,10 @@ import pytest
 
 from tests.integration.support.commands import finished, ours, started
 from tests.ticks import known
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.summary import Summary
 from tuibench.record.reader import load_run
+from tuibench.servers.server import PrivateServer
 
 OPTIONS = (
     "--tables=2",

@@ -11,13 +11,13 @@ import pytest
 
 from tests.integration.support.commands import Finished, tuibench
 from tests.integration.support.session_process import Watcher, session_spec, watched
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.metrics.figures import read
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionSpec, SetRate, Stop
 from tuibench.model.plan import Arrival
 from tuibench.model.summary import Summary
+from tuibench.servers.server import PrivateServer
 
 TABLES = ("--tables=2", "--table-size=500")
 RATE, SECONDS = 100, 2

@@ -13,14 +13,14 @@ import pytest
 from tests.integration.load.conformance.driving import driving
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, tuibench
-from tuibench import installation
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError, SQLError
+from tuibench.base import installation
+from tuibench.base.errors import RunError, SQLError
 from tuibench.load.native_engine import NativeEngine
 from tuibench.load.script_commands import run_command
 from tuibench.model.plan import OnError
 from tuibench.model.server import Target
 from tuibench.model.sysbench import SYSBENCH_TESTS
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.program import Program
 

@@ -17,14 +17,14 @@ from tests.integration.support import certificates, sbtest
 from tests.integration.support.certificates import Files
 from tests.integration.support.commands import DEADLINE_SECONDS, reach, tuibench
 from tests.integration.support.shared import Starter, Templates
-from tuibench import installation
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ServerUnavailableError, SQLError
+from tuibench.base import installation
+from tuibench.base.errors import ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, SslMode, Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
 from tuibench.mysql.errors import AccessDeniedError, PlainPasswordError, TLSError
 from tuibench.mysql.transport import RecordTransport
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 ODD = "p'ä ss"

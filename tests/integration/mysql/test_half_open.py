@@ -19,7 +19,7 @@ import pytest
 from tests.integration.load.conformance.driving import ENGINES, driving, program
 from tests.scripted_server import Answer, ScriptedServer, obliging
 from tests.unit.mysql.server_packets import result, text_row
-from tuibench.errors import ConnectionLostError
+from tuibench.base.errors import ConnectionLostError
 from tuibench.model.plan import OnError
 from tuibench.mysql.connection import connect, tcp_options
 

@@ -15,9 +15,9 @@ from tests.integration.support import certificates
 from tests.integration.support.commands import Finished, ask, tuibench
 from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter, Templates
-from tuibench.demo.binaries import Binary
-from tuibench.errors import ExitCode
+from tuibench.base.errors import ExitCode
 from tuibench.model.server import Target
+from tuibench.servers.binaries import Binary
 
 NAME = "db.example.net"
 PASSWORD = "Managed-Login-1"

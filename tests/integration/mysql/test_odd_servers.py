@@ -7,8 +7,8 @@ import pytest
 
 from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Flavour, Target
+from tuibench.servers.server import PrivateServer
 
 SIZE = ("--tables=3", "--table-size=100")
 ODD = {

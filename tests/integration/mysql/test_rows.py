@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from tests.integration.support import sbtest
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
 from tuibench.mysql.connection import TextStatement
+from tuibench.servers.server import PrivateServer
 
 COLUMNS = {
     "tiny": ("TINYINT", "-128", "127"),

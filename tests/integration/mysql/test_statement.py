@@ -9,12 +9,12 @@ import pytest
 
 from tests.integration.load.conformance.driving import driving
 from tests.integration.support import sbtest
-from tuibench import installation
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base import installation
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.load.native_engine import NativeEngine
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection, TextStatement
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 

@@ -14,9 +14,9 @@ from tests.integration.support.certificates import Files
 from tests.integration.support.commands import Finished, tuibench
 from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter, Templates
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ExitCode
+from tuibench.base.errors import ExitCode
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 pytestmark = pytest.mark.one_flavour
 

@@ -9,15 +9,15 @@ import pytest
 
 from tests.integration.support.commands import ask
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
-from tuibench.clock import SystemClock
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import SQLError
 from tuibench.model.event import EventKind
 from tuibench.model.message import KillQuery, SetThreads, Stop, Watch
 from tuibench.model.server import Activity
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.observe.sessions import ActivitySampler
+from tuibench.servers.server import PrivateServer
 
 THREADS = 5
 

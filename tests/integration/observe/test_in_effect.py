@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from tests.integration.support.shared import Starter
-from tuibench.compare.audit import audit
-from tuibench.demo.binaries import Binary
+from tuibench.features.compare.audit import audit
+from tuibench.features.sweep.runner import read_surroundings
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Flavour
 from tuibench.model.sweep import SweepEnvironment
 from tuibench.mysql.info import connect_with_defaults
-from tuibench.sweep.runner import read_surroundings
+from tuibench.servers.binaries import Binary
 from tuibench.workload import library
 from tuibench.workload.dataset import build_data_set
 

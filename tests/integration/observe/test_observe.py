@@ -10,8 +10,8 @@ import pytest
 from tests.fakes import FakeClock
 from tests.ticks import changed, known
 from tests.tui.support import script
-from tuibench.clock import SystemClock
-from tuibench.demo.server import PrivateServer
+from tuibench.base.clock import SystemClock
+from tuibench.base.units import DASH
 from tuibench.metrics.figures import read
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST, Tick
@@ -19,9 +19,9 @@ from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.observe.host import HostSampler, ServerProcess, find_server_process
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
+from tuibench.servers.server import PrivateServer
 from tuibench.tui.figures import GROUP_HEADING, LEFT_TABLES, RIGHT_TABLES
 from tuibench.tui.panels.server import TILES, table_row
-from tuibench.units import DASH
 
 ROWS = 25
 

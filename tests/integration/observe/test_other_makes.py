@@ -9,9 +9,9 @@ import json
 from tests.integration.observe.refusing import EVERYTHING_OURS, RefusingProxy
 from tests.integration.support import sbtest
 from tests.integration.support.commands import Finished, tuibench
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 TABLES = ("--tables=2", "--table-size=300")
 TIDB = "8.0.11-TiDB-v7.5.0"

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from tests.integration.support.sbtest import connected
 from tests.integration.support.shared import Starter
-from tuibench.clock import SystemClock
-from tuibench.demo.binaries import Binary
+from tuibench.base.clock import SystemClock
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Flavour, Target
 from tuibench.model.tick import ReplicaSample
 from tuibench.mysql.info import server_info
+from tuibench.servers.binaries import Binary
 from tuibench.session.replicas import LogPosition, Replicas, log_end
 
 RETRY_SECONDS = 1

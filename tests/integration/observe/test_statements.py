@@ -1,11 +1,11 @@
 """Statements of real servers: counted where the server counts them, otherwise the reason."""
 
 from tests.integration.support.sbtest import connected, run
-from tuibench.clock import SystemClock
-from tuibench.demo.server import PrivateServer
+from tuibench.base.clock import SystemClock
 from tuibench.model.server import Flavour
 from tuibench.mysql.info import server_info
 from tuibench.observe.statements import OFF, StatementReading, StatementSampler
+from tuibench.servers.server import PrivateServer
 
 TEXT, PREPARED = "SELECT 17 + 4", "SELECT ? + 21"
 TIMES = 7

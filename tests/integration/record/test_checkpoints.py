@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.load.tables.test_sysbench_interop import sysbench
 from tests.integration.support.commands import tuibench
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 pytestmark = [
     pytest.mark.sysbench,

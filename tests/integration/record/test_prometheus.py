@@ -20,7 +20,7 @@ from tests.integration.support.commands import (
     tuibench,
 )
 from tests.integration.support.processes import until
-from tuibench.demo.server import PrivateServer
+from tuibench.servers.server import PrivateServer
 
 RUN = (
     "oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--time=0",

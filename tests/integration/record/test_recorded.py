@@ -9,10 +9,10 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from tests.integration.support.commands import Finished, tuibench
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.tick import rank_of
 from tuibench.record.reader import load_run
+from tuibench.servers.server import PrivateServer
 
 HOW = (
     ("--histogram=on", "--percentile=99,50", "--interval=0.5", "--report-interval=1"),

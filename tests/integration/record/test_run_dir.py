@@ -15,8 +15,8 @@ from tests.integration.support.commands import (
     tuibench,
 )
 from tests.integration.support.processes import gone, until
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 SMALL = ("--tables=2", "--table-size=500")
 LOAD = ("oltp_read_write", *SMALL, "--threads=1", "--client-delay=2ms")

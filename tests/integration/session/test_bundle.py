@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.support.commands import tuibench
-from tuibench import paths
-from tuibench.demo.binaries import Binary
+from tuibench.base import paths
+from tuibench.servers.binaries import Binary
 
 LOAD = (
     "--threads=2", "--repeat=2", "--time=0.5", "--warmup-time=0", "--interval=0.25", "--workers=1",

@@ -12,10 +12,10 @@ from tests.faults.load import THREADS, fault_spec, loaded
 from tests.faults.proxy import Proxy
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.event import EventKind
 from tuibench.model.server import Endpoint
+from tuibench.servers.server import PrivateServer
 
 MUTE_SECONDS, SWITCH_SECONDS = 0.5, 1.5
 LATE_SECONDS = 2.0

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from tests.integration.support import sbtest
 from tests.integration.support.commands import eventually_asked, tuibench
 from tests.integration.support.session_process import Watcher, session_spec, watched
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.event import DURING, EventKind
 from tuibench.model.message import RunSql, Stop
 from tuibench.model.option import At
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
+from tuibench.servers.server import PrivateServer
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,12 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, finished, started, tuibench, wait_for_output
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tests.validation import check_valid
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.diagnosis import QUEUE_OUTSIDE
 from tuibench.model.message import ApplyPreset, StartProbe, Stop
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult
 from tuibench.model.summary import Summary
+from tuibench.servers.server import PrivateServer
 
 QUICK = (
     "--tables=2",

@@ -15,8 +15,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import Running, ask, assert_nothing_left, finished, started, tuibench
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
 from tests.ticks import known
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.load.tables import prepare_tables
 from tuibench.model.event import EventKind
 from tuibench.model.message import ApplyPreset, SetThreads, Stop
@@ -24,6 +23,7 @@ from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.mysql.connection import connect
 from tuibench.observe.status import RESTART_SLACK_SECONDS
+from tuibench.servers.server import PrivateServer
 from tuibench.tuning.journal import journal_path
 
 DEADLOCK, LOCK_WAIT_TIMEOUT = "1213", "1205"

@@ -20,8 +20,7 @@ from tests.integration.support.session_process import (
     watched,
 )
 from tests.ticks import known
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,
@@ -39,6 +38,7 @@ from tuibench.model.message import (
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import connect
+from tuibench.servers.server import PrivateServer
 from tuibench.tuning.journal import journal_path
 
 

@@ -27,8 +27,7 @@ from tests.integration.support.session_process import (
     session_spec,
     watched,
 )
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
 from tuibench.model.message import ApplyPreset, ServiceSpec, Stop
@@ -37,7 +36,8 @@ from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, total_tick, with_fewer_digits
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import STATEMENT_BITS
-from tuibench.service.registry import launch
+from tuibench.servers.server import PrivateServer
+from tuibench.session.registry import launch
 from tuibench.session.replay import ReplayClient
 
 GUARDIAN = "tuibench.tuning.guardian"

@@ -11,7 +11,6 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
 from tests.ticks import known
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.thresholds import LEVEL_SAMPLES
 from tuibench.model.event import EventKind
@@ -35,6 +34,7 @@ from tuibench.model.schedule import PlanPhase, parse_schedule
 from tuibench.model.tick import Latency
 from tuibench.model.tune import parse_tune_words
 from tuibench.mysql.connection import connect
+from tuibench.servers.server import PrivateServer
 
 DELAY_MS = 20.0
 TWO_KINDS = """

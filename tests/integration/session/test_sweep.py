@@ -16,9 +16,11 @@ from tests.integration.support.commands import (
     tuibench,
 )
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
-from tuibench import paths
-from tuibench.demo.binaries import Binary
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
+from tuibench.features.sweep import runner as sweeping
+from tuibench.features.sweep.beginning import beyond
+from tuibench.features.sweep.folder import load_sweep
+from tuibench.features.sweep.planning import build_cases, build_variants
 from tuibench.metrics.inference import RUN_FIGURES
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionMessage
@@ -27,10 +29,8 @@ from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.model.tick import Sample
-from tuibench.sweep import runner as sweeping
-from tuibench.sweep.beginning import beyond
-from tuibench.sweep.folder import load_sweep
-from tuibench.sweep.planning import build_cases, build_variants
+from tuibench.servers.binaries import Binary
+from tuibench.servers.server import PrivateServer
 
 COMMAND = (
     "sweep", "oltp_write_only", "--tables=1", "--table-size=500", "--time=0.5", "--warmup-time=0",

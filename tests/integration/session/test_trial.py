@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from tests.integration.support.commands import Finished, ask, finished, started, wait_for_output
 from tests.integration.support.session_process import session_spec, watched
 from tests.trials import assert_holds
-from tuibench.demo.server import PrivateServer
 from tuibench.metrics.thresholds import LEVEL_SAMPLES
 from tuibench.model.event import EventKind
 from tuibench.model.message import StartAbTest, Stop
+from tuibench.servers.server import PrivateServer
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = (

@@ -8,9 +8,9 @@ import pytest
 
 from tests.integration.support.commands import Finished, eventually, finished, started, tuibench
 from tests.validation import check_valid
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
+from tuibench.servers.server import PrivateServer
 
 DEADLINE_SECONDS = 450.0
 FLUSH = "innodb_flush_log_at_trx_commit"

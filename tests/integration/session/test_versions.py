@@ -11,12 +11,12 @@ import pytest
 from tests.integration.conftest import Binaries
 from tests.integration.support.commands import assert_nothing_left, eventually, finished, started, tuibench
 from tests.integration.support.processes import until
-from tuibench import paths
-from tuibench.demo.binaries import Binary
+from tuibench.base import paths
+from tuibench.base.paths import PRIVATE_SERVER_PREFIX
+from tuibench.features.sweep.folder import load_sweep
 from tuibench.model.server import Flavour
 from tuibench.model.sweep import Sweep
-from tuibench.paths import PRIVATE_SERVER_PREFIX
-from tuibench.sweep.folder import load_sweep
+from tuibench.servers.binaries import Binary
 
 OPTIONS = (
     "--profile=oltp_point_select,oltp_insert", "--tables=1", "--table-size=500", "--time=0.5",

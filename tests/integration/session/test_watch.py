@@ -26,14 +26,14 @@ from tests.integration.support.steering import a_user
 from tests.integration.support.terminal import ends, terminal
 from tests.trials import assert_holds
 from tests.unit.cli.plans import planned
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import ExitCode
+from tuibench.base import paths
+from tuibench.base.errors import ExitCode
 from tuibench.model.effect import Effect
 from tuibench.model.message import ApplyPreset, Mark, Pause, SessionSpec, SetThreads, StartProbe, Stop
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
+from tuibench.servers.server import PrivateServer
 
 STATEMENTS = ("BEGIN", "UPDATE sbtest1 SET k=k+1 WHERE id=1", "SELECT k FROM sbtest1 WHERE id=1", "COMMIT")
 """The row is locked before it is read: MariaDB 11.8 reports a change in between as an error."""

@@ -23,7 +23,7 @@ from tuibench.mysql.rows import Row
 DEADLINE_SECONDS = 60.0
 OUR_PROGRAMS = (
     "tuibench",
-    "tuibench.service.service",
+    "tuibench.session.service",
     "tuibench.load.worker",
     "tuibench.tuning.guardian",
 )

@@ -30,9 +30,9 @@ from tests.paths import ROOT
 NUMBER = struct.Struct("!q")
 LAST_SECONDS = 10.0
 LAZY = (
-    "cli.headless", "cli.runner", "compare.comparison", "load.fleet", "load.tables", "report.run_report",
-    "session.load_run", "session.preflight", "session.replay", "start.screen", "tui.viewer",
-    "workload.library",
+    "cli.headless", "cli.runner", "features.compare.comparison", "load.fleet", "load.tables",
+    "report.run_report", "session.load_run", "session.preflight", "session.replay", "features.start.screen",
+    "tui.viewer", "workload.library",
 )  # fmt: skip
 """What commands import when they are called."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement, connect
 from tuibench.mysql.rows import Row

@@ -12,8 +12,8 @@ import pytest
 
 from tests.integration.support.commands import DEADLINE_SECONDS, none_left, ours
 from tests.ticks import known
-from tuibench import paths
-from tuibench.errors import RunError
+from tuibench.base import paths
+from tuibench.base.errors import RunError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     Command,
@@ -30,10 +30,10 @@ from tuibench.model.probe import ProbeState
 from tuibench.model.server import Activity, Target
 from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneResult
-from tuibench.service.client import SessionClient
-from tuibench.service.registry import launch
+from tuibench.session.client import SessionClient
+from tuibench.session.registry import launch
 
-SERVICE = "tuibench.service.service"
+SERVICE = "tuibench.session.service"
 DURABILITY = "SELECT @@innodb_flush_log_at_trx_commit, @@sync_binlog"
 DURABLE, UNSAFE = (1, 1), (0, 0)
 LEISURE_MS = 2.0

@@ -15,15 +15,15 @@ import msgspec
 
 from tests.integration.support import certificates, sbtest
 from tests.integration.support.certificates import Files
-from tuibench.demo import instance
-from tuibench.demo.binaries import Binary
-from tuibench.demo.instance import MIB, ServerSpec
-from tuibench.demo.process import DirectoryLayout, default_base
-from tuibench.demo.server import DATABASE, PrivateServer
-from tuibench.errors import TuibenchError
+from tuibench.base.errors import TuibenchError
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Flavour, ServerLimits
 from tuibench.mysql.connection import Connection, connect
+from tuibench.servers import instance
+from tuibench.servers.binaries import Binary
+from tuibench.servers.instance import MIB, ServerSpec
+from tuibench.servers.process import DirectoryLayout, default_base
+from tuibench.servers.server import DATABASE, PrivateServer
 
 LEAVING_SECONDS = 20.0
 POLL_SECONDS = 0.05

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from tuibench.clock import SystemClock
-from tuibench.demo.server import PrivateServer
+from tuibench.base.clock import SystemClock
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
+from tuibench.servers.server import PrivateServer
 from tuibench.tuning.changer import SettingsManager, session_journal
 from tuibench.tuning.connection import admin_connector
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.integration.load.conformance.driving import ENGINES
-from tuibench import installation
+from tuibench.base import installation
 from tuibench.model.server import Target
 
 OVER_TLS = "native over TLS"

@@ -8,12 +8,12 @@ import pytest
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, assert_nothing_left, eventually
 from tests.integration.support.terminal import ends, terminal
-from tuibench.demo.server import PrivateServer
+from tuibench.features.start import setup
+from tuibench.features.start.setup import RecentStart
 from tuibench.model.message import RunState
 from tuibench.model.server import Target
-from tuibench.service import registry
-from tuibench.start import setup
-from tuibench.start.setup import RecentStart
+from tuibench.servers.server import PrivateServer
+from tuibench.session import registry
 
 DOWN, ENTER = "\x1b[B", "\r"
 LAST = RecentStart(profile="oltp_read_write", options="--tables=2 --table-size=300", threads="2")

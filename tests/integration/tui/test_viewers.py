@@ -11,9 +11,9 @@ import pytest
 from tests.integration.support.commands import ask, assert_nothing_left, eventually, reach, tuibench
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tests.integration.support.terminal import ends, terminal
-from tuibench.demo.server import PrivateServer
 from tuibench.model.message import Hello, RunState
-from tuibench.service import registry
+from tuibench.servers.server import PrivateServer
+from tuibench.session import registry
 
 SIZE = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--client-delay=2ms")
 GRACE_SECONDS = 2

@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from tests import guardians
-from tuibench.clock import SystemClock
+from tuibench.base.clock import SystemClock
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info

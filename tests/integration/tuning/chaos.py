@@ -33,11 +33,11 @@ from tests.integration.support.processes import gone, until
 from tests.integration.support.shared import Starter, Templates
 from tests.integration.tuning.chaos_session import DISKS, LOSSES, POINTS
 from tests.paths import ROOT
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.tuning import catalogue
 from tuibench.tuning.catalogue import SETTINGS
 from tuibench.tuning.connection import AdminConnection, admin_connector

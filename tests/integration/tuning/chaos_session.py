@@ -22,7 +22,7 @@ import msgspec
 from tests import guardians
 from tests.integration.load.conformance.driving import ENGINES, Drive, driving, program
 from tests.integration.support.steering import opened
-from tuibench.errors import ConnectionLostError, TuibenchError
+from tuibench.base.errors import ConnectionLostError, TuibenchError
 from tuibench.model.plan import OnError
 from tuibench.model.server import Target
 from tuibench.mysql.rows import Row

@@ -4,8 +4,8 @@ import pytest
 
 from tests.integration.support.ways import encrypts, engine_of
 from tests.integration.tuning.chaos import Chaos
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Flavour
+from tuibench.servers.server import PrivateServer
 
 SEEDS = {Flavour.MARIADB: (1, 2), Flavour.MYSQL: (3,)}
 

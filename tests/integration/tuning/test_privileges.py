@@ -11,9 +11,9 @@ from tests.integration.observe.test_activity import look
 from tests.integration.support import sbtest
 from tests.integration.support.commands import Finished, ask, tuibench
 from tests.paths import DOCS
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.model.server import Flavour, Target
+from tuibench.servers.server import PrivateServer
 
 PAGE = DOCS / "privileges.md"
 SMALL = ("--tables=1", "--table-size=100")

@@ -15,10 +15,10 @@ from tests import guardians
 from tests.integration.support.processes import gone, until
 from tests.integration.support.steering import a_user, opened, steering_privileges
 from tests.paths import ROOT
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, OwnConnections, connect
+from tuibench.servers.server import PrivateServer
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import journal_path
 from tuibench.tuning.restore import RestoreOutcome, leftovers, restore_leftover

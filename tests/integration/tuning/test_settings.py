@@ -7,11 +7,11 @@ import pytest
 from tests.integration.support.commands import tuibench
 from tests.integration.support.steering import a_user, opened
 from tests.validation import check_valid
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError, UsageError
+from tuibench.base.errors import SQLError, UsageError
 from tuibench.model.server import Flavour
 from tuibench.model.settings import REQUIRES_RESTART, SettingState
 from tuibench.mysql.connection import connect
+from tuibench.servers.server import PrivateServer
 from tuibench.tuning import catalogue
 from tuibench.tuning.catalogue import SETTINGS, SETTINGS_BY_NAME
 from tuibench.tuning.changer import SettingsManager, WorkloadSettings

@@ -11,11 +11,11 @@ import pytest
 
 from tests.integration.support import sbtest
 from tests.paths import DOCS
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import check_tables_ready, drop_tables, prepare_tables
 from tuibench.model.server import Target
 from tuibench.model.sysbench import SYSBENCH_TESTS
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.generator import TransactionGenerator

@@ -8,10 +8,10 @@ import pytest
 
 from tests.integration.support import sbtest
 from tests.integration.workload.test_all_profiles import Engine
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import check_tables_ready, prepare_tables
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.program import Program, flat_statements, with_weights
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from tests.integration.support import commands, sbtest
 from tests.integration.workload.test_traffic_profiles import logging_to
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.sql import CLASS_BY_VERB, split_statements, verb_of
 from tuibench.workload.templates import observe

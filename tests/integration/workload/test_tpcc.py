@@ -11,8 +11,7 @@ import pytest
 from tests.integration.support import sbtest
 from tests.integration.support.commands import eventually_asked, finished, started, tuibench
 from tests.integration.workload import tpcc
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.load.conditions import (
     PARALLEL_CHECKS,
     ConditionOutcome,
@@ -25,6 +24,7 @@ from tuibench.load.tables import LoadOptions, check_tables_ready, drop_tables, p
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.mysql.connection import Connection
+from tuibench.servers.server import PrivateServer
 
 EVENTS = 300
 """Enough for some remote lines and deadlocks."""

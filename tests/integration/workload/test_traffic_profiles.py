@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.integration.support import commands, sbtest
 from tests.integration.workload.test_all_profiles import play
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 TRANSACTIONS = 12

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from tests.integration.support import sbtest
-from tuibench.demo.server import PrivateServer
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
+from tuibench.servers.server import PrivateServer
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.generator import TransactionGenerator
 from tuibench.workload.library import parse_profile

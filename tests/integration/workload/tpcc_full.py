@@ -19,13 +19,13 @@ import msgspec
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, finished, started
 from tests.integration.workload import tpcc
-from tuibench.demo import binaries
-from tuibench.demo.server import PrivateServer
 from tuibench.load.conditions import ConditionOutcome, check_condition, check_consistency, conditions_of
 from tuibench.load.tables import LoadOptions, prepare_tables
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.mysql.info import connect_with_defaults
+from tuibench.servers import binaries
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 
 SERVER = (

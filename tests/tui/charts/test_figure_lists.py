@@ -7,8 +7,8 @@ from textual.command import CommandList
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, screen_text, viewer
+from tuibench.base.units import milliseconds
 from tuibench.model.tick import ReplicaSample
-from tuibench.units import milliseconds
 
 MORE = script.samples(63)[-3:]
 WIDE = (200, 60)

@@ -86,7 +86,7 @@ async def test_the_keys_of_one_screen(keys: Keys) -> None:
 def bound() -> Iterator[tuple[type, str]]:
     """Every class of a screen with the keys that it binds itself."""
     names = [f"{screens.__name__}.{module.name}" for module in pkgutil.iter_modules(screens.__path__)]
-    for name in (*names, "tuibench.ab.dialog"):
+    for name in (*names, "tuibench.features.ab.dialog"):
         found = importlib.import_module(name)
         for kind in vars(found).values():
             if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__ == found.__name__:

@@ -15,7 +15,8 @@ from tests.tui.pictures.screenshots import CALM, CATALOGUE, SCREENS, Scene
 from tests.tui.support import catalogue, script
 from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
-from tuibench.ab.dialog import AbTestDialog
+from tuibench.features.ab.dialog import AbTestDialog
+from tuibench.features.waits.classes import WaitClass
 from tuibench.model.message import (
     ApplyPreset,
     Command,
@@ -67,7 +68,6 @@ from tuibench.tui.screens.monitor import (
     StatementsScreen,
     TimeScreen,
 )
-from tuibench.waits.classes import WaitClass
 
 Look = Callable[[Any], object]
 """At a running viewer or replay."""

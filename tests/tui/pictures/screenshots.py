@@ -24,8 +24,8 @@ from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tests.tui.support.start import MISSING, READY, FakeController
 from tests.tui.support.statements import REPORT as STATEMENTS
+from tuibench.features.start.screen import ServerCheck, StartApp
 from tuibench.model.message import Hello
-from tuibench.start.screen import ServerCheck, StartApp
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.picture import with_shapes
 from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions

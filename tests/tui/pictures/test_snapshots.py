@@ -22,7 +22,7 @@ from tests.tui.pictures.screenshots import CALM, CATALOGUE, PICTURES, SCREENS, F
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import DOUBTFUL
-from tuibench.start.screen import StartScreen
+from tuibench.features.start.screen import StartScreen
 from tuibench.tui.picture import with_shapes
 from tuibench.tui.screens.dialogs import ConfirmDialog
 from tuibench.tui.screens.help import HelpScreen

@@ -5,7 +5,7 @@ from textual.widgets import Input
 
 from tests.tui.support import script
 from tests.tui.support.driving import SMALL, screen_text, viewer
-from tuibench.ab.dialog import AbTestDialog
+from tuibench.features.ab.dialog import AbTestDialog
 from tuibench.model.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.message import Hello, RunState, StartAbTest, StopExperiment
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.unit.session.simulated_probe import Curve, Noise, probe
+from tuibench.base.units import milliseconds
+from tuibench.features.probe.experiment import result_of
+from tuibench.features.probe.text import probe_lines
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
-from tuibench.probe.experiment import result_of
-from tuibench.probe.text import probe_lines
-from tuibench.units import milliseconds
 
 LAW = Curve()
 ORDER = ProbeOrder(slo=("p95<40ms",), seconds=82.0)

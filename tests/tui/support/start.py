@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tuibench.errors import TuibenchError
-from tuibench.model.findings import Finding, Severity
-from tuibench.start.screen import (
+from tuibench.base.errors import TuibenchError
+from tuibench.features.start.screen import (
     FormValues,
     ProfileChoice,
     ProgressCallback,
     ServerCheck,
     ServerChoice,
 )
+from tuibench.model.findings import Finding, Severity
 
 PRIVATE = ServerChoice(
     "private",

@@ -10,10 +10,10 @@ from typing import cast
 import pytest
 
 from tests.unit.session.fakes import FakeSession, service_spec
-from tuibench.service import service as service_module
-from tuibench.service.service import SessionService
+from tuibench.base.unix_sockets import socket_path
+from tuibench.session import service as service_module
 from tuibench.session.load_run import LoadRun
-from tuibench.unix_sockets import socket_path
+from tuibench.session.service import SessionService
 
 DEADLINE_SECONDS = 20.0
 

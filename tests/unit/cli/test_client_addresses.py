@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.bench.client_answers import RECORD, cases_with_answers, write_files
+from tuibench.base.errors import UsageError
 from tuibench.cli import server_address
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import UsageError
 from tuibench.model.server import Target
 from tuibench.mysql import option_files
 

@@ -10,10 +10,10 @@ import pytest
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
+from tuibench.base.errors import ExitCode
 from tuibench.cli import completion, sessions
 from tuibench.cli.arguments import COMPLETE_VARIABLE
 from tuibench.cli.main import COMMANDS
-from tuibench.errors import ExitCode
 from tuibench.model.server import SslMode
 from tuibench.tui import styled_app
 from tuibench.tuning.catalogue import SETTINGS

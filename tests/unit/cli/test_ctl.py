@@ -12,10 +12,11 @@ from tests.tables import for_each
 from tests.tui.support.script import PLAN
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
-from tuibench import paths
+from tuibench.base import paths
+from tuibench.base.errors import ExitCode, UsageError
+from tuibench.base.unix_sockets import listen_unix, socket_path
 from tuibench.cli import sessions
 from tuibench.cli.sessions import session_status, status_text
-from tuibench.errors import ExitCode, UsageError
 from tuibench.model import message as model
 from tuibench.model.message import (
     ApplyPreset,
@@ -51,7 +52,6 @@ from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import PlanPhase, Quantity, parse_schedule
 from tuibench.model.summary import Summary
 from tuibench.model.tune import TunePlan
-from tuibench.unix_sockets import listen_unix, socket_path
 
 # `tuibench sessions` and `tuibench ctl` with sessions behind real sockets.
 
@@ -93,7 +93,7 @@ def test_without_a_session_there_is_no_data(tuibench: Program) -> None:
 def test_a_session_that_does_not_answer_is_listed_with_the_reason(
     tuibench: Program, monkeypatch: pytest.MonkeyPatch, tuibench_home: Path
 ) -> None:
-    monkeypatch.setattr("tuibench.service.registry.running_sessions.__defaults__", (0.1,))
+    monkeypatch.setattr("tuibench.session.registry.running_sessions.__defaults__", (0.1,))
     with listen_unix(socket_path("mute")):
         code, out, err = tuibench("sessions")
     assert code == ExitCode.DONE

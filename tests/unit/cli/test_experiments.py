@@ -11,20 +11,20 @@ from tests.examples import summary
 from tests.unit.cli.plans import planned
 from tests.unit.cli.program import Program
 from tests.unit.session.test_probe import answered, probed
-from tuibench import paths
+from tuibench.base import paths
+from tuibench.base.errors import ExitCode, RunError, UsageError
 from tuibench.cli.click_command import parse_plan_words
-from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.features.probe.command import probe_exit_code, probe_output
+from tuibench.features.sweep import runner as sweeping
+from tuibench.features.sweep.execution import SweepProgress, sweep_notes
+from tuibench.features.sweep.folder import SweepFolder, load_sweep
+from tuibench.features.sweep.formats import sweep_text, versions_text
+from tuibench.features.sweep.options import SweepOptions
+from tuibench.features.sweep.planning import all_cells, cell_plan
 from tuibench.model.probe import ProbeEnd, ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.sweep import Sweep
 from tuibench.mysql.errors import NoDatabaseError
-from tuibench.probe.command import probe_exit_code, probe_output
-from tuibench.sweep import runner as sweeping
-from tuibench.sweep.execution import SweepProgress, sweep_notes
-from tuibench.sweep.folder import SweepFolder, load_sweep
-from tuibench.sweep.formats import sweep_text, versions_text
-from tuibench.sweep.options import SweepOptions
-from tuibench.sweep.planning import all_cells, cell_plan
 
 # `tuibench sweep` as a script meets it, as far as it needs no server.
 

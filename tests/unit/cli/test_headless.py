@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from tests.examples import EVENT, LATENCY, sample, summary
 from tests.paths import DATA
+from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError, UsageError
 from tuibench.cli import runner
 from tuibench.cli.headless import (
     CsvWriter,
@@ -20,7 +21,6 @@ from tuibench.cli.headless import (
     write_summary_json,
 )
 from tuibench.cli.options import PrivateServerOptions
-from tuibench.errors import ExitCode, RunError, ServerUnavailableError, UsageError
 from tuibench.metrics.thresholds import parse_threshold
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, Status

@@ -166,7 +166,7 @@ ON_A_SERVER = "run|live|prepare|prewarm|cleanup|check|doctor|probe|tune|sweep|wa
 
 WITHOUT_SERVER = {
     "report/reproduce.py": "completed by server_words",
-    "slap/sql.py": "the part of a line that prepare_line and cleanup_line complete",
+    "features/slap/sql.py": "the part of a line that prepare_line and cleanup_line complete",
     "workload/dataset.py": "the part of a line that prepare_line and cleanup_line complete",
     "workload/sbtest.py": "the part of a line that prepare_line and cleanup_line complete",
     "workload/tpcc.py": "the part of a line that prepare_line and cleanup_line complete",
@@ -231,12 +231,12 @@ def incomplete() -> list[tuple[str, str]]:
 def test_no_line_is_written_without_its_server() -> None:
     allowed = {
         "cli/profiles.py",  # the profile that was written
-        "demo/server.py",  # with an option file that has the rest
+        "servers/server.py",  # with an option file that has the rest
         "tui/panels/settings.py",  # on private servers
     }
     found = incomplete()
     assert [each for each in found if each[0] not in allowed] == []
-    assert any(name == "demo/server.py" for name, _ in found)
+    assert any(name == "servers/server.py" for name, _ in found)
 
 
 @cache
@@ -278,7 +278,7 @@ MODULES = {
     "session/commands.py": LOADS,
     "session/settings.py": LOADS,
     "session/replicas.py": LOADS,
-    "cluster/command.py": LOADS,
+    "features/cluster/command.py": LOADS,
     "load/engine.py": LOADS,
     "load/connections.py": LOADS,
     "load/asyncio_engine.py": LOADS,
@@ -294,12 +294,12 @@ MODULES = {
 """Where messages come from that several commands print."""
 
 ELSEWHERE = {
-    "demo/instance.py": "options of the server program",
-    "demo/binaries.py": "options of the server program, and of apt-get",
-    "demo/limits.py": "options of systemd-run",
-    "demo/instance.py: --init-file": "an option of the server program",
-    "demo/server.py: --defaults-file": "in a command that is printed",
-    "cluster/command.py": "for an address that another host cannot reach: that of a named server",
+    "servers/instance.py": "options of the server program",
+    "servers/binaries.py": "options of the server program, and of apt-get",
+    "servers/limits.py": "options of systemd-run",
+    "servers/instance.py: --init-file": "an option of the server program",
+    "servers/server.py: --defaults-file": "in a command that is printed",
+    "features/cluster/command.py": "for an address that another host cannot reach: that of a named server",
     "session/replicas.py": "names the option that was given",
     "session/commands.py: --users": "names the option that was given",
     "metrics/diagnosis.py: --ab": "in a command that is printed",

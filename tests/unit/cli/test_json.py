@@ -21,19 +21,19 @@ from tests.unit.record.written import SYNC, written
 from tests.unit.session.test_probe import answered, probed
 from tests.unit.session.tune_examples import evaluated
 from tests.validation import check_valid, check_valid_lines
-from tuibench import paths
+from tuibench.base import paths
+from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError
 from tuibench.cli import server
 from tuibench.cli.main import command_module
 from tuibench.cli.output import echo_json
-from tuibench.crash.text import crash_text
-from tuibench.errors import ExitCode, RunError, ServerUnavailableError
+from tuibench.features.crash.text import crash_text
+from tuibench.features.probe.command import probe_output
+from tuibench.features.sweep.folder import SweepFolder
+from tuibench.features.tune.command import tune_output
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
-from tuibench.probe.command import probe_output
 from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS
-from tuibench.sweep.folder import SweepFolder
-from tuibench.tune.command import tune_output
 
 SESSION = "20260101-120000-oltp_read_write"
 KEPT = DATA / "recorded-run"

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.workload.test_query_log import entry
+from tuibench.base.errors import UsageError
 from tuibench.cli.log_files import read_logs
-from tuibench.errors import UsageError
 from tuibench.workload.query_log import QueryLog
 
 TEXT = entry("SELECT 'é'") + entry("SELECT 2")

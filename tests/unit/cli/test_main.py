@@ -12,10 +12,11 @@ import pytest
 from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tests.unit.record.written import written
-from tuibench import __version__, installation, paths
+from tuibench import __version__
+from tuibench.base import installation, paths
+from tuibench.base.errors import ExitCode, RunError
 from tuibench.cli import main as program
 from tuibench.cli.main import command_module
-from tuibench.errors import ExitCode, RunError
 
 # The program as scripts meet it: exit codes, one line on stderr, no traceback, nothing loaded for help.
 
@@ -341,12 +342,12 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.output",
         "tuibench.cli.arguments",
         "tuibench.cli.sysbench_syntax",
-        "tuibench.errors",
-        "tuibench.files",
+        "tuibench.base.errors",
+        "tuibench.base.files",
         "tuibench.model",
         "tuibench.model.sysbench",
-        "tuibench.sanitize",
-        "tuibench.units",
+        "tuibench.base.sanitize",
+        "tuibench.base.units",
     }
 
 
@@ -365,8 +366,8 @@ def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -
 
 
 SUBJECTS = (
-    "tuibench.config",
-    "tuibench.demo",
+    "tuibench.base.config",
+    "tuibench.servers",
     "tuibench.load",
     "tuibench.metrics",
     "tuibench.mysql",

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.program import Program
+from tuibench.base.errors import ExitCode
 from tuibench.cli import output
 from tuibench.cli.output import PipeSafeStdout, failure, info
-from tuibench.errors import ExitCode
 
 # A program that was started with its standard streams closed, as by a careless daemon.
 

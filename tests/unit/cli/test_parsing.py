@@ -9,6 +9,7 @@ import pytest
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
+from tuibench.base.errors import ExitCode, UsageError
 from tuibench.cli.arguments import normalize, raise_unknown_command
 from tuibench.cli.click_command import Argument, OmitOptions, build_command
 from tuibench.cli.main import COMMANDS
@@ -21,7 +22,6 @@ from tuibench.cli.sysbench_syntax import (
     is_sysbench_line,
     translate_options,
 )
-from tuibench.errors import ExitCode, UsageError
 from tuibench.model.option import Option, help_with_default
 from tuibench.model.plan import part_options
 

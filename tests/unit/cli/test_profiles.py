@@ -11,9 +11,9 @@ import pytest
 from tests.paths import DATA, DOCS
 from tests.tables import for_each
 from tests.unit.cli.program import Program
+from tuibench.base.errors import ExitCode
 from tuibench.cli import main as program
 from tuibench.cli.arguments import normalize
-from tuibench.errors import ExitCode
 from tuibench.workload import library
 
 # `tuibench profiles`: what is printed, and what a mistake costs.

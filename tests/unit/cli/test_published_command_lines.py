@@ -12,6 +12,7 @@ from tests.unit.cli.published_command_lines import (
     SYSBENCH_05,
     SYSBENCH_10,
 )
+from tuibench.base.errors import ExitCode
 from tuibench.cli.arguments import normalize
 from tuibench.cli.main import COMMANDS
 from tuibench.cli.sysbench_syntax import (
@@ -26,7 +27,6 @@ from tuibench.cli.sysbench_syntax import (
     command_first,
     translate_options,
 )
-from tuibench.errors import ExitCode
 
 NOBODY = ("--no-defaults", "--host=127.0.0.1", "--port=1", "--connect-timeout=1")
 OLD = (*SYSBENCH_04, *SYSBENCH_05)

@@ -9,7 +9,8 @@ import pytest
 from tests.examples import PLAN
 from tests.tables import for_each
 from tests.unit.cli.plans import planned
-from tuibench import paths
+from tuibench.base import paths
+from tuibench.base.errors import UsageError
 from tuibench.cli.click_command import PlanValues, parse_plan_words
 from tuibench.cli.options import (
     AdhocSqlOptions,
@@ -20,14 +21,13 @@ from tuibench.cli.options import (
     split_profile_and_options,
 )
 from tuibench.cli.runner import new_session_spec
-from tuibench.errors import UsageError
+from tuibench.features.sweep.options import SweepOptions
+from tuibench.features.sweep.planning import all_cells, cell_plan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.option import At
 from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan, option_words, setup_rows
 from tuibench.model.schedule import Quantity, RampStage
 from tuibench.model.server import IGNORED_ERRORS, Target
-from tuibench.sweep.options import SweepOptions
-from tuibench.sweep.planning import all_cells, cell_plan
 from tuibench.workload import library
 
 # From options to a plan: what is allowed, and what the profile gets.

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from tests.tables import for_each
 from tests.unit.cli.plans import planned
-from tuibench import config
+from tuibench.base import config
+from tuibench.base.credentials import PASSWORD_PIPE
+from tuibench.base.errors import RunError, UsageError
 from tuibench.cli import server_address, server_options
 from tuibench.cli.options import (
     FPS_VARIABLE,
@@ -26,13 +28,11 @@ from tuibench.cli.options import (
 )
 from tuibench.cli.runner import new_session_spec
 from tuibench.cli.server_options import ServerOptions, replica_choice
-from tuibench.credentials import PASSWORD_PIPE
-from tuibench.demo.binaries import Binary
-from tuibench.errors import RunError, UsageError
 from tuibench.model.message import Address
 from tuibench.model.schedule import parse_max_lag, parse_size
 from tuibench.model.server import Flavour, ServerLimits, Target, server_words
 from tuibench.mysql.option_files import OptionFiles, server_sockets
+from tuibench.servers.binaries import Binary
 
 # Where the server is: options, then the environment, then option files.
 

@@ -8,15 +8,21 @@ import msgspec
 import pytest
 
 from tests.tables import for_each
-from tuibench.demo.binaries import Binary
-from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.base.errors import RunError, ServerUnavailableError
+from tuibench.features.start import setup
+from tuibench.features.start import setup as backstage
+from tuibench.features.start.screen import FormValues
+from tuibench.features.start.setup import (
+    MAX_RECENTS,
+    CliStartController,
+    RecentStart,
+    run_in_thread_loop,
+    save_recent,
+)
+from tuibench.features.start.setup import load_recents as known
 from tuibench.model.plan import PLAN_COMMANDS
 from tuibench.model.server import Flavour
-from tuibench.start import setup
-from tuibench.start import setup as backstage
-from tuibench.start.screen import FormValues
-from tuibench.start.setup import MAX_RECENTS, CliStartController, RecentStart, run_in_thread_loop, save_recent
-from tuibench.start.setup import load_recents as known
+from tuibench.servers.binaries import Binary
 
 # Behind the start form: what is offered, what is wrong with a form, and which server it means.
 
@@ -35,7 +41,7 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tuibench_home: Path) 
     )
     monkeypatch.setattr("tuibench.mysql.option_files.default_files", lambda: (str(path),))
     monkeypatch.setattr("tuibench.cli.server_address.DEFAULT_SOCKETS", ())
-    monkeypatch.setattr("tuibench.start.setup.find_server_binary", lambda: BINARY)
+    monkeypatch.setattr("tuibench.features.start.setup.find_server_binary", lambda: BINARY)
     return path
 
 
@@ -143,7 +149,7 @@ def test_without_a_server_program_there_is_no_private_server(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refusal = ServerUnavailableError("no server program found", "install one")
-    monkeypatch.setattr("tuibench.start.setup.find_server_binary", lambda: refusal)
+    monkeypatch.setattr("tuibench.features.start.setup.find_server_binary", lambda: refusal)
     behind = CliStartController()
     assert behind.servers[0].detail == "no server program found (install one)"
     assert behind.faults(behind.first) == {"place": "no server program found (install one)"}

@@ -16,11 +16,11 @@ import pytest
 from tests.examples import summary
 from tests.paths import DATA
 from tests.unit.cli.program import Program
+from tuibench.base.errors import UsageError
+from tuibench.base.own_process import own_command
 from tuibench.cli import web, web_application
 from tuibench.cli.web_application import ScreenServer, SessionState, WatchedSession
-from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, Target
-from tuibench.own_process import own_command
 from tuibench.record.recorder import SAMPLES, SUMMARY
 from tuibench.tuning.journal import Journal, JournalHeader, Settlement, journal_path
 

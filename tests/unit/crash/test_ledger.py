@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import for_each
-from tuibench.crash.ledger import (
+from tuibench.base.errors import ConnectionLostError, RunError, SQLError, UsageError
+from tuibench.features.crash.ledger import (
     LEDGER_STATEMENT,
     LEDGER_TABLE,
     MAGIC,
@@ -23,7 +24,6 @@ from tuibench.crash.ledger import (
     recovered_at,
     with_ledger,
 )
-from tuibench.errors import ConnectionLostError, RunError, SQLError, UsageError
 from tuibench.model.findings import BinlogAgreement, CommitFates
 from tuibench.mysql.connection import ENCODING
 from tuibench.mysql.packets import text_packet

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tuibench.crash.runner import check_possible
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.features.crash.runner import check_possible
 
 
 def test_the_refusal_names_the_programs_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.unit.crash.crash_examples import FAST, KNOWN, NONE, SAFE, crash, losing, report
-from tuibench.crash.runner import crash_order
-from tuibench.crash.text import FORMATS, crash_line, crash_text, loss_text
+from tuibench.features.crash.runner import crash_order
+from tuibench.features.crash.text import FORMATS, crash_line, crash_text, loss_text
 from tuibench.model.findings import BinlogAgreement, CommitFates
 from tuibench.model.sweep import SweepVariant
 

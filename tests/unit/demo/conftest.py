@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tuibench.demo.binaries import Binary
-from tuibench.demo.instance import ServerSpec
-from tuibench.demo.process import DirectoryLayout
 from tuibench.model.server import Flavour
+from tuibench.servers.binaries import Binary
+from tuibench.servers.instance import ServerSpec
+from tuibench.servers.process import DirectoryLayout
 
 
 def make_spec(

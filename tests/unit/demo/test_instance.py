@@ -13,16 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.demo.conftest import Hierarchy, make_spec
-from tuibench.child_process import end_words
-from tuibench.clock import SystemClock
-from tuibench.demo import instance, process
-from tuibench.demo.instance import ServerInstance, start_seconds
-from tuibench.demo.limits import Confinement
-from tuibench.demo.process import DirectoryLayout, find_end, reserve_end, write_end
-from tuibench.demo.supervisor import Supervisor
-from tuibench.errors import ServerUnavailableError
+from tuibench.base.child_process import end_words
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import ServerUnavailableError
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour, ServerLimits
+from tuibench.servers import instance, process
+from tuibench.servers.instance import ServerInstance, start_seconds
+from tuibench.servers.limits import Confinement
+from tuibench.servers.process import DirectoryLayout, find_end, reserve_end, write_end
+from tuibench.servers.supervisor import Supervisor
 
 # Why a private server ended, with a shell command that stands for the server.
 

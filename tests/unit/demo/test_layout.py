@@ -8,16 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.demo.conftest import make_spec
-from tuibench.demo import binaries, instance, process, supervisor
-from tuibench.demo.binaries import Binary
-from tuibench.demo.instance import ServerState
-from tuibench.demo.process import DirectoryLayout, read_server_options, server_groups
-from tuibench.demo.server import make_password
-from tuibench.demo.supervisor import SupervisorReply, SupervisorRequest
-from tuibench.errors import ServerUnavailableError, UsageError
+from tuibench.base.errors import ServerUnavailableError, UsageError
+from tuibench.base.paths import PRIVATE_SERVER_PREFIX
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.server import Flavour
-from tuibench.paths import PRIVATE_SERVER_PREFIX
+from tuibench.servers import binaries, instance, process, supervisor
+from tuibench.servers.binaries import Binary
+from tuibench.servers.instance import ServerState
+from tuibench.servers.process import DirectoryLayout, read_server_options, server_groups
+from tuibench.servers.server import make_password
+from tuibench.servers.supervisor import SupervisorReply, SupervisorRequest
 
 # Location of private servers.
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.demo.conftest import Hierarchy
-from tuibench.demo import limits
-from tuibench.demo.limits import Confinement, check_limits, confine, limit_names, scope_command
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.server import ServerLimits
+from tuibench.servers import limits
+from tuibench.servers.limits import Confinement, check_limits, confine, limit_names, scope_command
 
 # Limits of a private server: control groups in a copied hierarchy, affinity otherwise.
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests import examples
 from tests.ticks import host_tick, measured_tick, server_tick
 from tests.unit.record.steady import steady
+from tuibench.features.probe.plan import StepRun
 from tuibench.metrics.diagnosis import (
     CLIENT_LIMITED,
     HOST_CPU_OTHERS,
@@ -27,7 +28,6 @@ from tuibench.model.findings import Evidence, Severity
 from tuibench.model.probe import ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.tick import Latency, Sample, total_tick
-from tuibench.probe.plan import StepRun
 from tuibench.record.reader import Run, load_run
 from tuibench.report.analysis import run_evidence
 

@@ -32,23 +32,23 @@ import msgspec
 from tests import sweeps
 from tests.examples import SERVER
 from tests.unit.record.steady import steady
-from tuibench import config
+from tuibench.base import config
+from tuibench.base.errors import TuibenchError
 from tuibench.cli import demo
 from tuibench.cli.server_options import ServerOptions
-from tuibench.demo.binaries import Binary
-from tuibench.demo.process import read_server_options
-from tuibench.errors import TuibenchError
+from tuibench.features.scenes.scene import load_scene
+from tuibench.features.sweep import reproduction
+from tuibench.features.sweep.folder import RECORD, SweepFolder, load_sweep
+from tuibench.features.sweep.planning import all_cells, cell_plan, max_threads
 from tuibench.model.sweep import ServerBuild, SweepPlan, SweepVariant, VersionsSetup
 from tuibench.record.reader import load_run
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, sysbench_text
+from tuibench.servers.binaries import Binary
+from tuibench.servers.process import read_server_options
 from tuibench.session.interventions import Interventions
 from tuibench.session.replay import ReplayClient
-from tuibench.sweep import reproduction
-from tuibench.sweep.folder import RECORD, SweepFolder, load_sweep
-from tuibench.sweep.planning import all_cells, cell_plan, max_threads
-from tuibench.tui.scene import load_scene
 from tuibench.tuning.catalogue import all_presets
 from tuibench.workload import library, script
 

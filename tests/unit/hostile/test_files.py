@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.hostile.mutations import broken, odd_line_of, with_odd_values
-from tuibench.errors import TuibenchError, UsageError
+from tuibench.base.errors import TuibenchError, UsageError
 from tuibench.mysql.option_files import OptionFiles, read_options
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import describe_run

@@ -22,9 +22,12 @@ from hypothesis import strategies as st
 from tests import sweeps
 from tests.paths import DATA
 from tests.tables import for_each
-from tuibench import config
-from tuibench.compare.comparison import compare_runs
-from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.base import config
+from tuibench.base.errors import RunError, TuibenchError, UsageError
+from tuibench.base.units import DASH, local_time
+from tuibench.features.compare.comparison import compare_runs
+from tuibench.features.sweep.folder import RECORD, RESULTS, SweepFolder, load_sweep
+from tuibench.features.tune.candidates import read_tune_log
 from tuibench.model.schedule import parse_schedule
 from tuibench.model.tick import Histogram, bucket_index
 from tuibench.mysql.option_files import OptionFiles, read_options
@@ -45,12 +48,9 @@ from tuibench.record.recorder import (
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient
-from tuibench.sweep.folder import RECORD, RESULTS, SweepFolder, load_sweep
-from tuibench.tune.candidates import read_tune_log
 from tuibench.tuning.changer import ProductionConsent
 from tuibench.tuning.journal import decode_journal
 from tuibench.tuning.restore import leftovers
-from tuibench.units import DASH, local_time
 from tuibench.workload import library
 
 # A stranger's run folder: what is beyond the limits of a record is refused with its file and line, and costs

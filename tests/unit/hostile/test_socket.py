@@ -16,8 +16,8 @@ from tests.unit.load.driving import until
 from tests.unit.session.conftest import serve  # noqa: F401
 from tests.unit.session.serving import Serve, Served, next_of
 from tuibench.model.message import Mark
-from tuibench.service.client import SessionClient
-from tuibench.service.service import MAX_CONNECTIONS, ConnectionLimit, Viewer
+from tuibench.session.client import SessionClient
+from tuibench.session.service import MAX_CONNECTIONS, ConnectionLimit, Viewer
 
 FLOOD = 1_000
 COMMANDS = (

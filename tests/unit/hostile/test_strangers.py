@@ -16,20 +16,20 @@ from tests.examples import PLAN, SERVER
 from tests.paths import ROOT
 from tests.tables import for_each
 from tests.unit.record.steady import steady
-from tuibench import installation
+from tuibench.base import installation
+from tuibench.base.errors import ExitCode, UsageError
+from tuibench.base.own_process import own_command
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import ExitCode, UsageError
+from tuibench.features.sweep import foreign, reproduction
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.option import At
 from tuibench.model.plan import PLAN_COMMANDS, RunPlan
 from tuibench.model.sweep import ServerBuild, SweepCase, SweepPlan, SweepVariant
-from tuibench.own_process import own_command
 from tuibench.record.bundle import Manifest, Redaction, pack
 from tuibench.record.reader import load_run
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.report.run_report import run_markdown
 from tuibench.session.interventions import Interventions
-from tuibench.sweep import foreign, reproduction
 from tuibench.workload import script
 from tuibench.workload.library import available_profiles, load_program
 from tuibench.workload.program import flat_statements

@@ -14,12 +14,12 @@ import msgspec
 
 from tests.unit.load.programs import SINGLE, program
 from tests.virtual import VirtualClock
-from tuibench.clock import NS_PER_SECOND
-from tuibench.cluster.agent import Agent
-from tuibench.cluster.carrier import Carrier, Wire
-from tuibench.cluster.fleet import Cluster, HostFleet
-from tuibench.cluster.messages import MAGIC, PROTOCOL, AgentChannel, AgentHello, ToAgent
-from tuibench.errors import RunError
+from tuibench.base.clock import NS_PER_SECOND
+from tuibench.base.errors import RunError
+from tuibench.features.cluster.agent import Agent
+from tuibench.features.cluster.carrier import Carrier, Wire
+from tuibench.features.cluster.fleet import Cluster, HostFleet
+from tuibench.features.cluster.messages import MAGIC, PROTOCOL, AgentChannel, AgentHello, ToAgent
 from tuibench.load.fleet import Forward, WorkerGoneError, WorkerLink, WorkerProcess
 from tuibench.load.messages import (
     Adjust,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, ServerUnreachableError, SQLError
+from tuibench.base.errors import ConnectionLostError, ServerUnavailableError, ServerUnreachableError, SQLError
 from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import Target

@@ -27,8 +27,8 @@ from tests.unit.load.programs import (
 )
 from tests.unit.load.virtual_runs import RATE, Run, TimedServer, for_ten_seconds, p_ms, ran
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import NS_PER_MS
-from tuibench.errors import ConnectionLostError, ServerUnreachableError
+from tuibench.base.clock import NS_PER_MS
+from tuibench.base.errors import ConnectionLostError, ServerUnreachableError
 from tuibench.load.messages import Counters, Reassign, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import Target

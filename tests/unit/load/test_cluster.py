@@ -17,9 +17,10 @@ from tests.integration.support.processes import gone, until
 from tests.unit.load.played import HELLO, PlayedHost, playing
 from tests.unit.load.test_messages import REPORT
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import NS_PER_SECOND, SystemClock, listener
-from tuibench.cluster.agent import agent_hello, is_same_machine
-from tuibench.cluster.carrier import (
+from tuibench.base.clock import NS_PER_SECOND, SystemClock, listener
+from tuibench.base.errors import RunError, TuibenchError, UsageError
+from tuibench.features.cluster.agent import agent_hello, is_same_machine
+from tuibench.features.cluster.carrier import (
     CommandCarrier,
     HostUnreachableError,
     Wire,
@@ -27,9 +28,16 @@ from tuibench.cluster.carrier import (
     exec_carrier,
     ssh_carrier,
 )
-from tuibench.cluster.fleet import Cluster
-from tuibench.cluster.host import WINDOW, ClockOffset, CommandTiming, HostLink, check_files, local_endpoint
-from tuibench.cluster.messages import (
+from tuibench.features.cluster.fleet import Cluster
+from tuibench.features.cluster.host import (
+    WINDOW,
+    ClockOffset,
+    CommandTiming,
+    HostLink,
+    check_files,
+    local_endpoint,
+)
+from tuibench.features.cluster.messages import (
     MAGIC,
     PROTOCOL,
     PackedHistogram,
@@ -37,7 +45,6 @@ from tuibench.cluster.messages import (
     pack,
     sum_by_name,
 )
-from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, WorkerReport
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.findings import ErrorMessage

@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tuibench.clock import SystemClock
-from tuibench.cluster import carrier
-from tuibench.cluster import host as sources
-from tuibench.cluster.carrier import DaskScheduler, DaskWire, check_address, install_handler, serve_agent
-from tuibench.cluster.host import CommandTiming, HostLink, find_carriers
-from tuibench.errors import RunError, UsageError
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import RunError, UsageError
+from tuibench.features.cluster import carrier
+from tuibench.features.cluster import host as sources
+from tuibench.features.cluster.carrier import (
+    DaskScheduler,
+    DaskWire,
+    check_address,
+    install_handler,
+    serve_agent,
+)
+from tuibench.features.cluster.host import CommandTiming, HostLink, find_carriers
 from tuibench.model.cluster import ClusterPlan
 
 SCHEDULER = "tls://scheduler:8786"

@@ -5,7 +5,7 @@ import pytest
 
 from tests.scripted_server import ScriptedServer
 from tests.unit.load.programs import SINGLE
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.load import native_engine
 from tuibench.model.plan import EngineChoice
 from tuibench.model.server import Endpoint, SslMode, Target

@@ -16,7 +16,7 @@ import pytest
 from tests.unit.load.driving import turns, until
 from tests.unit.load.programs import SINGLE, begin, program
 from tests.unit.load.test_messages import REPORT
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.load import fleet as fleet_module
 from tuibench.load.fleet import Fleet, WorkerProcess
 from tuibench.load.messages import (

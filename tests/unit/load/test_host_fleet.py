@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from tests.unit.load.played import PLAN, PlayedHost, playing
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.cluster.fleet import HostFleet
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
+from tuibench.features.cluster.fleet import HostFleet
 from tuibench.load.messages import Adjust, Reassign
 from tuibench.model.cluster import ClusterPlan, HostState, OnHostLoss
 

@@ -23,7 +23,7 @@ from tests.unit.load.programs import (
     UPDATE,
     begin,
 )
-from tuibench.errors import (
+from tuibench.base.errors import (
     ConnectionLostError,
     DeniedError,
     ExitCode,

@@ -19,8 +19,8 @@ from tests.tables import for_each
 from tests.unit.mysql.server_packets import definition as limits_definition
 from tests.unit.mysql.server_packets import ok, result
 from tests.unit.workload.test_tpcc import shop
-from tuibench import installation
-from tuibench.errors import SQLError, TuibenchError
+from tuibench.base import installation
+from tuibench.base.errors import SQLError, TuibenchError
 from tuibench.load import native_engine as native_program
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.native_engine import NativeEngine

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.unit.load.programs import ASKING, EXPLICIT, EXPLICIT_SQL, SINGLE, begin
 from tests.unit.load.virtual_runs import Run, ran
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import NS_PER_MS, NS_PER_SECOND
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.load.pacing import (
     HAS_TIMERFD,
     ArrivalSchedule,

@@ -17,8 +17,8 @@ from tests.integration.support.certificates import Files
 from tests.login_server import LoginServer, server_key_file
 from tests.tables import for_each
 from tests.unit.load.programs import COMMIT, begin
-from tuibench import installation
-from tuibench.errors import ExitCode, TuibenchError
+from tuibench.base import installation
+from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad
 from tuibench.load.native_engine import NativeEngine

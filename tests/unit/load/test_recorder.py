@@ -10,7 +10,7 @@ from tests.fakes import FakeClock, FakeServer, Result
 from tests.unit.load.driving import driving
 from tests.unit.load.programs import BEGIN, DEADLOCK, EXPLICIT, SELECT, SINGLE, UPDATE, begin, program
 from tests.unit.load.virtual_runs import Run, ran
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.load.connections import (
     LAG_INTERVAL_NS,
     MOST_TIMED,

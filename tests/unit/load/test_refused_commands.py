@@ -9,7 +9,7 @@ import pytest
 from tests.scripted_server import END_OF_FILE, PREPARE, QUERY, QUIT, Answer, ScriptedServer, obliging
 from tests.unit.load.programs import EXPLICIT, begin, program
 from tests.unit.mysql.server_packets import err, ok, packet, result
-from tuibench.errors import NotReadyError, SQLError
+from tuibench.base.errors import NotReadyError, SQLError
 from tuibench.load.messages import StartLoad
 from tuibench.load.tables import LoadOptions, TableLoader, check_statements_allowed
 from tuibench.load.worker import create_engine

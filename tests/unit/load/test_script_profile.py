@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.load.script_profile import ProfileWriter, read_trace
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.errors import ConnectionLostError, RunError, SQLError
+from tuibench.base.errors import ConnectionLostError, RunError, SQLError
 from tuibench.load.conditions import Condition, ConditionOutcome, check_condition
 from tuibench.load.tables import (
     FoundTables,

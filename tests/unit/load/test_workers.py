@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.unit.load.driving import turns
 from tests.unit.load.programs import SINGLE, begin, program
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.load import fleet as pool_fleet
 from tuibench.load.fleet import (
     ConnectionAssignment,

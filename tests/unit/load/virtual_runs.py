@@ -6,7 +6,7 @@ from tests.fakes import FakeConnection, FakeServer
 from tests.unit.load.driving import Drive, balanced
 from tests.unit.load.programs import SINGLE, begin
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.errors import ConnectionLostError, ServerUnreachableError
+from tuibench.base.errors import ConnectionLostError, ServerUnreachableError
 from tuibench.load.messages import StartLoad
 from tuibench.model.plan import Arrival
 from tuibench.model.server import Target

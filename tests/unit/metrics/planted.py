@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
+from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.effect_detection import EffectDetector
 from tuibench.model.effect import Comparison, Effect
 from tuibench.model.tick import Tick
-from tuibench.waits.classes import TIME, WaitClass
 
 STEPS_A_SECOND = 10
 LEVEL, LATENCY_MS = 1000.0, 10.0

@@ -11,9 +11,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tests.unit.metrics.noises import Noise
+from tuibench.features.tune.evaluation import Evaluation
 from tuibench.model.effect import Verdict
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneWindow
-from tuibench.tune.evaluation import Evaluation
 
 WINDOW, SETTLING = 5, 1
 """Seconds, and those left out after each change."""

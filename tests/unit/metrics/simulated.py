@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise, white
-from tuibench.ab import analysis
-from tuibench.ab.analysis import Pair, Progress, compare_pairs, noise_before
-from tuibench.ab.experiment import LOOKS
-from tuibench.compare import history
+from tuibench.features.ab import analysis
+from tuibench.features.ab.analysis import Pair, Progress, compare_pairs, noise_before
+from tuibench.features.ab.experiment import LOOKS
+from tuibench.features.compare import history
 from tuibench.metrics import inference
 from tuibench.metrics.attribution import Attribution, attribute
 from tuibench.metrics.control import Controlled, Times, relative_effect

@@ -16,7 +16,7 @@ from tests.ticks import measured_tick
 from tests.unit.metrics import screenings, simulated
 from tests.unit.metrics.noises import NOISES, Noise, autoregressive, drift, sawtooth, white
 from tests.unit.metrics.simulated import share
-from tuibench.ab.analysis import (
+from tuibench.features.ab.analysis import (
     ALPHA,
     FEWEST_PAIRS,
     PHI,
@@ -39,11 +39,11 @@ from tuibench.ab.analysis import (
     window_for,
     without_drift,
 )
-from tuibench.ab.windows import TOO_FEW, TrialWindows, settling_slots
+from tuibench.features.ab.windows import TOO_FEW, TrialWindows, settling_slots
+from tuibench.features.tune.evaluation import FIRST_PAIRS, next_candidates, screen
 from tuibench.metrics.inference import Interval, verdict_text
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, Verdict
 from tuibench.model.tick import Tick
-from tuibench.tune.evaluation import FIRST_PAIRS, next_candidates, screen
 
 # Which value is due when, and which slots of its window count.
 

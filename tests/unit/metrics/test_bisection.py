@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from tuibench.features.sweep.bisection import Step, bisect
 from tuibench.model.effect import Verdict
-from tuibench.sweep.bisection import Step, bisect
 
 NAMES = tuple(f"b{number}" for number in range(16))
 STARTS = 5

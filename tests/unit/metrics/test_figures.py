@@ -10,7 +10,8 @@ from tests.tables import for_each
 from tests.ticks import GAUGE_NAMES
 from tests.unit.record.hours import GROWING, Busy
 from tests.unit.record.snapshots import MOMENT
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.features.waits.classes import WaitClass
 from tuibench.metrics.figures import (
     FIGURES,
     MAIN_FIGURES,
@@ -33,7 +34,6 @@ from tuibench.model.tick import Histogram, Sample, Tick, total_tick
 from tuibench.record.prometheus import metric_families
 from tuibench.tui.figures import CHARTED_FIGURES as CHARTED
 from tuibench.tui.figures import SOURCES, figure_value, read_figures
-from tuibench.waits.classes import WaitClass
 
 
 def rich_tick() -> Tick:

@@ -14,8 +14,9 @@ from tests import sweeps
 from tests.unit.metrics import simulated
 from tests.unit.metrics.noises import LEVEL, ar1, white
 from tests.unit.metrics.simulated import share
-from tuibench.compare.history import change_points, first_alarm
-from tuibench.effects.stalls import steadiness
+from tuibench.features.compare.history import change_points, first_alarm
+from tuibench.features.effects.stalls import steadiness
+from tuibench.features.sweep.planning import all_cells
 from tuibench.metrics.figures import FIGURES, MAIN_FIGURES
 from tuibench.metrics.inference import (
     FEWEST_SLOTS,
@@ -34,7 +35,6 @@ from tuibench.model.effect import Verdict
 from tuibench.model.findings import Stall, Steadiness
 from tuibench.model.summary import ComparisonVerdict
 from tuibench.model.tick import Histogram, Tick, merge_histograms, total_tick
-from tuibench.sweep.planning import all_cells
 
 # Two runs against each other: verdicts as sure as they claim, in the right direction, for every figure.
 

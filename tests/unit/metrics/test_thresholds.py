@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import for_each
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.metrics.thresholds import (
     THRESHOLD_EXAMPLES,
     crossed_relative_thresholds,

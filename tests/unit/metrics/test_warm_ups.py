@@ -7,7 +7,7 @@ import pytest
 from tests.unit.metrics import warm_ups
 from tests.unit.metrics.simulated import share
 from tests.unit.metrics.warm_ups import Case, WarmUp, cases, curves, foreign_steps, steady_cases
-from tuibench.effects.text import effect_text
+from tuibench.features.effects.text import effect_text
 from tuibench.metrics.inference import STILL_WARMING
 from tuibench.model.effect import MovementKind, Verdict
 

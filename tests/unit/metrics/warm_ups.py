@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tests.unit.metrics import noises, planted
+from tuibench.features.waits.classes import WaitClass
 from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.waits.classes import WaitClass
 
 CURVES = 60
 CHANGED_AT = (5.0, 15.0, 25.0, 40.0)

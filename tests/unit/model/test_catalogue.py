@@ -13,7 +13,7 @@ from tests.ticks import server_tick
 from tests.tui.support import script
 from tests.unit.record.steady import steady
 from tests.unit.tui.views import text
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.metrics.costs import CostLedger
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.counters import CUMULATIVE_NAMES, SAMPLED_NAMES, Counter, Unit, first_known

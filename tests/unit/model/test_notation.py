@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tables import for_each
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.cluster import expanded, parse_places
 from tuibench.model.option import parse_duration
 from tuibench.model.schedule import (

@@ -23,7 +23,7 @@ from tests.paths import ROOT
 from tests.private_names import is_private, private_names
 from tests.scripted_server import tls_of_server
 from tests.tables import for_each
-from tuibench.errors import ConnectionLostError, DeniedError, ExitCode, ServerUnavailableError, SQLError
+from tuibench.base.errors import ConnectionLostError, DeniedError, ExitCode, ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql import driver, errors
 from tuibench.mysql.connection import connect

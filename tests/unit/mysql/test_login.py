@@ -14,7 +14,7 @@ import uvloop
 
 from tests.integration.support.processes import gone, until
 from tests.unit.mysql.server_packets import packet
-from tuibench.errors import (
+from tuibench.base.errors import (
     ExitCode,
     ServerUnavailableError,
     ServerUnreachableError,

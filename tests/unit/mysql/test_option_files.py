@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.login_files import login_file_bytes
 from tests.tables import for_each
-from tuibench.errors import ExitCode, UsageError
+from tuibench.base.errors import ExitCode, UsageError
 from tuibench.mysql import option_files
 from tuibench.mysql.option_files import (
     IncludeDirective,

@@ -15,9 +15,15 @@ from tests.scripted_server import QUERY, VERSIONS, Answer, ScriptedServer, endle
 from tests.unit.mysql.server_packets import definition, err, number, ok, packet, result
 from tests.unit.mysql.server_packets import text_row as hostile_packets_text_row
 from tests.unit.mysql.value_encoding import KINDS
-from tuibench import clock
-from tuibench.clock import listener
-from tuibench.errors import LockedError, NoAnswerError, ProtocolError, ServerUnreachableError, TuibenchError
+from tuibench.base import clock
+from tuibench.base.clock import listener
+from tuibench.base.errors import (
+    LockedError,
+    NoAnswerError,
+    ProtocolError,
+    ServerUnreachableError,
+    TuibenchError,
+)
 from tuibench.model.server import Target
 from tuibench.mysql import rows, statements
 from tuibench.mysql.connection import connect

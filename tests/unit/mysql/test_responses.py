@@ -27,7 +27,7 @@ from tests.unit.mysql.server_packets import (
     text_row,
 )
 from tests.unit.mysql.value_encoding import KINDS, Kind, binary_form, sized, text_form
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.mysql import packets
 from tuibench.mysql.packets import (
     CachingParser,

@@ -12,7 +12,7 @@ import pytest
 from asyncmy.errors import OperationalError, ProgrammingError
 
 from tests.unit.mysql.server_packets import err, ok, result, text_row
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.mysql.packets import MAX_PAYLOAD_BYTES, PreparedHandle, prepare_statements, text_packet
 from tuibench.mysql.statements import CaptureResponse, StatementProtocol, TransactionLoop
 

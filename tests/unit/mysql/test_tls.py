@@ -14,7 +14,7 @@ import uvloop
 
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
-from tuibench import installation
+from tuibench.base import installation
 from tuibench.model.server import Target
 from tuibench.mysql.transport import LoggingContext, RecordTransport, tls_context, tls_name
 

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
+from tuibench.base.errors import ConnectionLostError, SQLError, TuibenchError
 from tuibench.model.server import Target, Transport
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import Connection

@@ -12,7 +12,7 @@ from tests.fakes import FakeClock
 from tests.paths import DATA
 from tests.tables import for_each
 from tests.unit.observe.fakes import TARGET
-from tuibench.errors import (
+from tuibench.base.errors import (
     DeniedError,
     ServerUnavailableError,
     ServerUnreachableError,

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from tests import examples
 from tests.fakes import FakeClock
 from tests.ticks import figures, known
-from tuibench.clock import SystemClock
-from tuibench.errors import RunError
+from tuibench.base.clock import SystemClock
+from tuibench.base.errors import RunError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import HOST, Tick

@@ -17,7 +17,7 @@ from tests.fakes import FakeClock
 from tests.integration.support import certificates
 from tests.ticks import figures
 from tests.unit.observe.captured import FACTS, exporter_page, reading
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST

@@ -8,8 +8,8 @@ import pytest
 from tests.fakes import FakeClock
 from tests.unit.observe.fakes import TARGET
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import Clock
-from tuibench.errors import RunError, SQLError
+from tuibench.base.clock import Clock
+from tuibench.base.errors import RunError, SQLError
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Endpoint, Target
 from tuibench.mysql.connection import Connection

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes import FakeClock
 from tests.unit.observe.fakes import TARGET, FakeServer, server_of
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.metrics.figures import read
 from tuibench.metrics.series import CounterInterval
 from tuibench.model.counters import Counter

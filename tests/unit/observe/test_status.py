@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes import FakeClock
 from tests.ticks import figures
 from tests.unit.observe.fakes import STATUS, TARGET, FakeServer, server_of
-from tuibench.errors import ServerUnavailableError, SQLError
+from tuibench.base.errors import ServerUnavailableError, SQLError
 from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES, Counter
 from tuibench.model.tick import Tick

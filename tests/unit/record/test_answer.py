@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.examples import EVENT, summary
 from tests.tui.support.probed import probed
 from tests.unit.crash.crash_examples import KNOWN
-from tuibench.document import text_lines
+from tuibench.base.document import text_lines
 from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from tests import examples, versions
 from tests.unit.record.steady import steady
-from tuibench.compare.audit import AUDITED, PROGRAM, audit, audit_table, caveat, decided_by
-from tuibench.compare.comparison import compare_runs, comparison_text
+from tuibench.features.compare.audit import AUDITED, PROGRAM, audit, audit_table, caveat, decided_by
+from tuibench.features.compare.comparison import compare_runs, comparison_text
+from tuibench.features.sweep.formats import versions_text
+from tuibench.features.sweep.tables import version_comparisons
 from tuibench.model.server import DiskFacts, Environment, Flavour, HostConditions, HostFacts
 from tuibench.model.summary import SetupDifference
 from tuibench.model.sweep import Sweep, SweepEnvironment
 from tuibench.observe.host_facts import plain_definition
 from tuibench.record.reader import load_run
-from tuibench.sweep.formats import versions_text
-from tuibench.sweep.tables import version_comparisons
 
 MIB = 2**20
 VARIABLES = {

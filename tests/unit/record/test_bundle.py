@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.examples import SERVER
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT
-from tuibench.errors import RunError, UsageError
+from tuibench.base.errors import RunError, UsageError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.server import Target
 from tuibench.record.bundle import MANIFEST, Manifest, Redaction, pack, unpack

@@ -12,10 +12,11 @@ from tests.examples import PLAN, summary
 from tests.ticks import measured_tick
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, plan_record
-from tuibench.compare import comparison as comparison_report
-from tuibench.compare.comparison import compare_figure_of_sides, compare_runs
-from tuibench.compare.history import history, history_chart, history_text
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.features.compare import comparison as comparison_report
+from tuibench.features.compare.comparison import compare_figure_of_sides, compare_runs
+from tuibench.features.compare.history import history, history_chart, history_text
+from tuibench.features.waits.classes import WaitClass
 from tuibench.metrics.figures import figure_named
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
@@ -25,7 +26,6 @@ from tuibench.model.summary import ComparisonRow, RunComparison
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import RecordedRun
-from tuibench.waits.classes import WaitClass
 
 # Recorded runs against each other: what was not the same about them, doubts, figures, words.
 

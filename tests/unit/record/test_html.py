@@ -21,8 +21,8 @@ from tests.tui.support.probed import probed
 from tests.unit.record.steady import steady
 from tests.unit.record.written import server_part, written
 from tests.unit.session.tune_examples import candidate, evaluated
-from tuibench import units
-from tuibench.document import Section, Shape, Text
+from tuibench.base import units
+from tuibench.base.document import Section, Shape, Text
 from tuibench.metrics.figures import read as chart_read
 from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind

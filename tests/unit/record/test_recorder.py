@@ -17,7 +17,7 @@ from tests.examples import EVENT, PLAN, SERVER, load_part, sample, status, summa
 from tests.ticks import host_tick, traffic_tick
 from tests.unit.record.hours import Busy, written_hour
 from tests.unit.record.written import as_recorded, server_part
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.model.event import Event
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary

@@ -15,8 +15,9 @@ from tests.tui.support.statements import REPORT
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, load, plan_record, tick, written
 from tests.unit.session.tune_examples import candidate, evaluated
-from tuibench.document import BAR_CELLS, Bar, bar_text, write_text
-from tuibench.effects.text import changes_text, cost_table, effect_line, trial_section, with_sentence
+from tuibench.base.document import BAR_CELLS, Bar, bar_text, write_text
+from tuibench.features.effects.text import changes_text, cost_table, effect_line, trial_section, with_sentence
+from tuibench.features.tune.text import scale, tune_blocks, tune_text
 from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, Verdict
@@ -38,7 +39,6 @@ from tuibench.record.recorder import RunRecorder
 from tuibench.report.analysis import addenda, analysis, join_words, run_evidence, statements_text
 from tuibench.report.html_chart import blocks_markup
 from tuibench.report.run_report import run_markdown
-from tuibench.tune.text import scale, tune_blocks, tune_text
 
 # The headline and the kinds of transactions as they stand below sysbench's summary.
 

@@ -23,8 +23,10 @@ from tests.unit.record.written import (
     tick,
     written,
 )
-from tuibench import paths
-from tuibench.errors import RunError, UsageError
+from tuibench.base import paths
+from tuibench.base.errors import RunError, UsageError
+from tuibench.features.sweep.folder import RESULTS, SweepFolder, load_sweep
+from tuibench.features.sweep.planning import all_cells
 from tuibench.metrics.effect_detection import EffectDetector
 from tuibench.model.effect import Verdict
 from tuibench.model.event import Event, EventKind
@@ -39,8 +41,6 @@ from tuibench.record.sysbench_report import summary_text
 from tuibench.report.run_report import run_markdown
 from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient
-from tuibench.sweep.folder import RESULTS, SweepFolder, load_sweep
-from tuibench.sweep.planning import all_cells
 
 # Runs and sweeps together: which there are, how far a sweep is, which of all is meant.
 

@@ -11,13 +11,8 @@ import pytest
 
 from tests import sweeps, versions
 from tests.unit.record.test_html import FETCHED, read
-from tuibench.errors import UsageError
-from tuibench.model.effect import Verdict
-from tuibench.model.findings import Mean
-from tuibench.model.sweep import Sweep, SweepVariant
-from tuibench.report.html_chart import SMALL
-from tuibench.report.html_plots import ThreadsLine, threads_chart
-from tuibench.sweep.formats import (
+from tuibench.base.errors import UsageError
+from tuibench.features.sweep.formats import (
     SweepExport,
     compare_sweeps,
     sweep_html,
@@ -26,14 +21,19 @@ from tuibench.sweep.formats import (
     versions_html,
     versions_text,
 )
-from tuibench.sweep.planning import all_cells
-from tuibench.sweep.tables import (
+from tuibench.features.sweep.planning import all_cells
+from tuibench.features.sweep.tables import (
     differing_variables,
     shared_settings,
     sweep_answer,
     version_comparisons,
     versions_answer,
 )
+from tuibench.model.effect import Verdict
+from tuibench.model.findings import Mean
+from tuibench.model.sweep import Sweep, SweepVariant
+from tuibench.report.html_chart import SMALL
+from tuibench.report.html_plots import ThreadsLine, threads_chart
 
 # The tables of a sweep, in golden text, and what programs read.
 

@@ -15,6 +15,7 @@ from tests.examples import LATENCY, PLAN, summary
 from tests.paths import DATA
 from tests.unit.record.written import load, plan_record, tick
 from tuibench.cli.headless import CsvWriter, IntervalPrinter
+from tuibench.features.slap.command import slap_csv_row, slap_extra_lines, slap_report_text
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.summary import (
@@ -48,7 +49,6 @@ from tuibench.record.sysbench_report import (
     sysbench_bucket_ms,
 )
 from tuibench.report.text import csv_text, final_report, sysbench_text
-from tuibench.slap.command import slap_csv_row, slap_extra_lines, slap_report_text
 
 # A run in sysbench's words: the bytes that sysbench 1.0.20 printed for the same figures.
 #

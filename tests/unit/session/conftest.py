@@ -11,9 +11,9 @@ import pytest
 from tests.unit.load.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
 from tests.unit.session.serving import Handle, Serve, Served
-from tuibench.service import service as service_module
-from tuibench.service.service import SessionService
+from tuibench.session import service as service_module
 from tuibench.session.load_run import LoadRun
+from tuibench.session.service import SessionService
 
 
 @pytest.fixture(autouse=True)

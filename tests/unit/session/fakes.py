@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tests import examples
 from tests.fakes import FakeClock
-from tuibench.errors import ExitCode, TuibenchError
+from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     Command,

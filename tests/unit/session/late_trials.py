@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tests.examples import SAMPLE
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
-from tuibench.ab.experiment import AbTest
+from tuibench.features.ab.experiment import AbTest
 from tuibench.model.effect import DEFAULT_MAX_SECONDS, AbTestPlan, AbTestResult, Verdict
 from tuibench.model.message import ChangeSetting
 from tuibench.session.laboratory import Change

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.unit.load.driving import turns
 from tests.unit.session.fakes import FakeSession
-from tuibench.service.client import SessionClient
+from tuibench.session.client import SessionClient
 
 Timer = tuple[float, Callable[..., object], tuple[object, ...]]
 

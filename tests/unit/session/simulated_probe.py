@@ -9,12 +9,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.examples import PLAN
+from tuibench.features.probe.experiment import LOAD, Probe
 from tuibench.metrics.saturation import NEAR_PLATEAU
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.model.tick import RESPONSE, Histogram, Sample, Tick, bucket_index
-from tuibench.probe.experiment import LOAD, Probe
 from tuibench.session.laboratory import LoadLevel
 
 PLACES = 40

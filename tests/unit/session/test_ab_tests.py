@@ -12,8 +12,9 @@ from tests.examples import PLAN, SAMPLE
 from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
 from tests.unit.tuning.fakes import INFO
-from tuibench.ab.analysis import random_orders
-from tuibench.ab.experiment import (
+from tuibench.base.errors import RunError, TuibenchError, UsageError
+from tuibench.features.ab.analysis import random_orders
+from tuibench.features.ab.experiment import (
     LOOKS,
     AbTest,
     Resolution,
@@ -22,7 +23,6 @@ from tuibench.ab.experiment import (
     present_values,
     resolve_subject,
 )
-from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.schedule import parse_ab, settings_of

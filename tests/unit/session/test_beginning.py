@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from tests import sweeps, versions
+from tuibench.base.errors import UsageError
 from tuibench.cli.options import StartOptions
-from tuibench.errors import UsageError
+from tuibench.features.sweep.beginning import beginning_line, beyond, readings, rows_before, shortcomings
+from tuibench.features.sweep.planning import cells_by_start
 from tuibench.model.sweep import Start
-from tuibench.sweep.beginning import beginning_line, beyond, readings, rows_before, shortcomings
-from tuibench.sweep.planning import cells_by_start
 
 from .test_versions import Stage
 

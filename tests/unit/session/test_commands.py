@@ -13,7 +13,7 @@ from tests.examples import SERVER
 from tests.fakes import FakeClock
 from tests.tables import for_each
 from tests.unit.session.fakes import FakeControllable
-from tuibench.errors import SQLError, TuibenchError, UsageError
+from tuibench.base.errors import SQLError, TuibenchError, UsageError
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,

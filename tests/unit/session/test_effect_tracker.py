@@ -16,9 +16,9 @@ from tests.ticks import host_tick, measured_tick, server_tick, traffic_tick
 from tests.unit.metrics.noises import white
 from tests.unit.session.late_trials import late_trial, plan
 from tests.unit.session.test_ab_tests import trial as a_trial
-from tuibench.ab.experiment import AbTest
-from tuibench.effects.stalls import SteadinessLog
-from tuibench.effects.tracker import MEASURED_AGAIN, EffectTracker
+from tuibench.features.ab.experiment import AbTest
+from tuibench.features.effects.stalls import SteadinessLog
+from tuibench.features.effects.tracker import MEASURED_AGAIN, EffectTracker
 from tuibench.metrics.figures import figure_named
 from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind

@@ -19,7 +19,10 @@ from tests.unit.session.simulated_session import (
 )
 from tests.unit.session.worker_reports import report
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.errors import ExitCode, RunError
+from tuibench.base.errors import ExitCode, RunError
+from tuibench.features.probe import experiment
+from tuibench.features.probe.experiment import usl_of
+from tuibench.features.probe.plan import ProbeProgress
 from tuibench.load.messages import Counters, WorkerReport
 from tuibench.model.message import RunState, SessionSpec, StartProbe
 from tuibench.model.plan import RunPlan
@@ -27,9 +30,6 @@ from tuibench.model.probe import ProbeOrder, UslFit
 from tuibench.model.schedule import parse_schedule
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.probe import experiment
-from tuibench.probe.experiment import usl_of
-from tuibench.probe.plan import ProbeProgress
 from tuibench.record.recorder import SUMMARY
 from tuibench.session.load_run import LoadRun
 

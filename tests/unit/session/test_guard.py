@@ -17,8 +17,9 @@ from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.test_laboratory import FLUSH, SYNC, Session
 from tests.unit.session.tune_examples import candidate
 from tests.unit.session.worker_reports import report
-from tuibench.ab.experiment import AbTest
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.features.ab.experiment import AbTest
+from tuibench.features.tune.experiment import TuneRun
 from tuibench.load.messages import Counters, WorkerReport
 from tuibench.metrics.thresholds import LEVEL_SAMPLES, OF_TRAFFIC, Guard, parse_guard
 from tuibench.model.effect import AbTestPlan
@@ -29,7 +30,6 @@ from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.model.tune import TuneLogHead, TunePlan, TuneVerdict
 from tuibench.session.laboratory import NO_ANSWER, Experiment, ExperimentSession
-from tuibench.tune.experiment import TuneRun
 
 Level = Callable[[Mapping[str, str]], float]
 """The queries per second with these values."""

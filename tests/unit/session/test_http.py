@@ -13,15 +13,15 @@ from msgspec.structs import replace
 
 from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.worker_reports import report
-from tuibench.errors import RunError
+from tuibench.base.errors import RunError
 from tuibench.load.messages import Counters, WorkerReport
 from tuibench.model.event import EventKind
 from tuibench.model.message import Address, ResetStats, RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.tick import Histogram, Tick
 from tuibench.record.prometheus import MetricsSnapshot, render_page
-from tuibench.service import http as module
-from tuibench.service.http import (
+from tuibench.session import http as module
+from tuibench.session.http import (
     LONGEST_REQUEST_BYTES,
     MAX_CONNECTIONS,
     HttpResponse,

@@ -8,7 +8,13 @@ import pytest
 
 from tests.examples import PLAN, SAMPLE
 from tests.ticks import measured_tick
-from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.base.errors import (
+    ConnectionLostError,
+    RunError,
+    ServerUnreachableError,
+    TuibenchError,
+    UsageError,
+)
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     ApplyPreset,

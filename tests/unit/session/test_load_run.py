@@ -15,8 +15,8 @@ from tests.ticks import server_tick
 from tests.unit.load.programs import SINGLE, program
 from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_session
 from tests.unit.session.worker_reports import report
-from tuibench.clock import ticks
-from tuibench.errors import ExitCode, RunError, TuibenchError, UsageError
+from tuibench.base.clock import ticks
+from tuibench.base.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.load.fleet import FILES_OF_A_WORKER, Fleet, Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.figures import read
@@ -38,12 +38,12 @@ from tuibench.model.tick import Histogram, Sample, Tick, total_tick
 from tuibench.observe.status import ServerObservation
 from tuibench.record.reader import load_run
 from tuibench.report.text import final_report
-from tuibench.service import registry
-from tuibench.service.registry import launch
+from tuibench.session import registry
 from tuibench.session.lifecycle import ticks_until
 from tuibench.session.load import POLL_SECONDS, LoadController
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import required_open_files
+from tuibench.session.registry import launch
 from tuibench.session.sampling import TickObservation
 from tuibench.tuning.preflight import load_requirements
 from tuibench.workload import library

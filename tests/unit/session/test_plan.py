@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.model.test_notation import schedules
 from tests.unit.session.simulated_session import simulate_session
 from tests.unit.session.worker_reports import report
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.load.messages import Counters
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import HoldPlan, Pause, Resume, ResumePlan, SetPlan, SetRate, SetThreads

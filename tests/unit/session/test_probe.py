@@ -18,7 +18,22 @@ from tests.unit.session.simulated_probe import (
     probe_of,
     wanted_level,
 )
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.features.probe.experiment import (
+    deciding_sweep,
+    formal_run_commands,
+    result_of,
+    usl_of,
+    usl_steps,
+)
+from tuibench.features.probe.plan import (
+    FEWEST_TICKS,
+    ProbeProgress,
+    end_of_climb,
+    next_level,
+    recommended_level,
+)
+from tuibench.features.probe.text import probe_lines, probe_text
 from tuibench.metrics.diagnosis import CLIENT_LIMITED, QUEUE_OUTSIDE
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.cluster import ClusterPlan
@@ -27,9 +42,6 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
-from tuibench.probe.experiment import deciding_sweep, formal_run_commands, result_of, usl_of, usl_steps
-from tuibench.probe.plan import FEWEST_TICKS, ProbeProgress, end_of_climb, next_level, recommended_level
-from tuibench.probe.text import probe_lines, probe_text
 
 # The plan of a probe: which levels it asks for, when a step is over, and how it ends.
 

@@ -14,7 +14,10 @@ from tests.tui.support import script
 from tests.unit.session.simulated_probe import Curve, Noise, Queue, probe
 from tests.unit.session.simulated_session import PlayedFleet, PlayedSampler, simulate_session
 from tests.unit.session.worker_reports import report
-from tuibench.errors import TuibenchError
+from tuibench.base.errors import TuibenchError
+from tuibench.features.probe import experiment
+from tuibench.features.probe.experiment import result_of, usl_of
+from tuibench.features.probe.plan import FARTHEST, ProbeProgress, objective_edge
 from tuibench.load.messages import Counters, WorkerReport
 from tuibench.metrics.diagnosis import CLIENT_LIMITED
 from tuibench.model.event import Event, EventKind, bands
@@ -35,9 +38,6 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
 from tuibench.model.schedule import Quantity, parse_schedule
 from tuibench.model.summary import Summary
-from tuibench.probe import experiment
-from tuibench.probe.experiment import result_of, usl_of
-from tuibench.probe.plan import FARTHEST, ProbeProgress, objective_edge
 from tuibench.session.load_run import LoadRun
 from tuibench.session.sampling import Sampler, TickObservation
 

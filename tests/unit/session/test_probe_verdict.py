@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit.session.simulated_probe import Curve, Noise, probe
+from tuibench.features.probe.experiment import result_of
+from tuibench.features.probe.plan import ProbeProgress, end_of_climb, next_level, objective_edge
+from tuibench.features.probe.text import END_TEXTS, probe_lines, probe_table
 from tuibench.model.findings import Evidence
 from tuibench.model.probe import LOW, ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
-from tuibench.probe.experiment import result_of
-from tuibench.probe.plan import ProbeProgress, end_of_climb, next_level, objective_edge
-from tuibench.probe.text import END_TEXTS, probe_lines, probe_table
 
 SLO = "p95<40ms"
 

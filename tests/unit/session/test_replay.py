@@ -13,7 +13,7 @@ from tests.ticks import GAUGE_NAMES
 from tests.tui.support.script import server_part
 from tests.unit.record.written import setting_changed, written
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.clock import NS_PER_SECOND
+from tuibench.base.clock import NS_PER_SECOND
 from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCosts

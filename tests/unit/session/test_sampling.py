@@ -10,7 +10,7 @@ from tests.fakes import FakeClock
 from tests.tui.support.script import host_part
 from tests.unit.observe.fakes import TARGET, FakeConnection, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
-from tuibench.errors import DeniedError, RunError, SQLError, UsageError
+from tuibench.base.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
 from tuibench.model.event import Event, EventKind
 from tuibench.model.server import Activity, StatementReport

@@ -18,7 +18,7 @@ from tests.examples import EVENT, hello, sample, status, summary
 from tests.unit.load.driving import until
 from tests.unit.session.fakes import FakeSession, service_spec
 from tests.unit.session.serving import Serve, next_of, stranger
-from tuibench.errors import RunError, SessionUnreachableError, UsageError
+from tuibench.base.errors import RunError, SessionUnreachableError, UsageError
 from tuibench.model.event import Event
 from tuibench.model.message import (
     PROTOCOL_VERSION,
@@ -35,18 +35,18 @@ from tuibench.model.message import (
     Watch,
 )
 from tuibench.model.tick import Sample
-from tuibench.service import service
-from tuibench.service import service as service_module
-from tuibench.service.client import Peer, SessionClient
-from tuibench.service.registry import LONGEST_LINE_BYTES
-from tuibench.service.service import (
+from tuibench.session import service
+from tuibench.session import service as service_module
+from tuibench.session.client import Peer, SessionClient
+from tuibench.session.load_run import LoadRun
+from tuibench.session.registry import LONGEST_LINE_BYTES
+from tuibench.session.service import (
     FIRST_VIEWER_SECONDS,
     MAX_PENDING_COMMANDS,
     Outbox,
     SessionService,
     encode_line,
 )
-from tuibench.session.load_run import LoadRun
 
 # A session behind its socket: who may listen, and who hears what.
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes import NO_RESPONSE, FakeServer
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.errors import (
+from tuibench.base.errors import (
     ConnectionLostError,
     DeniedError,
     ExitCode,
@@ -16,10 +16,8 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.model.server import Flavour, Target
-from tuibench.mysql.connection import Connection
-from tuibench.slap import runner
-from tuibench.slap.runner import (
+from tuibench.features.slap import runner
+from tuibench.features.slap.runner import (
     CLEANUP_TIMEOUT_SECONDS,
     ConnectionLostInTestError,
     SchemaCleanup,
@@ -29,7 +27,9 @@ from tuibench.slap.runner import (
     check_no_connection_lost,
     raise_as_lost,
 )
-from tuibench.slap.sql import SlapQuery, SlapScript
+from tuibench.features.slap.sql import SlapQuery, SlapScript
+from tuibench.model.server import Flavour, Target
+from tuibench.mysql.connection import Connection
 
 # What a slap's clients speak.
 

@@ -15,18 +15,18 @@ import pytest
 
 from tests.examples import hello
 from tests.unit.session.serving import stranger
-from tuibench import paths, unix_sockets
-from tuibench.errors import RunError, SessionUnreachableError, UsageError
-from tuibench.service import client, registry
-from tuibench.service.client import Peer, peer_of
-from tuibench.service.registry import SocketListener
-from tuibench.unix_sockets import (
+from tuibench.base import paths, unix_sockets
+from tuibench.base.errors import RunError, SessionUnreachableError, UsageError
+from tuibench.base.unix_sockets import (
     LONGEST_ADDRESS_BYTES,
     connect_unix,
     listen_unix,
     remove_dead_socket,
     socket_path,
 )
+from tuibench.session import client, registry
+from tuibench.session.client import Peer, peer_of
+from tuibench.session.registry import SocketListener
 
 # Sockets in any folder, however long its path.
 

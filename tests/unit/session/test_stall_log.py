@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from tests import examples
 from tests.ticks import measured_tick, server_tick
-from tuibench import units
-from tuibench.effects.stalls import Span, StallLog
-from tuibench.effects.text import stall_event_text, stalls_line
+from tuibench.base import units
+from tuibench.features.effects.stalls import Span, StallLog
+from tuibench.features.effects.text import stall_event_text, stalls_line
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall, Steadiness

@@ -9,14 +9,14 @@ import pytest
 
 from tests import sweeps, versions
 from tests.unit.tuning.test_catalogue import MARIADB, MYSQL
-from tuibench.document import Section, Table, write_text
+from tuibench.base.document import Section, Table, write_text
+from tuibench.features.sweep.planning import cells_by_start
+from tuibench.features.sweep.tables import version_comparisons
+from tuibench.features.tune.candidates import start_candidates
+from tuibench.features.tune.starts import NOW, result_blocks
 from tuibench.model.effect import Verdict
 from tuibench.model.sweep import Sweep, SweepVariant
 from tuibench.model.tune import TunePlan
-from tuibench.sweep.planning import cells_by_start
-from tuibench.sweep.tables import version_comparisons
-from tuibench.tune.candidates import start_candidates
-from tuibench.tune.starts import NOW, result_blocks
 
 NOISE, DRIFT = 0.05, 0.01
 """Starts of one server differ by 5 %, and the host gets 1 % faster from one start to the next."""

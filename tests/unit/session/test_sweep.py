@@ -14,7 +14,7 @@ from tests import examples, sweeps
 from tests.fakes import FakeClock
 from tests.tables import for_each
 from tests.ticks import host_tick, server_tick
-from tuibench.errors import (
+from tuibench.base.errors import (
     DeniedError,
     NotRestoredError,
     RunError,
@@ -22,15 +22,8 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.model.event import EventKind
-from tuibench.model.findings import Headline
-from tuibench.model.message import ApplyPreset, ChangeSetting
-from tuibench.model.plan import OptionValue
-from tuibench.model.summary import Summary, UnrestoredSetting
-from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
-from tuibench.model.tick import Tick
-from tuibench.sweep.folder import SweepFolder, load_sweep
-from tuibench.sweep.planning import (
+from tuibench.features.sweep.folder import SweepFolder, load_sweep
+from tuibench.features.sweep.planning import (
     OVERHEAD_SECONDS,
     all_cells,
     build_cases,
@@ -46,7 +39,7 @@ from tuibench.sweep.planning import (
     with_loads,
     with_servers,
 )
-from tuibench.sweep.runner import (
+from tuibench.features.sweep.runner import (
     SERVER_TIMEOUT_SECONDS,
     CaseTables,
     CellRun,
@@ -58,6 +51,13 @@ from tuibench.sweep.runner import (
     headline_name,
     variant_commands,
 )
+from tuibench.model.event import EventKind
+from tuibench.model.findings import Headline
+from tuibench.model.message import ApplyPreset, ChangeSetting
+from tuibench.model.plan import OptionValue
+from tuibench.model.summary import Summary, UnrestoredSetting
+from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
+from tuibench.model.tick import Tick
 
 # What is asked for in words becomes cases and variants, or is refused with what helps.
 

@@ -21,12 +21,8 @@ from tests.unit.session.tune_examples import (
     together_block,
 )
 from tests.unit.tuning.test_catalogue import MARIADB, MYSQL
-from tuibench.errors import TuibenchError, UsageError
-from tuibench.model.server import ServerInfo
-from tuibench.model.settings import SettingState
-from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneVerdict, TuneWindow
-from tuibench.session.laboratory import NO_ANSWER, ExperimentSession
-from tuibench.tune.candidates import (
+from tuibench.base.errors import TuibenchError, UsageError
+from tuibench.features.tune.candidates import (
     Room,
     TuneLog,
     find_candidates,
@@ -35,8 +31,12 @@ from tuibench.tune.candidates import (
     spread,
     wanted_settings,
 )
-from tuibench.tune.evaluation import CandidatePairs, Evaluation, is_decided, option_line, statement
-from tuibench.tune.experiment import TuneRun, prepare_screening
+from tuibench.features.tune.evaluation import CandidatePairs, Evaluation, is_decided, option_line, statement
+from tuibench.features.tune.experiment import TuneRun, prepare_screening
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import SettingState
+from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneVerdict, TuneWindow
+from tuibench.session.laboratory import NO_ANSWER, ExperimentSession
 from tuibench.tuning import catalogue
 
 # Which values are tried: those that are safe on this server and may have an effect.

@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.fakes import FakeClock
-from tuibench.clock import NS_PER_SECOND
-from tuibench.errors import UsageError
+from tuibench.base.clock import NS_PER_SECOND
+from tuibench.base.errors import UsageError
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,

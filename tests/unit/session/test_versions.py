@@ -8,7 +8,20 @@ import pytest
 
 from tests import sweeps, versions
 from tests.fakes import FakeClock
-from tuibench.errors import ConnectionLostError, RunError, ServerUnavailableError, UsageError
+from tuibench.base.errors import ConnectionLostError, RunError, ServerUnavailableError, UsageError
+from tuibench.features.sweep import runner as private_servers
+from tuibench.features.sweep import versions as versions_module
+from tuibench.features.sweep.planning import cells_by_start, starting_seconds
+from tuibench.features.sweep.runner import CaseTables, PrivateServers
+from tuibench.features.sweep.versions import (
+    ROWS_PER_SECOND,
+    crossed,
+    limits_axis,
+    parse_builds,
+    start_axes,
+    suite_cases,
+    versions_setup,
+)
 from tuibench.model.server import Flavour, ServerLimits, Target
 from tuibench.model.sweep import (
     Cell,
@@ -21,19 +34,6 @@ from tuibench.model.sweep import (
     SweepLine,
     SweepVariant,
     VersionsSetup,
-)
-from tuibench.sweep import runner as private_servers
-from tuibench.sweep import versions as versions_module
-from tuibench.sweep.planning import cells_by_start, starting_seconds
-from tuibench.sweep.runner import CaseTables, PrivateServers
-from tuibench.sweep.versions import (
-    ROWS_PER_SECOND,
-    crossed,
-    limits_axis,
-    parse_builds,
-    start_axes,
-    suite_cases,
-    versions_setup,
 )
 
 

@@ -18,9 +18,8 @@ from tests.unit.observe.fakes import FakeServer as StatusServer
 from tests.unit.record.test_report import tune_text_result as tune_result
 from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
-from tuibench import paths
-from tuibench.demo.process import DirectoryLayout, reserve_end, write_end
-from tuibench.errors import DeniedError, ExitCode, NotRestoredError, ServerUnavailableError, UsageError
+from tuibench.base import paths
+from tuibench.base.errors import DeniedError, ExitCode, NotRestoredError, ServerUnavailableError, UsageError
 from tuibench.metrics.figures import read
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
@@ -45,6 +44,7 @@ from tuibench.record.reader import load_run
 from tuibench.record.recorder import EVENTS, PLAN, SAMPLES, SUMMARY
 from tuibench.report.answer import exit_summary
 from tuibench.report.text import csv_text, sysbench_text, watch_notes
+from tuibench.servers.process import DirectoryLayout, reserve_end, write_end
 from tuibench.session import run as session_run
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module

@@ -5,8 +5,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tuibench.features.tune.evaluation import Evaluation, random_halves
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneWindow
-from tuibench.tune.evaluation import Evaluation, random_halves
 
 TPS, P95 = "tps", "p95_ms"
 

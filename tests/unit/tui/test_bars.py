@@ -11,14 +11,14 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text, without
-from tuibench.effects.panel import effect_card
+from tuibench.features.effects.panel import effect_card
+from tuibench.features.probe.panel import probe_status
 from tuibench.metrics.measurement_warnings import busy_text
 from tuibench.model.effect import EffectProgress
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.tick import Sample, Tick
-from tuibench.probe.panel import probe_status
 from tuibench.tui.panels.bars import (
     RECENT_SAMPLES,
     TabLabel,

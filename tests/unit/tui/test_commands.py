@@ -11,8 +11,8 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import SMALL
 from tests.unit.tui.views import text
-from tuibench.effects.panel import comparison_card
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.features.effects.panel import comparison_card
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     ApplyPreset,

@@ -8,7 +8,9 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text
-from tuibench.effects.panel import MeanLine, effect_card, signature_of
+from tuibench.features.effects.panel import MeanLine, effect_card, signature_of
+from tuibench.features.probe import panel
+from tuibench.features.probe.text import probe_lines
 from tuibench.model.effect import (
     AbTestResult,
     Comparison,
@@ -20,8 +22,6 @@ from tuibench.model.effect import (
 )
 from tuibench.model.event import Event, EventKind
 from tuibench.model.probe import ProbeState
-from tuibench.probe import panel
-from tuibench.probe.text import probe_lines
 from tuibench.tui.charts import ChartHistory, ChartPoint
 from tuibench.tui.panels import time_chart as plots
 from tuibench.tui.panels.lists import event_detail, events_panel

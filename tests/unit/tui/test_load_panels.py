@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.unit.tui.views import role_of, short_story, text, with_load
-from tuibench.cluster.panel import load_hosts, load_hosts_height
+from tuibench.features.cluster.panel import load_hosts, load_hosts_height
 from tuibench.model.cluster import HostState, LoadHost
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline

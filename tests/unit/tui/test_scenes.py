@@ -8,23 +8,10 @@ import pytest
 from tests.tables import for_each
 from tests.tui.support import script
 from tests.unit.crash.crash_examples import crash
+from tuibench.base.errors import UsageError
 from tuibench.cli.demo import SceneOptions
-from tuibench.crash.text import crash_sentence
-from tuibench.errors import UsageError
-from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
-from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
-from tuibench.model.findings import CommitFates
-from tuibench.model.message import (
-    ApplyPreset,
-    CrashServer,
-    RestoreSettings,
-    SetThreads,
-    SetWeights,
-    StartProbe,
-)
-from tuibench.model.probe import ProbeState
-from tuibench.tui.panels.bars import caption_height, caption_lines
-from tuibench.tui.scene import (
+from tuibench.features.crash.text import crash_sentence
+from tuibench.features.scenes.scene import (
     REVEALED,
     PinEffects,
     Scene,
@@ -38,6 +25,19 @@ from tuibench.tui.scene import (
     load_scene,
     verdict_on,
 )
+from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
+from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
+from tuibench.model.findings import CommitFates
+from tuibench.model.message import (
+    ApplyPreset,
+    CrashServer,
+    RestoreSettings,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+)
+from tuibench.model.probe import ProbeState
+from tuibench.tui.panels.bars import caption_height, caption_lines
 from tuibench.tui.text import plain_text
 from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library

@@ -26,7 +26,8 @@ from tests.paths import DOCS
 from tests.private_names import is_private, private_names
 from tests.tables import for_each
 from tests.tui.support import script
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
+from tuibench.base.units import local_time
 from tuibench.tui import textual_internals
 from tuibench.tui.actions import ACTIONS_BY_NAME
 from tuibench.tui.panels.lists import figures_text
@@ -38,7 +39,6 @@ from tuibench.tui.text import clock_axis_text
 from tuibench.tui.textual_internals import PRIVATE_PARTS, PrivatePart
 from tuibench.tui.view import initial_view
 from tuibench.tui.widgets import CURSOR_JUMP_CELLS, column_runs
-from tuibench.units import local_time
 
 # Textual's private parts: all in one file, and as they were when that file was written.
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 
 from tests.examples import SERVER
-from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
+from tuibench.base.clock import Clock
+from tuibench.base.errors import ConnectionLostError, ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tables import for_each
 from tests.unit.tuning.fakes import INFO, FakeServer
-from tuibench.errors import SQLError, UsageError
+from tuibench.base.errors import SQLError, UsageError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingTopic
 from tuibench.tuning import catalogue, changer

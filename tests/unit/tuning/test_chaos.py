@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeConnection, FakeServer, journal_in
-from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
+from tuibench.base.errors import ConnectionLostError, RunError, TuibenchError, UsageError
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.tuning.catalogue import LIMIT_PAIRS

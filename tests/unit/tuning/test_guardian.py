@@ -15,15 +15,15 @@ import pytest
 from tests import guardians
 from tests.integration.support.processes import until
 from tests.unit.tuning.fakes import TARGET, FakeClock, FakeServer, journal_in
-from tuibench import paths
-from tuibench.errors import RunError
-from tuibench.paths import PRIVATE_SERVER_PREFIX
+from tuibench.base import paths
+from tuibench.base.errors import RunError
+from tuibench.base.paths import PRIVATE_SERVER_PREFIX
+from tuibench.base.unix_sockets import is_listening, listen_unix, socket_path
 from tuibench.tuning import guardian
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.guardian import restore_until_done
 from tuibench.tuning.journal import Journal, JournalError, Settlement
 from tuibench.tuning.restore import RestoreOutcome, restore_settings, restore_with_retries
-from tuibench.unix_sockets import is_listening, listen_unix, socket_path
 
 # The guardian's process without a server, and its patience on a clock that nobody waits for.
 

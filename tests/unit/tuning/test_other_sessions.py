@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, journal_in
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.tuning import journal as durable_file
 from tuibench.tuning import server_lock
 from tuibench.tuning.changer import SettingsManager

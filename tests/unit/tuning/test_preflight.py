@@ -11,7 +11,7 @@ from tests import examples
 from tests import examples as model_examples
 from tests.tables import for_each
 from tests.unit.tuning.preflight_examples import GIB, client, facts, grants
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.base.errors import ConnectionLostError, SQLError
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import DiskFacts, DiskSpeed, Flavour, Target

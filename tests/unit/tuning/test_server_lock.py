@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, header, journal_in
-from tuibench.errors import ConnectionLostError
+from tuibench.base.errors import ConnectionLostError
 from tuibench.tuning import restore
 from tuibench.tuning.changer import SettingsManager
 from tuibench.tuning.connection import AdminConnection

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.unit.tuning.fakes import DURABLE, INFO, FakeClock, FakeConnection, FakeServer, journal_in
-from tuibench.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
+from tuibench.base.errors import ConnectionLostError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row

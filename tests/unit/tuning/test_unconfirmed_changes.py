@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, journal_in
-from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
+from tuibench.base.errors import ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.mysql.rows import Row
 from tuibench.tuning import journal as durable_file

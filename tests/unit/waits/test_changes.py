@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from tests.tables import for_each
-from tuibench.model.effect import Comparison, Verdict
-from tuibench.model.tick import Tick
-from tuibench.waits.changes import (
+from tuibench.features.waits.changes import (
     because_text,
     is_explicable,
     time_changes,
     untold,
     verdict_direction,
 )
-from tuibench.waits.classes import TIME, WaitClass
+from tuibench.features.waits.classes import TIME, WaitClass
+from tuibench.model.effect import Comparison, Verdict
+from tuibench.model.tick import Tick
 
 EXACT = frozenset((WaitClass.CPU, WaitClass.RUN_QUEUE))
 """Classes that the kernel counts; the others are those of the samples."""

@@ -15,11 +15,10 @@ import msgspec
 import pytest
 
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.document import write_text
-from tuibench.errors import RunError, TuibenchError
-from tuibench.model.event import EventKind
-from tuibench.waits import cpu_profile
-from tuibench.waits.cpu_profile import (
+from tuibench.base.document import write_text
+from tuibench.base.errors import RunError, TuibenchError
+from tuibench.features.waits import cpu_profile
+from tuibench.features.waits.cpu_profile import (
     PROFILE,
     CpuProfile,
     CpuProfiling,
@@ -36,6 +35,7 @@ from tuibench.waits.cpu_profile import (
     refusal,
     speedscope,
 )
+from tuibench.model.event import EventKind
 
 SCRIPT = """\
 connection  1234 5000.250000000: 

@@ -5,15 +5,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.tui.support import script
-from tuibench.model.effect import Comparison
-from tuibench.model.server import Flavour, TimePart, TimeReport
-from tuibench.tui.charts import ChartState, merge_points
-from tuibench.tui.panels.time_chart import AXIS_WIDTH
-from tuibench.tui.text import TextLine, plain_text
-from tuibench.tui.view import View, initial_view, next_view
-from tuibench.waits.classes import TIME, WaitClass
-from tuibench.waits.detail import NOT_READ, SEVERAL, Detail
-from tuibench.waits.panel import (
+from tuibench.features.waits.classes import TIME, WaitClass
+from tuibench.features.waits.detail import NOT_READ, SEVERAL, Detail
+from tuibench.features.waits.panel import (
     LOOKS,
     PLACES,
     ROWS,
@@ -23,6 +17,12 @@ from tuibench.waits.panel import (
     time_table_height,
     waiting_detail,
 )
+from tuibench.model.effect import Comparison
+from tuibench.model.server import Flavour, TimePart, TimeReport
+from tuibench.tui.charts import ChartState, merge_points
+from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.text import TextLine, plain_text
+from tuibench.tui.view import View, initial_view, next_view
 
 WIDTH = 100
 

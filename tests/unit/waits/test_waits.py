@@ -10,15 +10,9 @@ from msgspec.structs import replace
 from tests.examples import SERVER
 from tests.fakes import FakeClock
 from tests.tables import for_each
-from tuibench.errors import DeniedError, SQLError
-from tuibench.metrics.figures import FIGURES
-from tuibench.model.server import Flavour, Target
-from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
-from tuibench.mysql.connection import Connection, OwnConnections
-from tuibench.mysql.rows import Row
-from tuibench.observe.statement_times import QueryTimer
-from tuibench.waits.changes import because_text, time_changes
-from tuibench.waits.classes import (
+from tuibench.base.errors import DeniedError, SQLError
+from tuibench.features.waits.changes import because_text, time_changes
+from tuibench.features.waits.classes import (
     BINARY_LOG_EVENT,
     DATA_EVENT,
     EVENTS,
@@ -31,8 +25,8 @@ from tuibench.waits.classes import (
     slept_for,
     wait_of,
 )
-from tuibench.waits.panel import SLOW_PACE
-from tuibench.waits.sampler import (
+from tuibench.features.waits.panel import SLOW_PACE
+from tuibench.features.waits.sampler import (
     EVERY_SECONDS,
     FILE_CALLS,
     FREE_WAITS,
@@ -40,6 +34,12 @@ from tuibench.waits.sampler import (
     TimeSampler,
     account_sums,
 )
+from tuibench.metrics.figures import FIGURES
+from tuibench.model.server import Flavour, Target
+from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
+from tuibench.mysql.connection import Connection, OwnConnections
+from tuibench.mysql.rows import Row
+from tuibench.observe.statement_times import QueryTimer
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 NANOSLEEP, READING = "hrtimer_nanosleep", "__iomap_dio_rw"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.benchmarks import OF_FACILITY, OF_SUBSCRIBER, ChildCycle, DeclaredDataSet
 from tuibench.workload.dataset import (

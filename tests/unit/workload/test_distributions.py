@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.workload.player import Player, nothing
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.model.findings import Headline
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile

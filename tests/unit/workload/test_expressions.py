@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import for_each
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.draw import EVALUATION_ERRORS, compile_expression, constant_value, fold_constants
 from tuibench.workload.expressions import (

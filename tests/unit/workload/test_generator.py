@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.workload.player import Player, Rows, nothing
 from tests.unit.workload.player import names as interactive_names
-from tuibench.errors import RunError, UsageError
+from tuibench.base.errors import RunError, UsageError
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.generator import Call, TransactionGenerator

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.paths import DOCS
 from tests.tables import for_each
 from tests.unit.workload.player import Player, Rows
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.language import (

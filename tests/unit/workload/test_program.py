@@ -14,8 +14,8 @@ from tests.tables import for_each
 from tests.unit.load.programs import EXPLICIT, SINGLE
 from tests.unit.load.programs import program as weights_program
 from tests.unit.workload.player import Player, nothing
-from tuibench.errors import UsageError
-from tuibench.slap.sql import (
+from tuibench.base.errors import UsageError
+from tuibench.features.slap.sql import (
     MAX_LITERAL_STATEMENTS,
     LoadType,
     QueryCycle,

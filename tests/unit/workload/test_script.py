@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tuibench import installation
-from tuibench.errors import UsageError
+from tuibench.base import installation
+from tuibench.base.errors import UsageError
 from tuibench.load.native_engine import choose_before_login
 from tuibench.model.plan import EngineChoice
 from tuibench.workload import library, script

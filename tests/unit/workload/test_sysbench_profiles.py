@@ -6,7 +6,7 @@ import pytest
 
 from tests.tables import for_each
 from tests.unit.workload.player import Player, Sent, nothing
-from tuibench.errors import UsageError
+from tuibench.base.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, flat_statements

@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tuibench.effects.panel import progress_text
+from tuibench.base.units import DASH, count, duration, hms, time_left
+from tuibench.features.effects.panel import progress_text
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import (
@@ -42,7 +43,6 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import Caption, View
-from tuibench.units import DASH, count, duration, hms, time_left
 
 MOST_LINES = 4
 _INDENT = 1

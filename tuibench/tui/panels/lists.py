@@ -7,7 +7,8 @@ sparkline. In a list of events, a change has the number of its marker in the cha
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from tuibench.effects.panel import before_after_text, difference_role, effect_lines
+from tuibench.base.units import DASH, axis_maximum, hms, local_time, pluralize
+from tuibench.features.effects.panel import before_after_text, difference_role, effect_lines
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.inference import least_text, verdict_text
 from tuibench.model.effect import Effect
@@ -28,7 +29,6 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import DASH, axis_maximum, hms, local_time, pluralize
 
 PAGE_LINES = 10
 MOVE_KEYS = {

@@ -7,7 +7,8 @@ always visible.
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from tuibench import units
+from tuibench.base import units
+from tuibench.base.units import DASH, hms, milliseconds
 from tuibench.metrics.costs import operation_cost, resource_text, resource_use, total_use
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import COMMIT
@@ -41,7 +42,6 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import DASH, hms, milliseconds
 
 
 class MeasureDetail(NamedTuple):

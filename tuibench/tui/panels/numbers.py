@@ -7,7 +7,8 @@ difference.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.effects.panel import (
+from tuibench.base.units import DASH, binary_size, percent
+from tuibench.features.effects.panel import (
     before_after_text,
     change_of,
     compared_in,
@@ -15,7 +16,7 @@ from tuibench.effects.panel import (
     difference_span,
     progress_text,
 )
-from tuibench.effects.text import trial_note
+from tuibench.features.effects.text import trial_note
 from tuibench.metrics.figures import core_shares, figure_named, read
 from tuibench.metrics.inference import least_text, movement_reason
 from tuibench.model.effect import AbTestResult, Comparison, Effect
@@ -47,7 +48,6 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import DASH, binary_size, percent
 
 MAX_SCALE = 6
 _LESS_DURABILITY = 5

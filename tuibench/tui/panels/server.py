@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from tuibench.base.units import DASH, binary_size, count, percent, si, small_number
 from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
 from tuibench.model.effect import CommitCost
@@ -24,7 +25,6 @@ from tuibench.tui.figures import (
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.text import TextLine, TextSpan, justify, line_width, pad_line, shorten
 from tuibench.tui.view import View
-from tuibench.units import DASH, binary_size, count, percent, si, small_number
 
 _NAME_WIDTH = 12
 _VERDICT_WIDTH = 13

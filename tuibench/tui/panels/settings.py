@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tuibench.base.units import DASH, count, hms, milliseconds, pluralize, si, three_digits
 from tuibench.model.server import (
     Activity,
     DeadlockParty,
@@ -20,7 +21,6 @@ from tuibench.model.settings import SettingState, SettingTopic, brief_change, co
 from tuibench.tui.panels.lists import Selection, first_visible
 from tuibench.tui.text import TextLine, TextSpan, fit_line, line_width, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
-from tuibench.units import DASH, count, hms, milliseconds, pluralize, si, three_digits
 
 WIDE_SETTINGS = 112
 """Width from which the meaning of a value is shown."""

@@ -7,6 +7,7 @@ out.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tuibench.base.units import percent
 from tuibench.metrics.figures import read
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.bars import header, message_line, verdict_line, verdicts
@@ -15,7 +16,6 @@ from tuibench.tui.panels.load import measures_of
 from tuibench.tui.panels.numbers import durability_in_a_line
 from tuibench.tui.text import TextLine, TextSpan, fit_line, justify, pad_line, plain_text, text_lines
 from tuibench.tui.view import View
-from tuibench.units import percent
 
 MOST_LINES = 20
 """Maximum number of other lines: further lines show events."""

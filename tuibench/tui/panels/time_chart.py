@@ -15,8 +15,9 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from tuibench.effects.panel import MeanLine, Signature, signature_of
-from tuibench.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.base.units import DASH, axis_maximum, count, hms, local_time, milliseconds, percent, si
+from tuibench.features.effects.panel import MeanLine, Signature, signature_of
 from tuibench.metrics.figures import FIGURES, FigureUnit, read
 from tuibench.metrics.thresholds import Threshold, parse_objectives
 from tuibench.model.probe import ProbeState, ProbeStep, StepPurpose
@@ -41,7 +42,6 @@ from tuibench.tui.text import (
     shorten,
 )
 from tuibench.tui.view import View, change_bands, change_markers, chart_points, view_grid
-from tuibench.units import DASH, axis_maximum, count, hms, local_time, milliseconds, percent, si
 
 AXIS_WIDTH = 7
 """Number of cells left of the bars, for the axis labels."""

@@ -15,8 +15,8 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.validation import ValidationResult, Validator
 from textual.widgets import Input, OptionList, Static
 
-from tuibench import sanitize
-from tuibench.errors import UsageError
+from tuibench.base import sanitize
+from tuibench.base.errors import UsageError
 from tuibench.model.message import ChangeSetting, Command
 from tuibench.model.settings import SettingState, consequence
 from tuibench.tui.panels.settings import SCOPE_TEXT

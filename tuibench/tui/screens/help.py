@@ -23,8 +23,8 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys, format_key
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tuibench import sanitize
-from tuibench.errors import UsageError
+from tuibench.base import sanitize
+from tuibench.base.errors import UsageError
 from tuibench.tui.actions import (
     ACTIONS,
     ACTIONS_BY_NAME,

@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from tuibench.base.units import hms, local_time
 from tuibench.model.event import Event
 from tuibench.model.message import KillQuery, RestoreSettings, Watch
 from tuibench.model.server import Flavour, ServerSession
@@ -18,7 +19,6 @@ from tuibench.tui.screens.dialogs import ChangeDialog, ChangePrompt, ConfirmDial
 from tuibench.tui.steering import cursor_at, pin_effects
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Panel, Requested
-from tuibench.units import hms, local_time
 
 
 class EventsScreen(MainScreen):

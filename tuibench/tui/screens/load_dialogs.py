@@ -11,8 +11,9 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tuibench import sanitize
-from tuibench.errors import UsageError
+from tuibench.base import sanitize
+from tuibench.base.errors import UsageError
+from tuibench.base.units import milliseconds, pluralize
 from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.thresholds import parse_probe_text
 from tuibench.model.message import (
@@ -57,7 +58,6 @@ from tuibench.tui.screens.dialogs import (
 from tuibench.tui.steering import show_slots
 from tuibench.tui.text import shorten
 from tuibench.tui.view import View
-from tuibench.units import milliseconds, pluralize
 
 
 def threads_dialog(view: View) -> InputDialog:

@@ -19,10 +19,21 @@ from textual.command import Hit, Hits, Provider
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
-from tuibench.cluster.panel import load_hosts, load_hosts_height
-from tuibench.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
+from tuibench.features.cluster.panel import load_hosts, load_hosts_height
+from tuibench.features.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
+from tuibench.features.probe import panel as panel_panel
+from tuibench.features.tune.panel import tune_panel, winner_lines
+from tuibench.features.waits.classes import WaitClass
+from tuibench.features.waits.panel import (
+    PLACES,
+    listed_classes,
+    time_figure,
+    time_stack,
+    time_table,
+    time_table_height,
+    waiting_detail,
+)
 from tuibench.model.message import Command, NextStep, Watch
-from tuibench.probe import panel as panel_panel
 from tuibench.tui.actions import palette_line
 from tuibench.tui.figures import (
     CHARTED_FIGURES,
@@ -96,17 +107,6 @@ from tuibench.tui.steering import toggle_figure, toggle_on_live
 from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, FigureStack, Panel, Requested, TimePanel
-from tuibench.tune.panel import tune_panel, winner_lines
-from tuibench.waits.classes import WaitClass
-from tuibench.waits.panel import (
-    PLACES,
-    listed_classes,
-    time_figure,
-    time_stack,
-    time_table,
-    time_table_height,
-    waiting_detail,
-)
 
 MOST_LATENCIES, MOST_TALL_LATENCIES = 9, 16
 """Maximum number of lines of the latency table, and on a tall terminal; the charts get the rest."""

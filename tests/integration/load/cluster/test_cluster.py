@@ -25,12 +25,12 @@ from tests.integration.support.commands import (
     tuibench,
 )
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, session_spec, watched
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.cluster import ClusterPlan, HostState, OnHostLoss
 from tuibench.model.message import ApplyPreset, SessionSpec, SetThreads
 from tuibench.model.summary import Summary
 from tuibench.record.hdr_log import decode_histogram
+from tuibench.servers.server import PrivateServer
 
 AGENT = f"{shlex.quote(sys.executable)} -m tuibench"
 HOSTS = ("--cluster=ssh:east,west", f"--cluster-program={AGENT}", "--cluster-lease=60")

@@ -7,9 +7,9 @@ import pytest
 
 from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
 from tests.integration.support.commands import assert_nothing_left, tuibench
-from tuibench import paths
-from tuibench.demo.server import PrivateServer
+from tuibench.base import paths
 from tuibench.model.summary import Summary
+from tuibench.servers.server import PrivateServer
 
 LOAD = ("--tables=2", "--table-size=500", "--threads=4", "--client-delay=2ms", "--cluster-lease=60")
 

@@ -7,8 +7,8 @@ import pytest
 from tests.integration.load.conformance.driving import ENGINES, AnyEngine
 from tests.integration.support import sbtest
 from tests.integration.support.ways import WAYS, engine_of, through
-from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 ROWS = 100
 

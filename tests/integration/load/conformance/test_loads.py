@@ -9,8 +9,8 @@ import pytest
 
 from tests.integration.load.conformance.driving import AnyEngine, driving, program
 from tests.integration.support import sbtest
-from tuibench.clock import NS_PER_MS
-from tuibench.errors import SQLError
+from tuibench.base.clock import NS_PER_MS
+from tuibench.base.errors import SQLError
 from tuibench.load.messages import Finished, Reassign
 from tuibench.model.plan import Arrival, OnError
 from tuibench.model.server import Endpoint, Target

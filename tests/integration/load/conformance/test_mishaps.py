@@ -18,11 +18,11 @@ from tests.integration.load.conformance.driving import (
 from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
 from tests.integration.support.ways import through
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import SQLError
+from tuibench.base.errors import SQLError
 from tuibench.model.plan import Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
+from tuibench.servers.server import PrivateServer
 from tuibench.workload.program import Program
 
 CROSSING = program("""

@@ -4,9 +4,9 @@ import pytest
 
 from tests.integration.support.commands import ask, tuibench
 from tests.validation import check_valid
-from tuibench.demo.server import PrivateServer
 from tuibench.load import conditions
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.dataset import build_data_set
 

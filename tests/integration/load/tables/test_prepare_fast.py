@@ -9,8 +9,7 @@ import pytest
 from tests.integration.load.tables.test_sbtest import check_rows
 from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError, SQLError, UsageError
+from tuibench.base.errors import RunError, SQLError, UsageError
 from tuibench.load.tables import (
     INSERT_METHODS,
     InsertMethod,
@@ -21,6 +20,7 @@ from tuibench.load.tables import (
 )
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect, load_data
+from tuibench.servers.server import PrivateServer
 
 
 @asynccontextmanager

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from tests.integration.support import sbtest
-from tuibench.demo.server import PrivateServer
-from tuibench.errors import RunError, SQLError
+from tuibench.base.errors import RunError, SQLError
 from tuibench.load.tables import LoadProgress, check_tables_ready, drop_tables, prepare_tables
 from tuibench.mysql.connection import Connection
+from tuibench.servers.server import PrivateServer
 
 
 async def check_rows(connection: Connection, table: str, size: int) -> None:

@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from tests.integration.support import sbtest
-from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import check_tables_ready, drop_tables, prepare_tables
 from tuibench.model.server import Target
+from tuibench.servers.server import PrivateServer
 
 pytestmark = [
     pytest.mark.sysbench,

@@ -1,0 +1,1 @@
+"""The features: each folder has a feature's plan, steps, texts, panel and command."""

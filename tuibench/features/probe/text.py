@@ -1,0 +1,241 @@
+"""Result of a probe: sentences, the table of its steps, and the commands of the formal run."""
+
+from collections.abc import Iterator, Sequence
+
+from tuibench.base.document import Block, Shape, Table, Text, write_text
+from tuibench.base.units import DASH, count, decimal, milliseconds, pluralize, signed, significant
+from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
+from tuibench.model.findings import Mean
+from tuibench.model.probe import SWEEP, ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
+from tuibench.model.schedule import Quantity
+
+SMALL_PERCENT = 10.0
+"""A change that is certainly smaller is reported as equal."""
+
+END_TEXTS = {
+    ProbeEnd.SLO: "the objectives are missed before the server is saturated",
+    ProbeEnd.COLLAPSE: "throughput collapsed",
+    ProbeEnd.CONNECTIONS: "the server accepted no more connections",
+    ProbeEnd.LIMIT: "throughput still grew at the highest level allowed",
+    ProbeEnd.TIME: "the time limit was reached before throughput stopped growing",
+    ProbeEnd.ABORTED: "the probe ended early",
+    ProbeEnd.KNEE: "throughput stopped growing",
+}
+
+
+def end_text(result: ProbeResult) -> str:
+    """Why the probe ended."""
+    return result.reason or END_TEXTS[result.end]
+
+
+def probe_level_text(order: ProbeOrder, level: float | None) -> str:
+    """A level with its unit: `24 threads`, `400/s`."""
+    if level is None:
+        return DASH
+    if order.by is Quantity.RATE:
+        return f"{level:,.6g}/s"
+    return f"{level:,.0f} thread{'' if level == 1 else 's'}"
+
+
+def probe_text(result: ProbeResult) -> str:
+    """The whole result, ending in a newline."""
+    return write_text(probe_blocks(result))
+
+
+def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
+    return (probe_table(result), Text(result.lines), *probe_commands(result))
+
+
+def probe_commands(result: ProbeResult) -> tuple[Text, ...]:
+    """The commands of the formal run, if there are any."""
+    commands = tuple(result.commands.values())
+    return (Text(commands, Shape.CODE, title=commands_title(result)),) if commands else ()
+
+
+def commands_title(result: ProbeResult) -> str:
+    return "To decide it:" if SWEEP in result.commands else "For the formal run:"
+
+
+def probe_table(result: ProbeResult) -> Table:
+    """A row for each step, by level and then in the order of measurement."""
+    name = "rate/s" if result.order.by is Quantity.RATE else "threads"
+    rows = tuple(_cells(result, step) for step in steps_in_order(result.steps))
+    return Table(header=(name, "TPS", "± 95 %", "QPS", "p95", "errors", ""), rows=rows, words=0, remarks=1)
+
+
+def steps_in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
+    """Steps by level; those of one level in the order of measurement."""
+    return sorted(steps, key=lambda step: step.level)
+
+
+def step_line(order: ProbeOrder, step: ProbeStep) -> str:
+    """One step for progress output: `16 threads: 2,104 TPS ±1.2 %, p95 9.8 ms, in 5.0 s`."""
+    known = f" ±{100 * step.half_width:.1f} %" if step.half_width is not None else ""
+    missed = "".join(f", missed {each}" for each in step.missed)
+    steady = "" if step.is_stable else ", not stable"
+    level = "without a rate" if step.purpose is StepPurpose.SCALE else probe_level_text(order, step.level)
+    spent = step.seconds + step.settling_seconds
+    return (
+        f"{level}: {count(step.tps)} TPS{known}, p95 {milliseconds(step.p95_ms)}, in {spent:.1f} s"
+        f"{steady}{missed}"
+    )
+
+
+def probe_lines(result: ProbeResult) -> tuple[str, ...]:
+    """The findings, one or two sentences per line."""
+    return tuple(
+        line
+        for lines in (
+            _objective(result),
+            _saturation(result),
+            _durability(result),
+            _bottleneck(result),
+            _recovery(result),
+            [fit_line(result.fit)] if result.fit else [],
+            (
+                f"Confidence: {result.confidence}, from {pluralize(len(result.steps), 'step')} in "
+                f"{result.seconds:.0f} s.",
+                *(f"  {doubt}" for doubt in result.doubts),
+            ),
+        )
+        for line in lines
+    )
+
+
+def fit_line(fit: UslFit) -> str:
+    """The parameters of the fitted curve, or why there is no fit."""
+    if fit.refusal:
+        return f"USL: no fit: {fit.refusal}"
+    peak = (
+        f"highest throughput {count(fit.peak_tps)} TPS at {fit.peak_level:,.0f} threads"
+        if fit.peak_level is not None
+        else "no peak up to four times the highest measured level"
+    )
+    return f"USL: σ {fit.sigma:.4f}, κ {fit.kappa:.2g}, R² {fit.r2:.3f}: {peak}"
+
+
+def _saturation(result: ProbeResult) -> Iterator[str]:
+    order, knee, plateau = result.order, result.knee, result.plateau
+    if plateau is None:
+        yield f"Nothing was measured: {end_text(result)}."
+        return
+    most = mean_text(plateau)
+    if result.reason:
+        yield f"The probe ended early: {result.reason}. Its results are from the time before."
+    if result.client_limited:
+        yield (
+            f"Other programs take this host's CPU: the server did {most}, and may do more without them."
+            if result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS
+            else f"The load generator was the limit, not the server, which can do {most} or more."
+        )
+    elif knee is None:
+        # The level with the most throughput.
+        least = max(result.steps, key=lambda step: step.tps).level if result.steps else None
+        yield f"Not saturated: {END_TEXTS[result.end]}. Most: {most} at {probe_level_text(order, least)}."
+    elif result.is_inconclusive:
+        yield (
+            f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
+            f"{probe_level_text(order, result.knee_high)}, at {most}."
+        )
+    elif order.by is Quantity.RATE:
+        yield f"Saturated at {most}: the rate that is reached up to {probe_level_text(order, knee.level)}."
+    else:
+        between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
+        yield (
+            f"Saturated at {probe_level_text(order, knee.level)}{between}: {count(knee.tps)} TPS, "
+            f"p95 {milliseconds(knee.p95_ms)}. Plateau: {most}."
+        )
+    if order.by is Quantity.RATE and result.recommended is not None and not result.objective:
+        yield f"Recommended: {probe_level_text(order, result.recommended)}, at which nothing is left waiting."
+
+
+def mean_text(mean: Mean) -> str:
+    """Throughput with its interval: `1,002 TPS (980 to 1,020)`."""
+    half = mean.half_width
+    between = f" ({count(max(0.0, mean.mean - half))} to {count(mean.mean + half)})" if half else ""
+    return f"{count(mean.mean)} TPS{between}"
+
+
+def _durability(result: ProbeResult) -> Iterator[str]:
+    """The durability settings during the probe."""
+    if result.durability:
+        values = ", ".join(f"{name}={value}" for name, value in result.durability.items())
+        yield f"Measured with {values}."
+
+
+def _objective(result: ProbeResult) -> Iterator[str]:
+    found, order = result.objective, result.order
+    if found is None:
+        return
+    what = " and ".join(found.slo)
+    # A single objective is named once: `p95<50ms: 128 ms` is `128 ms`.
+    values = found.missed if len(found.slo) > 1 else [each.rpartition(": ")[2] for each in found.missed]
+    missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(values)})"
+    contrary = ", ".join(probe_level_text(order, level) for level in found.contrary)
+    if found.most is None:
+        yield (
+            f"{what}: not decided: {missed}, but met at {contrary}."
+            if contrary
+            else (f"{what}: met at no level; {missed}.")
+        )
+        return
+    until = missed if found.missed_at is not None else "the highest measured"
+    but = f" (but for {contrary})" if contrary else ""
+    best = (
+        f"No level meets it by more than the noise of {found.noise_percent:.0f} % from step to step"
+        if found.best is None
+        else f"Best within it: {probe_level_text(order, found.best)}, {count(found.tps)} TPS, "
+        f"p95 {milliseconds(found.p95_ms)}"
+    )
+    yield f"{what}: met up to {probe_level_text(order, found.most)}, {until}{but}. {best}."
+
+
+def _bottleneck(result: ProbeResult) -> Iterator[str]:
+    found = result.bottleneck
+    if found is None:
+        return
+    yield f"Bottleneck: {found.found}."
+    for line in found.evidence:
+        yield f"  {line}"
+    yield f"  → {found.remedy}"
+
+
+def _recovery(result: ProbeResult) -> Iterator[str]:
+    found = result.recovery
+    if found is None:
+        return
+    margin = f" ± {found.margin:.1f}" if found.margin is not None else ""
+    is_small = found.margin is not None and abs(found.percent) + found.margin <= SMALL_PERCENT
+    equal = f"equal within ±{SMALL_PERCENT:g} %"
+    verdict = "differs" if found.differs else equal if is_small else "not significant"
+    yield (
+        f"Again at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
+        f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
+    )
+
+
+def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
+    remarks = (
+        (
+            "saturated",
+            result.knee is not None and result.knee.level == step.level and not result.is_inconclusive,
+        ),
+        ("once more", step.purpose is StepPurpose.CONFIRM),
+        ("not stable", not step.is_stable),
+        (f"missed {'; '.join(step.missed)}", bool(step.missed)),
+    )
+    return (
+        "no rate" if step.purpose is StepPurpose.SCALE else _number(step.level),
+        decimal(step.tps, 1),
+        DASH if step.half_width is None else f"{100 * step.half_width:.1f} %",
+        count(step.qps),
+        milliseconds(step.p95_ms, in_column=True),
+        f"{significant(step.errors_percent)} %" if step.errors_percent else "0",
+        ", ".join(words for words, holds in remarks if holds),
+    )
+
+
+def _number(level: float | None) -> str:
+    if level is None:
+        return DASH
+    return count(level) if level == int(level) else significant(level, 3)

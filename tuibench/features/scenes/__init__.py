@@ -1,0 +1,1 @@
+"""Scenes of a demonstration: the steps that a viewer plays."""

@@ -1,1 +1,0 @@
-"""The service of a session: its socket, its viewers, its metrics."""
