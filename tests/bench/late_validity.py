@@ -10,9 +10,9 @@ import argparse
 import math
 import random
 
+from tests.unit.features.effects.late_trials import EFFECTS, RESPONSES, late_trial, plan
+from tests.unit.features.tune.screenings import judged
 from tests.unit.metrics.noises import HELD_OUT, NOISES
-from tests.unit.metrics.screenings import judged
-from tests.unit.session.late_trials import EFFECTS, RESPONSES, late_trial, plan
 
 KINDS = {"fixed10": (10, False), "until10": (10, True), "until4": (4, True)}
 ALL_NOISES = NOISES | HELD_OUT

@@ -8,8 +8,8 @@ import argparse
 import math
 import random
 
+from tests.unit.features.tune.screenings import judged
 from tests.unit.metrics.noises import NOISES
-from tests.unit.metrics.screenings import judged
 
 SEED = 2021
 BUDGET = 1440.0

@@ -1,7 +1,7 @@
 """Hosts of a load are killed or stopped, and the session that drives them: agents of a command, and of Dask.
 
 The lease is longer than the default, so that a machine that stalls loses no other host. Leases, losses and
-returns are tested in virtual time in tests/unit/load/cluster.
+returns are tested in virtual time in tests/unit/features/cluster.
 """
 
 import asyncio

@@ -1,22 +1,24 @@
-"""Which unit tests `make check` leaves to `make test`."""
+"""Which unit tests `make check` leaves to `make test`, and the program in this process."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.unit.cli.program import Program
+
 HERE = Path(__file__).parent
 LONG = (
-    "cli/test_cluster", "cli/test_main", "cli/test_output", "cli/test_published_command_lines",
+    "features/cluster/test_command", "cli/test_main", "cli/test_output", "cli/test_published_command_lines",
     "cli/test_runs", "cli/test_web", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
     "load/test_asyncio_engine", "load/test_connection_load", "load/test_fleet", "load/test_messages",
     "load/test_native_engine", "load/test_pacing", "load/test_password", "load/test_recorder",
-    "load/test_workers", "metrics/test_ab_tests", "metrics/test_control", "metrics/test_effect_detector",
-    "metrics/test_effects", "metrics/test_inference", "metrics/test_sentences", "model/test_tick",
-    "mysql/test_questions", "mysql/test_responses", "mysql/test_tls", "session/test_probe",
-    "session/test_probe_runs", "test_setup_script", "tui/test_terminal", "tuning/test_chaos",
+    "load/test_workers", "features/ab/test_analysis", "metrics/test_control", "metrics/test_effect_detector",
+    "metrics/test_effects", "metrics/test_inference", "features/effects/test_sentences", "model/test_tick",
+    "mysql/test_questions", "mysql/test_responses", "mysql/test_tls", "features/probe/test_experiment",
+    "features/probe/test_runs", "test_setup_script", "tui/test_terminal", "tuning/test_chaos",
     "tuning/test_guardian", "tuning/test_other_sessions", "tuning/test_unconfirmed_changes",
-    "waits/test_changes", "waits/test_cpu_profile", "waits/test_waits", "workload/test_distributions",
-    "workload/test_tpcc",
+    "features/waits/test_changes", "features/waits/test_cpu_profile", "features/waits/test_waits",
+    "workload/test_distributions", "workload/test_tpcc",
 )  # fmt: skip
 """Modules of random inputs, simulations and processes that take most of the processor time of all."""
 CHOSEN = frozenset(HERE / f"{name}.py" for name in LONG)
@@ -32,3 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in CHOSEN:
             item.add_marker(pytest.mark.long)
+
+
+@pytest.fixture
+def tuibench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
+    return Program(monkeypatch, capsys)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tests.unit.session.simulated_probe import Curve, Noise, probe
+from tests.unit.features.probe.simulated_probe import Curve, Noise, probe
 from tuibench.base.units import milliseconds
 from tuibench.features.probe.experiment import result_of
 from tuibench.features.probe.text import probe_lines

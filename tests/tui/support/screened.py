@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from tests.unit.session.tune_examples import candidate, evaluated
+from tests.unit.features.tune.tune_examples import candidate, evaluated
 from tuibench.model.tune import TuneResult
 
 FACTORS = {1: 1.9, 2: 1.35, 3: 0.7, 4: 1.0, 5: 1.0, 6: 1.0, 7: 1.012}

@@ -10,7 +10,7 @@ from tests import examples, sweeps, versions
 from tests.examples import summary
 from tests.unit.cli.plans import planned
 from tests.unit.cli.program import Program
-from tests.unit.session.test_probe import answered, probed
+from tests.unit.features.probe.test_experiment import answered, probed
 from tuibench.base import paths
 from tuibench.base.errors import ExitCode, RunError, UsageError
 from tuibench.cli.click_command import parse_plan_words

@@ -15,11 +15,11 @@ from tests.tui.support.statements import REPORT
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
 from tests.unit.cli.test_runs import VERDICTS
-from tests.unit.crash import crash_examples
+from tests.unit.features.crash import crash_examples
+from tests.unit.features.probe.test_experiment import answered, probed
+from tests.unit.features.tune.tune_examples import evaluated
 from tests.unit.record.steady import steady
 from tests.unit.record.written import SYNC, written
-from tests.unit.session.test_probe import answered, probed
-from tests.unit.session.tune_examples import evaluated
 from tests.validation import check_valid, check_valid_lines
 from tuibench.base import paths
 from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.unit.session.simulated_probe import Curve
+from tests.unit.features.probe.simulated_probe import Curve
 from tuibench.metrics.diagnosis import (
     LOG_GAIN,
     FitRefusedError,

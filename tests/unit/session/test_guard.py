@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from tests.examples import PLAN, SAMPLE
 from tests.tables import for_each
 from tests.ticks import measured_tick
+from tests.unit.features.tune.tune_examples import candidate
 from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.test_laboratory import FLUSH, SYNC, Session
-from tests.unit.session.tune_examples import candidate
 from tests.unit.session.worker_reports import report
 from tuibench.base.errors import UsageError
 from tuibench.features.ab.experiment import AbTest

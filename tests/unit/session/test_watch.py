@@ -15,7 +15,7 @@ import pytest
 from tests.fakes import FakeClock
 from tests.unit.cli.plans import planned
 from tests.unit.observe.fakes import FakeServer as StatusServer
-from tests.unit.record.test_report import tune_text_result as tune_result
+from tests.unit.report.test_report import tune_text_result as tune_result
 from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
 from tuibench.base import paths

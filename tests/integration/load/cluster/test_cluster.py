@@ -1,7 +1,7 @@
 """Load from several hosts, played by agents on this one: a stand-in for ssh runs its command here.
 
-Leases are long, so that a machine that stalls loses no host. tests/unit/load/cluster tests leases and losses
-in virtual time.
+Leases are long, so that a machine that stalls loses no host. tests/unit/features/cluster tests leases and
+losses in virtual time.
 """
 
 import asyncio
