@@ -1,6 +1,6 @@
 """The summary of a run, and comparisons of runs: with the first of them, and of one plan over time.
 
-`Summary` has the keys of `tuibench.summary/1`, `RunComparison` those of `tuibench.features.compare/1`.
+`Summary` has the keys of `tuibench.summary/1`, `RunComparison` those of `tuibench.compare/1`.
 """
 
 from collections.abc import Collection, Iterator
@@ -350,7 +350,7 @@ class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
     """Comparison of runs with the first one."""
 
-    schema: Literal["tuibench.features.compare/1"] = "tuibench.features.compare/1"
+    schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
     runs: tuple[str, ...]
     """A name for each side."""
     starts: tuple[int, ...]

@@ -272,7 +272,7 @@ class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
     """`sweep.json`: the plan and the environment. It never contains a password."""
 
-    schema: Literal["tuibench.features.sweep/1"] = "tuibench.features.sweep/1"
+    schema: Literal["tuibench.sweep/1"] = "tuibench.sweep/1"
     name: str
     started_at: float
     plan: SweepPlan

@@ -119,7 +119,7 @@ def test_a_sweep_is_shown_with_what_is_left_of_it(tuibench: Program, folder: Pat
     assert rest == tuibench("sweep", "--show", str(sweep)).out
     assert f"5 cells are left; continue with: tuibench sweep --resume {sweep}" in shown.err
     told = json.loads(tuibench("runs", "show", "080000", "--format=json").out)
-    assert (told["record"]["schema"], len(told["results"])) == ("tuibench.features.sweep/1", 3)
+    assert (told["record"]["schema"], len(told["results"])) == ("tuibench.sweep/1", 3)
 
 
 def test_a_sweep_is_removed_as_a_run_is(tuibench: Program, folder: Path, sweep: Path) -> None:
@@ -245,7 +245,7 @@ def test_json_is_for_programs(tuibench: Program, tmp_path: Path) -> None:
     places = [str(steady(tmp_path, "a")), str(steady(tmp_path, "b", each=100))]
     ended = tuibench("compare", *places, "--format=json")
     found = json.loads(ended.out)
-    assert found["schema"] == "tuibench.features.compare/1"
+    assert found["schema"] == "tuibench.compare/1"
     (tps,) = [row for row in found["rows"] if row["metric"] == "tps"]
     assert tps["others"][0]["verdict"] == "better"
     assert msgspec.json.decode(ended.out, type=RunComparison).runs == ("a", "b")

@@ -333,7 +333,7 @@ def _ratio(scale: RatioScale, one: VersionComparison, y: float, number: int) -> 
 
 
 class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON of a sweep (`tuibench.features.sweep/1`)."""
+    """The JSON of a sweep (`tuibench.sweep/1`)."""
 
     record: SweepRecord
     results: tuple[CellResult, ...]
