@@ -20,7 +20,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.faults.load import WORKER, FaultLoad, Report, fault_spec, loaded
-from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
+from tests.integration.features.cluster.dask_hosts import dask_hosts, needs_dask
 from tests.integration.support.commands import ask, assert_nothing_left, eventually_asked, none_left, ours
 from tests.integration.support.processes import until
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.crash.proxy import Spoil, SpoilingProxy
+from tests.integration.features.crash.proxy import Spoil, SpoilingProxy
 from tests.integration.load.conformance.driving import (
     DEADLINE_SECONDS,
     ENGINES,

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
+from tests.integration.features.cluster.dask_hosts import dask_hosts, needs_dask
 from tests.integration.support.commands import assert_nothing_left, tuibench
 from tuibench.base import paths
 from tuibench.model.summary import Summary

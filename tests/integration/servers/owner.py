@@ -1,6 +1,6 @@
 """A program that owns a private server and does nothing else, for tests to kill.
 
-    python -m tests.integration.demo.owner PROGRAM FOLDER [TEMPLATE]
+    python -m tests.integration.servers.owner PROGRAM FOLDER [TEMPLATE]
 
 Prints one JSON line about the server, then waits for the end of its standard input.
 """

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from tests.integration.demo.owner import Owned
+from tests.integration.servers.owner import Owned
 from tests.integration.support.processes import gone, stays, until
 from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter
@@ -198,7 +198,7 @@ async def test_a_cancelled_start_leaves_nothing(any_binary: Binary, base: Path, 
 
 def end_an_owner(start: Starter, binary: Binary, number: signal.Signals) -> None:
     """Starts a program that owns a server, sends it a signal, and sees to it that all is gone."""
-    program = [sys.executable, "-m", "tests.integration.demo.owner"]
+    program = [sys.executable, "-m", "tests.integration.servers.owner"]
     command = [*program, binary.path, *map(str, start.places(binary))]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

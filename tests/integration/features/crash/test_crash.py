@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.integration.crash.proxy import Spoil, SpoilingProxy
+from tests.integration.features.crash.proxy import Spoil, SpoilingProxy
 from tests.integration.support.commands import finished, started, wait_for_output
 from tests.integration.support.processes import until
 from tests.integration.support.shared import Starter
