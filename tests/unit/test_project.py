@@ -94,7 +94,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 WORKFLOWS = ROOT / ".github" / "workflows"
 MAP = ROOT / "docs" / "architecture.md"
 PLACES = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", MAP.read_text(encoding="utf-8"))
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "tests" / "bench" / "README.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "README.md",
+    ROOT / "README.zh-CN.md",
+    ROOT / "tests" / "bench" / "README.md",
+]
 
 Version = tuple[int, ...]
 
@@ -239,7 +244,7 @@ def test_every_page_has_its_place_on_the_site() -> None:
 # The schemas in docs/schemas are of the types as they are today: `python -m tests.schemas` writes them.
 
 
-PAGE = FOLDER.parent / "json.md"
+PAGE = FOLDER.parent / "reports.md"
 
 
 @for_each("name", SCHEMAS)

@@ -1,4 +1,4 @@
-"""docs/privileges.md, statement by statement: with exactly those it works; without each, it is named."""
+"""docs/settings.md, statement by statement: with exactly those it works; without each, it is named."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tuibench.base.errors import SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.servers.server import PrivateServer
 
-PAGE = DOCS / "privileges.md"
+PAGE = DOCS / "settings.md"
 SMALL = ("--tables=1", "--table-size=100")
 LOAD = ("oltp_read_write", *SMALL)
 RUN = ("run", *LOAD, "--threads=2", "--events=40", "--time=0", "--client-delay=2ms")
@@ -26,8 +26,8 @@ GRANT = re.compile(r"GRANT (?P<privileges>.+) ON (?P<place>\S+) TO \S+;")
 
 def granted(flavour: Flavour) -> dict[str, list[tuple[str, str]]]:
     """By task: each privilege of the page, and where it is granted."""
-    _, section = PAGE.read_text().split(f"## {flavour}\n")
-    section = section.partition("\n## ")[0]
+    _, section = PAGE.read_text().split(f"### {flavour}\n")
+    section = section.partition("\n##")[0]
     tasks = re.findall(r"<!-- (\w+) -->\n```sql\n(.*?)```", section, re.DOTALL)
     return {
         task: [

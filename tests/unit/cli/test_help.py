@@ -289,7 +289,7 @@ MODULES = {
     "metrics/diagnosis.py": LOADS,
     "metrics/measurement_warnings.py": LOADS,
     "record/recorder.py": LOADS,
-    "demo/": ("demo", "tune", "sweep", "versions"),
+    "servers/": ("demo", "tune", "sweep", "versions"),
 }
 """Where messages come from that several commands print."""
 

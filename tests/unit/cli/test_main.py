@@ -337,6 +337,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
     }
     assert not loaded & heavy
     assert {name for name in loaded if name.startswith("tuibench.")} - {"tuibench._version"} == {
+        "tuibench.base",
         "tuibench.cli",
         "tuibench.cli.main",
         "tuibench.cli.output",

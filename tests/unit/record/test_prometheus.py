@@ -191,7 +191,7 @@ def test_every_metric_of_the_dashboard_exists() -> None:
 
 
 def test_every_metric_is_in_the_documentation() -> None:
-    said = (ROOT / "docs/prometheus.md").read_text()
+    said = (ROOT / "docs/sessions.md").read_text()
     names = {family.name.removeprefix("tuibench_") for family in families()}
     told = {name for name in names if not name.startswith(("server_", "host_"))}
     assert not [name for name in sorted(told) if name not in said]
