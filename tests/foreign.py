@@ -28,10 +28,9 @@ from tests.unit.observe import captured
 from tests.unit.observe.fakes import STATUS, TARGET, VARIABLES
 from tests.unit.tuning import preflight_examples, test_preflight
 from tuibench.base.errors import SQLError, TuibenchError
-from tuibench.features.waits.classes import BINARY_LOG_EVENT, DATA_EVENT, REDO_EVENT
-from tuibench.features.waits.sampler import TimeSampler
 from tuibench.metrics.costs import CostLedger, resource_use
 from tuibench.metrics.figures import all_values
+from tuibench.metrics.wait_classes import BINARY_LOG_EVENT, DATA_EVENT, REDO_EVENT
 from tuibench.model.server import Flavour, ServerInfo, Target, Transport
 from tuibench.model.settings import SettingRole, SettingState
 from tuibench.model.tick import HOST, Tick, total_tick
@@ -43,6 +42,7 @@ from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statement_times import QueryTimer
 from tuibench.observe.statements import StatementSampler, statement_rows
 from tuibench.observe.status import StatusSampler
+from tuibench.observe.wait_sampler import TimeSampler
 from tuibench.session import replicas
 from tuibench.tuning import preflight
 

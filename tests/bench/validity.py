@@ -16,7 +16,7 @@ from tests.unit.features.effects import warm_ups as simulated_warm_ups
 from tests.unit.metrics import noises, planted, simulated
 from tests.unit.metrics.noises import autoregressive
 from tests.unit.metrics.simulated import share
-from tuibench.features.ab import analysis
+from tuibench.metrics import ab_analysis as analysis
 from tuibench.metrics.control import Controlled
 from tuibench.model.effect import Verdict
 

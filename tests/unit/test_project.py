@@ -30,7 +30,7 @@ ROOMS_OF_A_RUN = (
     "load", "mysql", "observe", "tuning", "servers", "session.load_run", "session.run", "session.replay",
     "record.reader",
 )  # fmt: skip
-OF_OTHER_LOADS = ("workload.compiler", "features.crash.ledger", "features.slap.sql")
+OF_OTHER_LOADS = ("workload.compiler", "load.commit_ledger", "features.slap.sql")
 OF_OTHER_RUNS = ("features.cluster.fleet", "report.html_plots", "report.answer")
 
 

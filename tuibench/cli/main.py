@@ -91,7 +91,7 @@ MODULES = {
     "runs": "cli.records",
     "report": "cli.records",
     "replay": "cli.records",
-    "flame": "features.waits.command",
+    "flame": "features.flame.command",
     "history": "features.compare.command",
     "bundle": "features.sweep.reproduction",
     "reproduce": "features.sweep.reproduction",

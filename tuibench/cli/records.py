@@ -29,7 +29,6 @@ from tuibench.cli.output import (
 )
 from tuibench.cli.runner import require_terminal, run_async
 from tuibench.features.sweep.execution import sweep_notes
-from tuibench.features.sweep.folder import is_sweep, load_sweep
 from tuibench.features.sweep.formats import sweep_text
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.model.option import Option
@@ -37,6 +36,7 @@ from tuibench.record import store
 from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import pretty_json
 from tuibench.record.store import RUNNING, RecordedEntry, RecordedRun, find_run
+from tuibench.record.sweep_folder import is_sweep, load_sweep
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, final_report, run_notes, sysbench_text
 

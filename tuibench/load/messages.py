@@ -457,7 +457,7 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     first_logins: tuple[FirstLogin, ...] = ()
     """The session's first logins, for the worker's own."""
     keeps_ledger: bool = False
-    """True to note the commits (`crash.ledger`), on the asyncio engine."""
+    """True to note the commits (`load.commit_ledger`), on the asyncio engine."""
 
 
 class Beat(msgspec.Struct, frozen=True, tag="beat"):

@@ -31,7 +31,7 @@ from tuibench.model.cluster import GRACE_SECONDS
 from tuibench.mysql.login import first_logins
 
 if TYPE_CHECKING:
-    from tuibench.features.crash.ledger import Ledger
+    from tuibench.load.commit_ledger import Ledger
 
 if sys.platform == "linux":
 
@@ -76,7 +76,7 @@ def create_engine(
 ) -> AsyncioEngine | NativeEngine:
     first_logins().learn(begin.first_logins)
     if ledger is not None:
-        from tuibench.features.crash.ledger import ImpatientClock, ledger_connector
+        from tuibench.load.commit_ledger import ImpatientClock, ledger_connector
 
         clock = ImpatientClock()
         return AsyncioEngine(begin, emit=emit, connect=ledger_connector(ledger, clock), clock=clock)
@@ -84,7 +84,7 @@ def create_engine(
 
 
 def _ledger() -> "Ledger":
-    from tuibench.features.crash.ledger import Ledger
+    from tuibench.load.commit_ledger import Ledger
 
     return Ledger()
 

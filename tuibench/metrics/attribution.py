@@ -11,7 +11,7 @@ too. Three questions guard against that:
 - is the level still on its way without the change (`own_movement`)?
 
 The difference itself is that of an interrupted time series (`difference`). If there is no verdict, the
-movement that prevents it is named. A/B tests (`features/ab/analysis.py`) do not have these limits.
+movement that prevents it is named. A/B tests (`metrics/ab_analysis.py`) do not have these limits.
 """
 
 import math

@@ -28,7 +28,6 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.attribution import (
     FEWEST_AFTER,
     attribute,
@@ -40,6 +39,7 @@ from tuibench.metrics.attribution import (
 )
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import LEVEL, Interval, two_sided
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Tick, total_tick
 
 COMMIT = STATEMENT + "commit"

@@ -21,8 +21,6 @@ from statistics import median
 
 import msgspec
 
-from tuibench.features.waits.changes import is_explicable, time_changes, untold, verdict_direction
-from tuibench.features.waits.classes import WaitClass
 from tuibench.metrics.attribution import (
     FEWEST_AFTER,
     FEWEST_BEFORE,
@@ -43,6 +41,8 @@ from tuibench.metrics.figures import (
     wait_figure,
 )
 from tuibench.metrics.series import settled_at
+from tuibench.metrics.wait_changes import is_explicable, time_changes, untold, verdict_direction
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.effect import (
     Comparison,
     Effect,

@@ -18,7 +18,7 @@ import msgspec
 
 from tuibench.base import units
 from tuibench.base.errors import UsageError, did_you_mean
-from tuibench.features.waits.classes import TIME, WaitClass
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.counters import (
     BINLOG_BYTES,
     BINLOG_SYNCS,
@@ -443,7 +443,7 @@ TIME_FIGURES = tuple(
     )
     for wait in WaitClass
 )
-"""The account of time; see `waits.sampler`."""
+"""The account of time; see `observe.wait_sampler`."""
 
 OTHER_FIGURES = (
     Figure("p999", "p99.9", Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower", MS),

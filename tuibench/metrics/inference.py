@@ -11,7 +11,7 @@ method depends on the data, and is explained at its function:
 - starts of servers: one observation for each start (`compare`).
 
 Levels are compared as differences of logarithms (`Interval`, `Scale`). A/B tests have methods of their own
-(`features/ab/analysis.py`).
+(`metrics/ab_analysis.py`).
 """
 
 import math

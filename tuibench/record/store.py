@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from tuibench.base import paths
 from tuibench.base.errors import RunError, UsageError, abbreviated_list, did_you_mean, matching_names
-from tuibench.features.sweep.folder import RESULTS, is_sweep, load_sweep
 from tuibench.model.server import Environment
 from tuibench.model.summary import Summary, TransactionTotals
 from tuibench.model.sweep import Sweep
@@ -22,6 +21,7 @@ from tuibench.model.tick import Latency
 from tuibench.record import reader
 from tuibench.record.reader import read_samples
 from tuibench.record.recorder import PLAN, SAMPLES, SUMMARY, PlanRecord
+from tuibench.record.sweep_folder import RESULTS, is_sweep, load_sweep
 
 RUNNING, CUT_SHORT = "running", "cut short"
 LATEST = "latest"

@@ -13,7 +13,6 @@ from statistics import fmean, pstdev
 from tuibench.base.document import Block, Section, Table, Text, section, write_text
 from tuibench.base.units import DASH, count, decimal, hms, milliseconds, percent, pluralize
 from tuibench.features.crash.text import crash_blocks
-from tuibench.features.effects.text import stalls_line, steadiness_line, trial_section
 from tuibench.features.probe.text import probe_blocks
 from tuibench.features.tune.text import tune_blocks
 from tuibench.metrics.diagnosis import diagnose
@@ -26,6 +25,7 @@ from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.model.tick import STATEMENT, Latency, Tick
 from tuibench.mysql.errors import error_name
 from tuibench.record.reader import Run
+from tuibench.report.effects import stalls_line, steadiness_line, trial_section
 
 STEADY, UNSTEADY = 0.05, 0.25
 LONG_TAIL = 5.0

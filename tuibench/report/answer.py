@@ -12,7 +12,6 @@ from tuibench.base import sanitize
 from tuibench.base.document import Table
 from tuibench.base.units import count, decimal, hms, milliseconds, pluralize, wrap_words
 from tuibench.features.crash.text import crash_sentence, crashes_table
-from tuibench.features.effects.text import changes_text, comparison_table, derivation_text
 from tuibench.features.probe.text import probe_lines
 from tuibench.features.tune.text import tune_sentence, winner_table
 from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
@@ -20,6 +19,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded
 from tuibench.model.settings import brief_change
 from tuibench.model.summary import Summary
+from tuibench.report.effects import changes_text, comparison_table, derivation_text
 
 MOST_CHANGE_LETTERS = 40
 SENTENCE_FIGURES = 2

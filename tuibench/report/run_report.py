@@ -32,7 +32,6 @@ from tuibench.base.units import (
     three_digits,
 )
 from tuibench.features.crash.text import crash_blocks
-from tuibench.features.effects.text import cost_table, effect_card, trial_section
 from tuibench.features.probe.text import (
     probe_commands,
     probe_level_text,
@@ -56,6 +55,7 @@ from tuibench.mysql.errors import error_name
 from tuibench.record.reader import Run
 from tuibench.report.analysis import analysis
 from tuibench.report.answer import answer_sentence, answer_table
+from tuibench.report.effects import cost_table, effect_card, trial_section
 from tuibench.report.html_chart import (
     SMALL,
     ChartMark,

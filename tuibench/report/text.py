@@ -11,7 +11,6 @@ from pathlib import Path
 from tuibench.base import units
 from tuibench.base.document import text_lines, write_text
 from tuibench.base.units import binary_size, pluralize
-from tuibench.features.effects.text import cost_table, effect_line, stalls_line, steadiness_line
 from tuibench.metrics.costs import cost_lines, effect_cost_lines
 from tuibench.metrics.series import slow_lines
 from tuibench.model.counters import Counter
@@ -39,6 +38,7 @@ from tuibench.record.sysbench_report import (
     summary_text,
 )
 from tuibench.report.analysis import addenda, experiment_blocks
+from tuibench.report.effects import cost_table, effect_line, stalls_line, steadiness_line
 
 
 def watch_text(summary: Summary) -> str:

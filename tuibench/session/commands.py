@@ -13,7 +13,6 @@ from typing import NamedTuple, assert_never
 
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import UsageError
-from tuibench.features.waits.cpu_profile import CpuProfiling
 from tuibench.model import message as commands
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
@@ -44,6 +43,7 @@ from tuibench.model.schedule import (
     format_delay,
     format_weights,
 )
+from tuibench.observe.cpu_profile import CpuProfiling
 from tuibench.session.events import ONE_CHANGE_SECONDS, EventLog
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import Laboratory

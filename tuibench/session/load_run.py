@@ -16,8 +16,6 @@ from msgspec.structs import replace
 from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, ticks
 from tuibench.base.errors import RunError, UsageError
 from tuibench.base.units import pluralize
-from tuibench.features.effects.tracker import EffectTracker
-from tuibench.features.waits.detail import transactions_by_statement
 from tuibench.load.messages import CompletionGaps
 from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
@@ -41,11 +39,13 @@ from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick, total_tick
+from tuibench.observe.wait_detail import transactions_by_statement
 from tuibench.record.sysbench_report import report_text
 from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
 from tuibench.session.commands import LoadCommands
+from tuibench.session.effects import EffectTracker
 from tuibench.session.lifecycle import cancel_all, ticks_until
 from tuibench.session.load import LoadController, LoadTick, host_totals, make_fleet
 from tuibench.session.preflight import run_preflight

@@ -29,11 +29,9 @@ from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock
 from tuibench.base.errors import UsageError
 from tuibench.features.ab.experiment import THREADS, AbTest, Resolution, ordered_resolution, present_values
 from tuibench.features.crash.experiment import CrashOnStage
-from tuibench.features.effects.tracker import EffectTracker
 from tuibench.features.probe.experiment import Probe
 from tuibench.features.tune.candidates import TuneLog
 from tuibench.features.tune.experiment import TuneRun
-from tuibench.features.waits.cpu_profile import CpuProfiling
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.model.counters import Counter
@@ -59,6 +57,7 @@ from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import TuneResult
 from tuibench.mysql.connection import OwnConnections
+from tuibench.observe.cpu_profile import CpuProfiling
 from tuibench.observe.host_facts import read_environment
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
@@ -66,6 +65,7 @@ from tuibench.record.recorder import RunRecorder
 from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.text import watch_text
 from tuibench.session.commands import UNDOABLE, SessionCommands, UndoStack
+from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory

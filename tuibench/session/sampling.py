@@ -18,7 +18,6 @@ import msgspec
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.base.units import DASH
-from tuibench.features.waits.sampler import TimeSampler, account_sums
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import ReplicaChoice
@@ -43,6 +42,7 @@ from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statement_times import QueryTimer
 from tuibench.observe.statements import CLIENT_SOURCE, StatementSampler, StatementSums, statement_rows
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
+from tuibench.observe.wait_sampler import TimeSampler, account_sums
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.replicas import Replicas
 from tuibench.session.totals import Reading

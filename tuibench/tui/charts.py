@@ -19,9 +19,9 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.base.units import axis_maximum, axis_maximum_of_bytes
-from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.inference import RatioSeries, estimate_difference, resample
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison
 from tuibench.model.tick import RESPONSE, Latency, Sample, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags

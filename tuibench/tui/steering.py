@@ -22,7 +22,7 @@ import msgspec
 from textual.message import Message as TextualMessage
 
 from tuibench.base.errors import RunError
-from tuibench.features.ab.analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
+from tuibench.metrics.ab_analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,

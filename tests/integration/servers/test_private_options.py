@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.support import commands
-from tuibench.features.sweep.folder import load_sweep
 from tuibench.features.sweep.tables import version_comparisons
 from tuibench.model.effect import Verdict
+from tuibench.record.sweep_folder import load_sweep
 from tuibench.servers.binaries import Binary
 
 SIZE = ("--tables=1", "--table-size=500", "--threads=1", "--client-delay=2ms")

@@ -16,7 +16,7 @@ from tests.tui.support import catalogue, script
 from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tuibench.features.ab.dialog import AbTestDialog
-from tuibench.features.waits.classes import WaitClass
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.message import (
     ApplyPreset,
     Command,

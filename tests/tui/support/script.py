@@ -12,8 +12,7 @@ import msgspec
 
 from tests import examples
 from tests.ticks import changed, host_tick, load_tick, server_tick
-from tuibench.features.effects.text import effect_text, with_sentence
-from tuibench.features.waits.classes import TIME, WaitClass
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.cluster import HostState, LoadHost
 from tuibench.model.effect import AbTestPair, AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
@@ -23,6 +22,7 @@ from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
 from tuibench.model.tick import Latency, Sample, SlowTransaction, Tick, TimedStatement
+from tuibench.report.effects import effect_text, with_sentence
 
 START = 1_760_000_000.0
 GIB = 1 << 30

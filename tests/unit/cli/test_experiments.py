@@ -17,7 +17,6 @@ from tuibench.cli.click_command import parse_plan_words
 from tuibench.features.probe.command import probe_exit_code, probe_output
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.execution import SweepProgress, sweep_notes
-from tuibench.features.sweep.folder import SweepFolder, load_sweep
 from tuibench.features.sweep.formats import sweep_text, versions_text
 from tuibench.features.sweep.options import SweepOptions
 from tuibench.features.sweep.planning import all_cells, cell_plan
@@ -25,6 +24,7 @@ from tuibench.model.probe import ProbeEnd, ProbeOrder
 from tuibench.model.schedule import Quantity
 from tuibench.model.sweep import Sweep
 from tuibench.mysql.errors import NoDatabaseError
+from tuibench.record.sweep_folder import SweepFolder, load_sweep
 
 # `tuibench sweep` as a script meets it, as far as it needs no server.
 

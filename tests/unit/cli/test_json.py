@@ -28,12 +28,12 @@ from tuibench.cli.main import command_module
 from tuibench.cli.output import echo_json
 from tuibench.features.crash.text import crash_text
 from tuibench.features.probe.command import probe_output
-from tuibench.features.sweep.folder import SweepFolder
 from tuibench.features.tune.command import tune_output
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS
+from tuibench.record.sweep_folder import SweepFolder
 
 SESSION = "20260101-120000-oltp_read_write"
 KEPT = DATA / "recorded-run"

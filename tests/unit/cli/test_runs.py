@@ -19,13 +19,13 @@ from tuibench.base.errors import ExitCode
 from tuibench.cli.output import echo_json
 from tuibench.cli.records import runs_table
 from tuibench.cli.tables import verdicts_text
-from tuibench.features.sweep.folder import SweepFolder
 from tuibench.load.conditions import ConditionOutcome, ConditionResult
 from tuibench.model.summary import RunComparison, Summary
 from tuibench.model.sweep import DataReady
 from tuibench.record import store
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import SAMPLES, RunRecorder
+from tuibench.record.sweep_folder import SweepFolder
 from tuibench.report.text import csv_text, sysbench_text
 
 # `tuibench runs` and `report`: what is printed, what a mistake costs.

@@ -38,10 +38,10 @@ from tuibench.cli import demo
 from tuibench.cli.server_options import ServerOptions
 from tuibench.features.scenes.scene import load_scene
 from tuibench.features.sweep import reproduction
-from tuibench.features.sweep.folder import RECORD, SweepFolder, load_sweep
 from tuibench.features.sweep.planning import all_cells, cell_plan, max_threads
 from tuibench.model.sweep import ServerBuild, SweepPlan, SweepVariant, VersionsSetup
 from tuibench.record.reader import load_run
+from tuibench.record.sweep_folder import RECORD, SweepFolder, load_sweep
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, sysbench_text

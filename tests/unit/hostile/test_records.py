@@ -26,7 +26,6 @@ from tuibench.base import config
 from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.base.units import DASH, local_time
 from tuibench.features.compare.comparison import compare_runs
-from tuibench.features.sweep.folder import RECORD, RESULTS, SweepFolder, load_sweep
 from tuibench.features.tune.candidates import read_tune_log
 from tuibench.model.schedule import parse_schedule
 from tuibench.model.tick import Histogram, bucket_index
@@ -45,6 +44,7 @@ from tuibench.record.recorder import (
     PlanRecord,
     StatusLine,
 )
+from tuibench.record.sweep_folder import RECORD, RESULTS, SweepFolder, load_sweep
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
-from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.effect_detection import EffectDetector
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison, Effect
 from tuibench.model.tick import Tick
 

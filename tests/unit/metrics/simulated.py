@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise, white
-from tuibench.features.ab import analysis
-from tuibench.features.ab.analysis import Pair, Progress, compare_pairs, noise_before
 from tuibench.features.ab.experiment import LOOKS
 from tuibench.features.compare import history
+from tuibench.metrics import ab_analysis as analysis
 from tuibench.metrics import inference
+from tuibench.metrics.ab_analysis import Pair, Progress, compare_pairs, noise_before
 from tuibench.metrics.attribution import Attribution, attribute
 from tuibench.metrics.control import Controlled, Times, relative_effect
 from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of

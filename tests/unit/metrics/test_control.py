@@ -10,12 +10,12 @@ from tests.ticks import host_tick, joined, measured_tick
 from tests.unit.metrics import simulated
 from tests.unit.metrics.noises import SHARED
 from tests.unit.metrics.simulated import share
-from tuibench.features.effects.text import effect_text
-from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.control import COMMIT
 from tuibench.metrics.effect_detection import EffectDetector
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison, Verdict
 from tuibench.model.tick import SERVICE, Histogram, Tick
+from tuibench.report.effects import effect_text
 from tuibench.tuning.catalogue import SETTINGS
 
 THREADS = 8

@@ -11,7 +11,6 @@ from tests.ticks import GAUGE_NAMES
 from tests.unit.record.hours import GROWING, Busy
 from tests.unit.record.snapshots import MOMENT
 from tuibench.base.errors import UsageError
-from tuibench.features.waits.classes import WaitClass
 from tuibench.metrics.figures import (
     FIGURES,
     MAIN_FIGURES,
@@ -29,6 +28,7 @@ from tuibench.metrics.figures import (
 from tuibench.metrics.inference import FIGURES as SWEEP_FIGURES
 from tuibench.metrics.inference import compare_figure
 from tuibench.metrics.thresholds import parse_threshold
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.tick import Histogram, Sample, Tick, total_tick
 from tuibench.record.prometheus import metric_families

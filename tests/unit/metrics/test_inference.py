@@ -15,7 +15,6 @@ from tests.unit.metrics import simulated
 from tests.unit.metrics.noises import LEVEL, ar1, white
 from tests.unit.metrics.simulated import share
 from tuibench.features.compare.history import change_points, first_alarm
-from tuibench.features.effects.stalls import steadiness
 from tuibench.features.sweep.planning import all_cells
 from tuibench.metrics.figures import FIGURES, MAIN_FIGURES
 from tuibench.metrics.inference import (
@@ -31,6 +30,7 @@ from tuibench.metrics.inference import (
     sweep_points,
     two_sided,
 )
+from tuibench.metrics.stalls import steadiness
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Stall, Steadiness
 from tuibench.model.summary import ComparisonVerdict

@@ -25,7 +25,6 @@ from tests.unit.record.written import (
 )
 from tuibench.base import paths
 from tuibench.base.errors import RunError, UsageError
-from tuibench.features.sweep.folder import RESULTS, SweepFolder, load_sweep
 from tuibench.features.sweep.planning import all_cells
 from tuibench.metrics.effect_detection import EffectDetector
 from tuibench.model.effect import Verdict
@@ -37,6 +36,7 @@ from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import ENVIRONMENT as ENVIRONMENT_FILE
 from tuibench.record.recorder import EVENTS, HISTOGRAMS, SAMPLES, STATUS, RunRecorder
 from tuibench.record.recorder import PLAN as PLAN_FILE
+from tuibench.record.sweep_folder import RESULTS, SweepFolder, load_sweep
 from tuibench.record.sysbench_report import summary_text
 from tuibench.report.run_report import run_markdown
 from tuibench.report.text import csv_text, sysbench_text

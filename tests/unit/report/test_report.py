@@ -16,7 +16,6 @@ from tests.unit.features.tune.tune_examples import candidate, evaluated
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, load, plan_record, tick, written
 from tuibench.base.document import BAR_CELLS, Bar, bar_text, write_text
-from tuibench.features.effects.text import changes_text, cost_table, effect_line, trial_section, with_sentence
 from tuibench.features.tune.text import scale, tune_blocks, tune_text
 from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import FIGURES
@@ -37,6 +36,7 @@ from tuibench.model.tune import LeftOut, TuneResult, TuneVerdict
 from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import RunRecorder
 from tuibench.report.analysis import addenda, analysis, join_words, run_evidence, statements_text
+from tuibench.report.effects import changes_text, cost_table, effect_line, trial_section, with_sentence
 from tuibench.report.html_chart import blocks_markup
 from tuibench.report.run_report import run_markdown
 

@@ -13,14 +13,14 @@ from tests.examples import PLAN, load_part, sample
 from tests.fakes import FakeClock
 from tests.ticks import server_tick
 from tuibench.features.ab.experiment import LOOKS, Resolution, ordered_resolution
-from tuibench.features.effects.tracker import EffectTracker
-from tuibench.features.waits.changes import because_text
+from tuibench.metrics.wait_changes import because_text
 from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import EventKind
 from tuibench.model.message import ChangeSetting, Command, Mark, SetThreads
 from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState, ab_order
 from tuibench.model.tick import Tick
+from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession
 

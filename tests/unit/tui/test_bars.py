@@ -11,7 +11,6 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text, without
-from tuibench.features.effects.panel import effect_card
 from tuibench.features.probe.panel import probe_status
 from tuibench.metrics.measurement_warnings import busy_text
 from tuibench.model.effect import EffectProgress
@@ -30,6 +29,7 @@ from tuibench.tui.panels.bars import (
     verdict_line,
     verdicts,
 )
+from tuibench.tui.panels.effects import effect_card
 from tuibench.tui.panels.lists import events_panel
 from tuibench.tui.text import TextLine, TextSpan, plain_text
 from tuibench.tui.view import View, initial_view, next_view, with_note

@@ -12,7 +12,6 @@ from tests.tui.support import script
 from tests.tui.support.driving import SMALL
 from tests.unit.tui.views import text
 from tuibench.base.errors import UsageError
-from tuibench.features.effects.panel import comparison_card
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     ApplyPreset,
@@ -30,6 +29,7 @@ from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, is_po
 from tuibench.tui.app import DIALOGS, TuibenchApp
 from tuibench.tui.charts import ZOOMS
 from tuibench.tui.panels.bars import tab_line
+from tuibench.tui.panels.effects import comparison_card
 from tuibench.tui.panels.lists import events_panel
 from tuibench.tui.panels.load import P95, TPS
 from tuibench.tui.panels.small import small_panel

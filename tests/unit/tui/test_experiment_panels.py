@@ -8,7 +8,6 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import probed
 from tests.unit.tui.views import role_of, text
-from tuibench.features.effects.panel import MeanLine, effect_card, signature_of
 from tuibench.features.probe import panel
 from tuibench.features.probe.text import probe_lines
 from tuibench.model.effect import (
@@ -24,6 +23,7 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.probe import ProbeState
 from tuibench.tui.charts import ChartHistory, ChartPoint
 from tuibench.tui.panels import time_chart as plots
+from tuibench.tui.panels.effects import MeanLine, effect_card, signature_of
 from tuibench.tui.panels.lists import event_detail, events_panel
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, TPS, commits_matter
 from tuibench.tui.panels.numbers import big_numbers

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tuibench.base.errors import UsageError
 from tuibench.base.units import significant
-from tuibench.features.ab.analysis import (
+from tuibench.metrics.ab_analysis import (
     CERTAIN,
     compare_pairs,
     compare_so_far,
@@ -19,8 +19,7 @@ from tuibench.features.ab.analysis import (
     pairs_needed,
     window_for,
 )
-from tuibench.features.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, THROUGHPUT, TrialWindow, TrialWindows
-from tuibench.features.effects.text import with_sentence
+from tuibench.metrics.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, THROUGHPUT, TrialWindow, TrialWindows
 from tuibench.metrics.effect_detection import TOLERANCE_PERCENT
 from tuibench.metrics.figures import deciding_figure
 from tuibench.metrics.thresholds import parse_guard
@@ -40,6 +39,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import TOGETHER, checked_threads, settings_of
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import Sample, Tick, total_tick
+from tuibench.report.effects import with_sentence
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue

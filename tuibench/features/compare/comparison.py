@@ -38,13 +38,12 @@ from tuibench.features.compare.audit import (
     caveat,
     decided_by,
 )
-from tuibench.features.effects.text import stalls_line
-from tuibench.features.waits.changes import because_text, time_changes
 from tuibench.metrics import inference
 from tuibench.metrics.figures import MAIN_FIGURES, Figure, figure_named
 from tuibench.metrics.inference import TOO_NOISY, TickSeries, compare_figure, judge, merge_ticks
 from tuibench.metrics.series import slow_text
 from tuibench.metrics.thresholds import Threshold, crossed_relative_thresholds
+from tuibench.metrics.wait_changes import because_text, time_changes
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.findings import Resource, ResourceUnit, Steadiness
 from tuibench.model.settings import ServerVariable
@@ -52,6 +51,7 @@ from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast, R
 from tuibench.model.sweep import SweepEnvironment
 from tuibench.model.tick import slowest_of, total_tick
 from tuibench.record.reader import Run
+from tuibench.report.effects import stalls_line
 
 TOLERANCE = 0.05
 ROUNDING_SECONDS = 5.0

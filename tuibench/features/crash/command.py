@@ -62,10 +62,10 @@ def crash(
     from tuibench.cli.output import check_format
     from tuibench.cli.runner import private_server, run_async
     from tuibench.cli.tables import make_tables
-    from tuibench.features.crash.ledger import with_ledger
     from tuibench.features.crash.runner import CrashRunner, Disk
     from tuibench.features.crash.text import FORMATS, crash_text
     from tuibench.features.sweep.planning import build_variants
+    from tuibench.load.commit_ledger import with_ledger
     from tuibench.load.tables import LoadOptions
     from tuibench.workload import library
 

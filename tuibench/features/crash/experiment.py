@@ -2,10 +2,10 @@
 
     load ──> load with ledger ── kill -9 ──> restart, recovery ──> load
 
-Before the crash, the load is started again with a ledger (`crash.ledger`), on the asyncio engine. After the
-recovery, the original load is started. The server is restarted with its current settings, so that its
-recovery is that of the server that crashed. As an experiment, the crash excludes other experiments, and no
-effect of a change is measured while it is under way.
+Before the crash, the load is started again with a ledger (`load.commit_ledger`), on the asyncio engine.
+After the recovery, the original load is started. The server is restarted with its current settings, so that
+its recovery is that of the server that crashed. As an experiment, the crash excludes other experiments, and
+no effect of a change is measured while it is under way.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from random import Random
 from msgspec.structs import replace
 
 from tuibench.base.errors import TuibenchError, UsageError
-from tuibench.features.crash.ledger import with_ledger
 from tuibench.features.crash.runner import LedgerLoad, crash_under_load
 from tuibench.features.crash.text import crash_sentence
+from tuibench.load.commit_ledger import with_ledger
 from tuibench.load.fleet import can_begin_again
 from tuibench.load.messages import WorkerReport
 from tuibench.model.event import CRASH_FAILED, Event, EventKind

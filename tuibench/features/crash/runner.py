@@ -2,7 +2,7 @@
 
 Before each crash, the server is restarted with the settings as options of its command line, so that they also
 apply after the crash. The load runs on the asyncio engine in this process, because its connections keep the
-ledger (`features/crash/ledger.py`). The server is killed at a random time within a second; otherwise, what is
+ledger (`load/commit_ledger.py`). The server is killed at a random time within a second; otherwise, what is
 flushed once per second would always have the same age. `crash_under_load` is one crash, also that of a
 session (`features/crash/experiment.py`).
 """
@@ -30,7 +30,8 @@ from msgspec.structs import replace
 
 from tuibench.base.clock import NS_PER_SECOND, SystemClock
 from tuibench.base.errors import RunError, UsageError
-from tuibench.features.crash.ledger import (
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.commit_ledger import (
     LEDGER_COLUMNS,
     LEDGER_STATEMENT,
     LEDGER_TABLE,
@@ -44,7 +45,6 @@ from tuibench.features.crash.ledger import (
     rate_between,
     recovered_at,
 )
-from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
 from tuibench.model.findings import BinlogAgreement, Crash, CrashReport
 from tuibench.model.plan import RunPlan

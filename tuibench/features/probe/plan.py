@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tuibench.features.ab.windows import settling_slots
+from tuibench.metrics.ab_windows import settling_slots
 from tuibench.metrics.diagnosis import LOG_GAIN, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import Estimate, estimate_mean, mean_with_interval

@@ -19,7 +19,6 @@ import msgspec
 from tuibench.base import files, paths
 from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.base.files import DECODE_ERRORS
-from tuibench.features.effects.panel import before_after_text
 from tuibench.metrics.figures import FIGURES, figure_named
 from tuibench.metrics.inference import trend_text, verdict_text
 from tuibench.metrics.series import settled_at
@@ -41,6 +40,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import parse_delay_ms
+from tuibench.tui.panels.effects import before_after_text
 from tuibench.tui.view import Caption, View
 
 REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")}

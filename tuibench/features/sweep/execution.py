@@ -40,7 +40,6 @@ from tuibench.features.ab.experiment import PRESET, THREADS
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.beginning import beginning_line
 from tuibench.features.sweep.bisection import sweep_step
-from tuibench.features.sweep.folder import SweepFolder, load_sweep
 from tuibench.features.sweep.formats import check_format, compare_sweeps, sweep_text, versions_text
 from tuibench.features.sweep.options import ResultOptions, SweepOptions
 from tuibench.features.sweep.planning import (
@@ -88,6 +87,7 @@ from tuibench.model.sweep import (
 from tuibench.model.tick import Sample
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.store import has_tables
+from tuibench.record.sweep_folder import SweepFolder, load_sweep
 from tuibench.servers.binaries import Binary
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})

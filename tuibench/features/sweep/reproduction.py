@@ -33,7 +33,6 @@ from tuibench.features.compare.audit import audit, audit_table, caveat
 from tuibench.features.compare.comparison import by_start
 from tuibench.features.sweep import foreign
 from tuibench.features.sweep.execution import run_and_print, run_on_private_servers
-from tuibench.features.sweep.folder import is_sweep, load_sweep
 from tuibench.features.sweep.formats import sweep_text, versions_text
 from tuibench.features.sweep.planning import build_cases, parse_words, with_servers
 from tuibench.features.sweep.runner import cell_figures
@@ -58,6 +57,7 @@ from tuibench.model.sweep import (
 from tuibench.record.bundle import MANIFEST, REMOVED, Manifest, Redaction, pack, unpack
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_recorded
+from tuibench.record.sweep_folder import is_sweep, load_sweep
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.report.run_report import html_report, run_markdown
 from tuibench.servers.binaries import Binary, binary_candidates, inspect_binary

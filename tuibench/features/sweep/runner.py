@@ -28,7 +28,6 @@ from tuibench.base.errors import (
     UsageError,
 )
 from tuibench.features.sweep.beginning import Change, begin, rows_before, shortcomings
-from tuibench.features.sweep.folder import SweepFolder
 from tuibench.features.sweep.planning import build_of, cell_plan, cells_in_order, max_threads
 from tuibench.load.script_commands import run_command
 from tuibench.load.tables import LoadProgress, drop_tables, prepare_tables
@@ -60,6 +59,7 @@ from tuibench.model.tick import HOST, Sample, Tick
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import connect_with_defaults, server_info
 from tuibench.observe.host_facts import read_environment
+from tuibench.record.sweep_folder import SweepFolder
 from tuibench.session.load_run import LoadRun
 from tuibench.tuning import catalogue
 from tuibench.workload import library, script

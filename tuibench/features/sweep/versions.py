@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from tuibench.base.clock import NS_PER_SECOND, SystemClock
 from tuibench.base.errors import TuibenchError, UsageError
-from tuibench.features.sweep.folder import SweepFolder
 from tuibench.features.sweep.planning import build_cases, cells_by_start, parse_setting
 from tuibench.features.sweep.runner import (
     CaseTables,
@@ -35,6 +34,7 @@ from tuibench.model.message import SessionMessage
 from tuibench.model.plan import OptionValue
 from tuibench.model.server import ServerLimits, Target
 from tuibench.model.sweep import ServerBuild, Sweep, SweepCase, SweepEnvironment, SweepPlan, VersionsSetup
+from tuibench.record.sweep_folder import SweepFolder
 from tuibench.servers.binaries import Binary, inspect_binary
 from tuibench.servers.limits import limit_names
 from tuibench.servers.server import PrivateServer

@@ -1,7 +1,7 @@
 """Evaluation of a screening: the pairs of windows, the verdicts on the candidates, and what to measure next.
 
 No I/O: blocks go in, a `TuneResult` comes out. Each candidate is an A/B test against the original values,
-with a confidence sequence of its own (`features/ab/analysis.py`). The verdicts are on the primary figure and
+with a confidence sequence of its own (`metrics/ab_analysis.py`). The verdicts are on the primary figure and
 keep the false discovery rate (`screen`); the intervals of the other figures have the same level, and hold for
 each figure by itself.
 
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from tuibench.features.ab import analysis
-from tuibench.features.ab.analysis import (
+from tuibench.metrics import ab_analysis as analysis
+from tuibench.metrics.ab_analysis import (
     FEWEST_PAIRS_OF_INTERVAL,
     Lateness,
     Pair,

@@ -6,7 +6,7 @@
     then:   undecided candidates                                            until the budget is used
 
 A window begins when its values are set, and its slots count once the load is at rest
-(`features/ab/windows.py`). Another change, a pause or an outage disturbs the window in which it happens, and
+(`metrics/ab_windows.py`). Another change, a pause or an outage disturbs the window in which it happens, and
 its pairs do not count.
 """
 
@@ -22,7 +22,6 @@ from msgspec.structs import replace
 
 from tuibench.base.errors import TuibenchError, UsageError
 from tuibench.base.units import duration, pluralize
-from tuibench.features.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, settling_slots
 from tuibench.features.tune.candidates import (
     SCREENING_SHARE,
     Room,
@@ -32,6 +31,7 @@ from tuibench.features.tune.candidates import (
 )
 from tuibench.features.tune.evaluation import Evaluation, is_decided
 from tuibench.features.tune.text import candidate_line
+from tuibench.metrics.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, settling_slots
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import deciding_figure
 from tuibench.model.message import ChangeSetting, StartTune

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from tuibench.base import units
 from tuibench.base.document import Bar, Block, Cell, Section, Shape, Styled, Table, Text, section, write_text
-from tuibench.features.effects.text import comparison_table
 from tuibench.metrics.figures import FIGURES, figure_named
 from tuibench.metrics.inference import TOO_NOISY, difference_text, verdict_text
 from tuibench.model.effect import Comparison
 from tuibench.model.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
+from tuibench.report.effects import comparison_table
 
 MOST_PERCENT = 400.0
 """The longest bar in percent; the figures beside the bars are not limited."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tuibench.base.units import DASH, count, duration, hms, time_left
-from tuibench.features.effects.panel import progress_text
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import (
@@ -29,6 +28,7 @@ from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import ReplayState, RunState
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_delay, format_weights
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, UserAction, action_key, is_offered, is_possible
+from tuibench.tui.panels.effects import progress_text
 from tuibench.tui.panels.load import is_untimed
 from tuibench.tui.text import (
     TextLine,

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from tuibench.base.units import DASH, axis_maximum, hms, local_time, pluralize
-from tuibench.features.effects.panel import before_after_text, difference_role, effect_lines
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.inference import least_text, verdict_text
 from tuibench.model.effect import Effect
@@ -17,6 +16,7 @@ from tuibench.model.settings import brief_change
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import NEAR_ZERO, ChartPoint, baseline
 from tuibench.tui.figures import figure_number
+from tuibench.tui.panels.effects import before_after_text, difference_role, effect_lines
 from tuibench.tui.panels.load import FSYNCS, PERCENTILES, QPS, TPS, measures_of
 from tuibench.tui.text import (
     TextLine,

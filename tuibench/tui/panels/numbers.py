@@ -8,20 +8,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench.base.units import DASH, binary_size, percent
-from tuibench.features.effects.panel import (
-    before_after_text,
-    change_of,
-    compared_in,
-    difference_role,
-    difference_span,
-    progress_text,
-)
-from tuibench.features.effects.text import trial_note
 from tuibench.metrics.figures import core_shares, figure_named, read
 from tuibench.metrics.inference import least_text, movement_reason
 from tuibench.model.effect import AbTestResult, Comparison, Effect
 from tuibench.model.settings import brief_change
 from tuibench.model.tick import HOST, Tick
+from tuibench.report.effects import trial_note
 from tuibench.tui import text as big_font
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import cpu_shares
@@ -34,6 +26,14 @@ from tuibench.tui.figures import (
     FigureRow,
     figure_key,
     memory_total,
+)
+from tuibench.tui.panels.effects import (
+    before_after_text,
+    change_of,
+    compared_in,
+    difference_role,
+    difference_span,
+    progress_text,
 )
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, Measure, commits_matter, is_untimed, measures_of

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.base.units import DASH, axis_maximum, count, hms, local_time, milliseconds, percent, si
-from tuibench.features.effects.panel import MeanLine, Signature, signature_of
 from tuibench.metrics.figures import FIGURES, FigureUnit, read
 from tuibench.metrics.thresholds import Threshold, parse_objectives
 from tuibench.model.probe import ProbeState, ProbeStep, StepPurpose
@@ -27,6 +26,7 @@ from tuibench.tui import text as drawing
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, chart_scale
 from tuibench.tui.figures import OTHERS_SECTION, SOURCES, figure_key, figure_of, figure_value
+from tuibench.tui.panels.effects import MeanLine, Signature, signature_of
 from tuibench.tui.panels.load import FSYNCS, MEASURES, Measure, big_latency, big_rate, measures_of
 from tuibench.tui.panels.numbers import CPU_BAR_PARTS, cpu_parts, cpu_role
 from tuibench.tui.text import (

@@ -20,19 +20,9 @@ from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
 from tuibench.features.cluster.panel import load_hosts, load_hosts_height
-from tuibench.features.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
 from tuibench.features.probe import panel as panel_panel
 from tuibench.features.tune.panel import tune_panel, winner_lines
-from tuibench.features.waits.classes import WaitClass
-from tuibench.features.waits.panel import (
-    PLACES,
-    listed_classes,
-    time_figure,
-    time_stack,
-    time_table,
-    time_table_height,
-    waiting_detail,
-)
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.message import Command, NextStep, Watch
 from tuibench.tui.actions import palette_line
 from tuibench.tui.figures import (
@@ -44,6 +34,7 @@ from tuibench.tui.figures import (
     figure_number,
 )
 from tuibench.tui.panels.bars import verdicts
+from tuibench.tui.panels.effects import PAIR, comparison_card, has_effect_card, is_effect_news
 from tuibench.tui.panels.lists import (
     MOVE_KEYS,
     ListMarks,
@@ -101,6 +92,15 @@ from tuibench.tui.panels.time_chart import (
     probe_chart,
     slot_measure,
     time_axis_lines,
+)
+from tuibench.tui.panels.waits import (
+    PLACES,
+    listed_classes,
+    time_figure,
+    time_stack,
+    time_table,
+    time_table_height,
+    waiting_detail,
 )
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.steering import toggle_figure, toggle_on_live

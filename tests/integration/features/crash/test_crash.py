@@ -15,7 +15,10 @@ from tests.integration.support.shared import Starter
 from tests.validation import check_valid
 from tuibench.base.clock import SystemClock
 from tuibench.base.errors import UsageError
-from tuibench.features.crash.ledger import (
+from tuibench.features.crash.runner import CrashRunner, check_possible
+from tuibench.features.sweep.planning import build_variants
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.commit_ledger import (
     LEDGER_COLUMNS,
     LEDGER_TABLE,
     Ledger,
@@ -23,9 +26,6 @@ from tuibench.features.crash.ledger import (
     ledger_connector,
     with_ledger,
 )
-from tuibench.features.crash.runner import CrashRunner, check_possible
-from tuibench.features.sweep.planning import build_variants
-from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
 from tuibench.load.tables import prepare_tables
 from tuibench.model.findings import CommitFates, Crash

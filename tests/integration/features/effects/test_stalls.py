@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tests.faults.load import FaultLoad, fault_spec, loaded
 from tests.trials import assert_holds
-from tuibench.features.effects.text import stall_event_text
+from tuibench.report.effects import stall_event_text
 from tuibench.servers.server import PrivateServer
 
 SLACK_SECONDS = 0.1

@@ -19,7 +19,6 @@ from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAF
 from tuibench.base import paths
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.beginning import beyond
-from tuibench.features.sweep.folder import load_sweep
 from tuibench.features.sweep.planning import build_cases, build_variants
 from tuibench.metrics.inference import RUN_FIGURES
 from tuibench.model.event import EventKind
@@ -29,6 +28,7 @@ from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.model.tick import Sample
+from tuibench.record.sweep_folder import load_sweep
 from tuibench.servers.binaries import Binary
 from tuibench.servers.server import PrivateServer
 

@@ -13,9 +13,9 @@ from tests.integration.support.commands import assert_nothing_left, eventually, 
 from tests.integration.support.processes import until
 from tuibench.base import paths
 from tuibench.base.paths import PRIVATE_SERVER_PREFIX
-from tuibench.features.sweep.folder import load_sweep
 from tuibench.model.server import Flavour
 from tuibench.model.sweep import Sweep
+from tuibench.record.sweep_folder import load_sweep
 from tuibench.servers.binaries import Binary
 
 OPTIONS = (

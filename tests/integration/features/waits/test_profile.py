@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tests.integration.support.session_process import FULL_SPEED_MS, session_spec
 from tuibench.base.errors import RunError
-from tuibench.features.waits.cpu_profile import PROFILE, CpuProfile, function_blocks, load_profile, refusal
 from tuibench.model.event import Event
 from tuibench.model.message import RecordCpuProfile
 from tuibench.model.tick import Sample
+from tuibench.observe.cpu_profile import PROFILE, CpuProfile, function_blocks, load_profile, refusal
 from tuibench.servers.server import PrivateServer
 from tuibench.session.load_run import LoadRun
 

@@ -28,10 +28,9 @@ from tests.integration.support import sbtest
 from tests.integration.support.session_process import FULL_SPEED_MS, session_spec
 from tests.integration.support.shared import Starter, Templates
 from tests.trials import assert_holds
-from tuibench.features.waits.changes import because_text, time_changes
-from tuibench.features.waits.classes import BINARY_LOG_EVENT, REDO_EVENT, STATES, WaitClass
-from tuibench.features.waits.sampler import TimeSampler, account_sums
 from tuibench.load.tables import prepare_tables
+from tuibench.metrics.wait_changes import because_text, time_changes
+from tuibench.metrics.wait_classes import BINARY_LOG_EVENT, REDO_EVENT, STATES, WaitClass
 from tuibench.model.effect import Effect
 from tuibench.model.event import Event
 from tuibench.model.message import ApplyPreset, SessionSpec
@@ -39,6 +38,7 @@ from tuibench.model.server import Flavour, Target, TimeReport
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.mysql.connection import Connection
 from tuibench.observe.statement_times import QueryTimer
+from tuibench.observe.wait_sampler import TimeSampler, account_sums
 from tuibench.servers.binaries import Binary
 from tuibench.servers.server import PrivateServer
 from tuibench.session.load_run import LoadRun

@@ -17,7 +17,8 @@ from tests.unit.features.tune import screenings
 from tests.unit.metrics import simulated
 from tests.unit.metrics.noises import NOISES, Noise, autoregressive, drift, sawtooth, white
 from tests.unit.metrics.simulated import share
-from tuibench.features.ab.analysis import (
+from tuibench.features.tune.evaluation import FIRST_PAIRS, next_candidates, screen
+from tuibench.metrics.ab_analysis import (
     ALPHA,
     FEWEST_PAIRS,
     PHI,
@@ -40,8 +41,7 @@ from tuibench.features.ab.analysis import (
     window_for,
     without_drift,
 )
-from tuibench.features.ab.windows import TOO_FEW, TrialWindows, settling_slots
-from tuibench.features.tune.evaluation import FIRST_PAIRS, next_candidates, screen
+from tuibench.metrics.ab_windows import TOO_FEW, TrialWindows, settling_slots
 from tuibench.metrics.inference import Interval, verdict_text
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, Verdict
 from tuibench.model.tick import Tick

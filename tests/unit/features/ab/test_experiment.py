@@ -13,7 +13,6 @@ from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
 from tests.unit.tuning.fakes import INFO
 from tuibench.base.errors import RunError, TuibenchError, UsageError
-from tuibench.features.ab.analysis import random_orders
 from tuibench.features.ab.experiment import (
     LOOKS,
     AbTest,
@@ -23,6 +22,7 @@ from tuibench.features.ab.experiment import (
     present_values,
     resolve_subject,
 )
+from tuibench.metrics.ab_analysis import random_orders
 from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.schedule import parse_ab, settings_of

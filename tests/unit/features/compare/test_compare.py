@@ -16,8 +16,8 @@ from tuibench.base.errors import UsageError
 from tuibench.features.compare import comparison as comparison_report
 from tuibench.features.compare.comparison import compare_figure_of_sides, compare_runs
 from tuibench.features.compare.history import history, history_chart, history_text
-from tuibench.features.waits.classes import WaitClass
 from tuibench.metrics.figures import figure_named
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tables import for_each
 from tuibench.base.errors import ConnectionLostError, RunError, SQLError, UsageError
-from tuibench.features.crash.ledger import (
+from tuibench.load.commit_ledger import (
     LEDGER_STATEMENT,
     LEDGER_TABLE,
     MAGIC,

@@ -14,12 +14,12 @@ from tests.paths import DOCS
 from tests.tables import for_each
 from tests.ticks import measured_tick
 from tests.unit.metrics.test_control import change as commit_change
-from tuibench.features.effects.text import changes_text, effect_text
-from tuibench.features.effects.tracker import MEASURED_AGAIN
 from tuibench.metrics.effect_detection import EffectDetector, compare_windows
 from tuibench.metrics.inference import control_text, least_text, verdict_text
 from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.tick import Tick
+from tuibench.report.effects import changes_text, effect_text
+from tuibench.session.effects import MEASURED_AGAIN
 
 PAGE = DOCS / "effects.md"
 

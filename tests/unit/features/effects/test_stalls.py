@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from tests import examples
 from tests.ticks import measured_tick, server_tick
 from tuibench.base import units
-from tuibench.features.effects.stalls import Span, StallLog
-from tuibench.features.effects.text import stall_event_text, stalls_line
+from tuibench.metrics.stalls import Span, StallLog
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall, Steadiness
 from tuibench.model.tick import Latency, Sample
+from tuibench.report.effects import stall_event_text, stalls_line
 
 
 def sample(

@@ -17,15 +17,15 @@ from tests.unit.features.ab.test_experiment import trial as a_trial
 from tests.unit.features.effects.late_trials import late_trial, plan
 from tests.unit.metrics.noises import white
 from tuibench.features.ab.experiment import AbTest
-from tuibench.features.effects.stalls import SteadinessLog
-from tuibench.features.effects.tracker import MEASURED_AGAIN, EffectTracker
 from tuibench.metrics.figures import figure_named
+from tuibench.metrics.stalls import SteadinessLog
 from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Stall
 from tuibench.model.message import Command, SessionMessage
 from tuibench.model.settings import COMMIT_ROLES, PresetState, SettingState
 from tuibench.model.tick import Tick
+from tuibench.session.effects import MEASURED_AGAIN, EffectTracker
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession
 

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.features.effects import warm_ups
 from tests.unit.features.effects.warm_ups import Case, WarmUp, cases, curves, foreign_steps, steady_cases
 from tests.unit.metrics.simulated import share
-from tuibench.features.effects.text import effect_text
 from tuibench.metrics.inference import STILL_WARMING
 from tuibench.model.effect import MovementKind, Verdict
+from tuibench.report.effects import effect_text
 
 HELD_OUT = 54
 """The seed of what nothing was tuned by."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tests.unit.metrics import noises, planted
-from tuibench.features.waits.classes import WaitClass
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.effect import Comparison, Effect, Verdict
 
 CURVES = 60

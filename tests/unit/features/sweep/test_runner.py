@@ -22,7 +22,6 @@ from tuibench.base.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.features.sweep.folder import SweepFolder, load_sweep
 from tuibench.features.sweep.planning import (
     OVERHEAD_SECONDS,
     all_cells,
@@ -58,6 +57,7 @@ from tuibench.model.plan import OptionValue
 from tuibench.model.summary import Summary, UnrestoredSetting
 from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
 from tuibench.model.tick import Tick
+from tuibench.record.sweep_folder import SweepFolder, load_sweep
 
 # What is asked for in words becomes cases and variants, or is refused with what helps.
 

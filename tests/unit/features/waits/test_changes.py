@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from tests.tables import for_each
-from tuibench.features.waits.changes import (
+from tuibench.metrics.wait_changes import (
     because_text,
     is_explicable,
     time_changes,
     untold,
     verdict_direction,
 )
-from tuibench.features.waits.classes import TIME, WaitClass
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison, Verdict
 from tuibench.model.tick import Tick
 

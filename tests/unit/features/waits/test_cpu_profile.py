@@ -17,8 +17,9 @@ import pytest
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.base.document import write_text
 from tuibench.base.errors import RunError, TuibenchError
-from tuibench.features.waits import cpu_profile
-from tuibench.features.waits.cpu_profile import (
+from tuibench.model.event import EventKind
+from tuibench.observe import cpu_profile
+from tuibench.observe.cpu_profile import (
     PROFILE,
     CpuProfile,
     CpuProfiling,
@@ -35,7 +36,6 @@ from tuibench.features.waits.cpu_profile import (
     refusal,
     speedscope,
 )
-from tuibench.model.event import EventKind
 
 SCRIPT = """\
 connection  1234 5000.250000000: 

@@ -5,9 +5,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.tui.support import script
-from tuibench.features.waits.classes import TIME, WaitClass
-from tuibench.features.waits.detail import NOT_READ, SEVERAL, Detail
-from tuibench.features.waits.panel import (
+from tuibench.metrics.wait_classes import TIME, WaitClass
+from tuibench.model.effect import Comparison
+from tuibench.model.server import Flavour, TimePart, TimeReport
+from tuibench.observe.wait_detail import NOT_READ, SEVERAL, Detail
+from tuibench.tui.charts import ChartState, merge_points
+from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.panels.waits import (
     LOOKS,
     PLACES,
     ROWS,
@@ -17,10 +21,6 @@ from tuibench.features.waits.panel import (
     time_table_height,
     waiting_detail,
 )
-from tuibench.model.effect import Comparison
-from tuibench.model.server import Flavour, TimePart, TimeReport
-from tuibench.tui.charts import ChartState, merge_points
-from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.text import TextLine, plain_text
 from tuibench.tui.view import View, initial_view, next_view
 

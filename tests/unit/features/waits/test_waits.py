@@ -11,8 +11,9 @@ from tests.examples import SERVER
 from tests.fakes import FakeClock
 from tests.tables import for_each
 from tuibench.base.errors import DeniedError, SQLError
-from tuibench.features.waits.changes import because_text, time_changes
-from tuibench.features.waits.classes import (
+from tuibench.metrics.figures import FIGURES
+from tuibench.metrics.wait_changes import because_text, time_changes
+from tuibench.metrics.wait_classes import (
     BINARY_LOG_EVENT,
     DATA_EVENT,
     EVENTS,
@@ -25,8 +26,12 @@ from tuibench.features.waits.classes import (
     slept_for,
     wait_of,
 )
-from tuibench.features.waits.panel import SLOW_PACE
-from tuibench.features.waits.sampler import (
+from tuibench.model.server import Flavour, Target
+from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
+from tuibench.mysql.connection import Connection, OwnConnections
+from tuibench.mysql.rows import Row
+from tuibench.observe.statement_times import QueryTimer
+from tuibench.observe.wait_sampler import (
     EVERY_SECONDS,
     FILE_CALLS,
     FREE_WAITS,
@@ -34,12 +39,7 @@ from tuibench.features.waits.sampler import (
     TimeSampler,
     account_sums,
 )
-from tuibench.metrics.figures import FIGURES
-from tuibench.model.server import Flavour, Target
-from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
-from tuibench.mysql.connection import Connection, OwnConnections
-from tuibench.mysql.rows import Row
-from tuibench.observe.statement_times import QueryTimer
+from tuibench.tui.panels.waits import SLOW_PACE
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 NANOSLEEP, READING = "hrtimer_nanosleep", "__iomap_dio_rw"

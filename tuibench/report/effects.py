@@ -7,7 +7,6 @@ import msgspec
 
 from tuibench.base import units
 from tuibench.base.document import Section, Styled, Table, Text, section
-from tuibench.features.waits.changes import because_text, effect_reason
 from tuibench.metrics.costs import change_cost_lines
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
@@ -20,6 +19,7 @@ from tuibench.metrics.inference import (
     movement_text,
     verdict_text,
 )
+from tuibench.metrics.wait_changes import because_text, effect_reason
 from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
 

@@ -37,7 +37,7 @@ from tuibench.base import numerals
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import MOMENTARY_ERRORS, SQLError
 from tuibench.base.numerals import MOST_TIMER
-from tuibench.features.waits.classes import (
+from tuibench.metrics.wait_classes import (
     BINARY_LOG_EVENT,
     DATA_EVENT,
     LOCK_WAIT,
@@ -54,7 +54,6 @@ from tuibench.features.waits.classes import (
     slept_for,
     wait_of,
 )
-from tuibench.features.waits.detail import DETAIL_CHARACTERS, Detail
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection, OwnConnections
@@ -62,6 +61,7 @@ from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import SOURCES, among
 from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
+from tuibench.observe.wait_detail import DETAIL_CHARACTERS, Detail
 
 EVERY_SECONDS, RAREST_SECONDS = 0.115, 2.0
 """The shortest and the longest pause between samples."""

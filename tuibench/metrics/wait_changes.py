@@ -16,7 +16,6 @@ from statistics import fmean
 from msgspec.structs import replace
 
 from tuibench.base import units
-from tuibench.features.waits.classes import TIME, WaitClass
 from tuibench.metrics.attribution import FEWEST_BEFORE, MARGIN, slope, swing
 from tuibench.metrics.figures import FIGURES, Better, figure_named, wait_figure
 from tuibench.metrics.inference import (
@@ -27,6 +26,7 @@ from tuibench.metrics.inference import (
     resample,
 )
 from tuibench.metrics.series import is_at_rest
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.tick import Tick
 

@@ -12,13 +12,12 @@ import msgspec
 
 from tuibench.base.errors import TuibenchError
 from tuibench.features.ab.experiment import Resolution
-from tuibench.features.effects.stalls import StallLog, SteadinessLog
-from tuibench.features.effects.text import effect_text, stall_event_text
 from tuibench.load.messages import CompletionGaps
 from tuibench.metrics.control import COMMIT
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
+from tuibench.metrics.stalls import StallLog, SteadinessLog
 from tuibench.model.effect import (
     CommitCost,
     CommitCosts,
@@ -31,6 +30,7 @@ from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKi
 from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadiness
 from tuibench.model.settings import changed_settings
 from tuibench.model.tick import STATEMENT, TRANSACTION, Sample, SlowTransaction, Tick, slowest_of
+from tuibench.report.effects import effect_text, stall_event_text
 from tuibench.session.laboratory import (
     HOST_STARVED,
     NO_ANSWER,

@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.base.units import DASH, count, duration, hms, time_left
-from tuibench.features.effects.text import derivation_text, trial_note
-from tuibench.features.waits.changes import MOST_NAMED, because_text, effect_reason
 from tuibench.metrics.costs import change_parts
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import least_text, movement_reason, verdict_text
+from tuibench.metrics.wait_changes import MOST_NAMED, because_text, effect_reason
 from tuibench.model.effect import (
     AbTestResult,
     Comparison,
@@ -28,6 +27,7 @@ from tuibench.model.effect import (
 )
 from tuibench.model.event import Event, EventKind
 from tuibench.model.settings import ab_order, brief_change
+from tuibench.report.effects import derivation_text, trial_note
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, TimeGrid
 from tuibench.tui.panels.load import Measure

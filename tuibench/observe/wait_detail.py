@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 from tuibench.base import numerals
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.base.errors import MOMENTARY_ERRORS, SQLError
-from tuibench.features.waits.classes import WaitClass
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.server import Flavour, LockWait, TimePart, TimeReport
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from tuibench.base import units
 from tuibench.base.units import DASH, axis_maximum
-from tuibench.features.waits.changes import effect_reason
-from tuibench.features.waits.classes import TIME, WaitClass
+from tuibench.metrics.wait_changes import effect_reason
+from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.tui.charts import TimeAccount, whole_account
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text

@@ -10,7 +10,9 @@ from tuibench.base.errors import UsageError
 from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir
 from tuibench.cli.output import TEXT, check_format, info
-from tuibench.features.waits.cpu_profile import (
+from tuibench.model.effect import Effect, latest_effects
+from tuibench.model.option import Option
+from tuibench.observe.cpu_profile import (
     difference_blocks,
     flame_page,
     folded_text,
@@ -19,8 +21,6 @@ from tuibench.features.waits.cpu_profile import (
     missing_symbols,
     speedscope,
 )
-from tuibench.model.effect import Effect, latest_effects
-from tuibench.model.option import Option
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_run
 

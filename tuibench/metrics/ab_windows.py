@@ -19,13 +19,13 @@ from itertools import islice
 from statistics import median
 from typing import NamedTuple
 
-from tuibench.features.ab.analysis import BINS_PER_WINDOW, Lateness, find_lateness, random_orders
-from tuibench.features.waits.changes import is_explicable, time_changes, verdict_direction
+from tuibench.metrics.ab_analysis import BINS_PER_WINDOW, Lateness, find_lateness, random_orders
 from tuibench.metrics.costs import window_cost
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import figure_named, read, throughput
 from tuibench.metrics.inference import Scale
 from tuibench.metrics.series import is_at_rest
+from tuibench.metrics.wait_changes import is_explicable, time_changes, verdict_direction
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison
 from tuibench.model.findings import OperationCost
 from tuibench.model.tick import Tick, total_tick

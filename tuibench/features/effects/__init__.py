@@ -1,1 +1,0 @@
-"""Effects of changes during a run, stalls, and steadiness of the throughput."""

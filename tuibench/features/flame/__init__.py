@@ -1,0 +1,1 @@
+"""`tuibench flame`: the CPU profile of a recorded run."""
