@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.real_trials import SIZE, start
-from tests.unit.features.effects.late_trials import EFFECTS, RESPONSES, LateServer
+from tests.unit.features.ab.late_trials import EFFECTS, RESPONSES, LateServer
 from tuibench.servers.server import PrivateServer
 
 HOLD_SECONDS, THREADS = 0.04, 3

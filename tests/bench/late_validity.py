@@ -10,7 +10,7 @@ import argparse
 import math
 import random
 
-from tests.unit.features.effects.late_trials import EFFECTS, RESPONSES, late_trial, plan
+from tests.unit.features.ab.late_trials import EFFECTS, RESPONSES, late_trial, plan
 from tests.unit.features.tune.screenings import judged
 from tests.unit.metrics.noises import HELD_OUT, NOISES
 

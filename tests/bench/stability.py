@@ -4,7 +4,7 @@ It runs them again and again, in turn on the machine as it is, beside programs t
 processors, all and twice as many, and with servers whose disk is slow, and prints each test that failed once,
 with its condition and the last line of its error. The exit code is 1 if one failed. 30 runs take some seven
 hours; `--runs`, `--conditions` and pytest's own arguments behind `--` make it shorter. The slow disk needs a
-C compiler (tests/integration/features/waits/slow_disk.c).
+C compiler (tests/integration/observe/slow_disk.c).
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tests.bench.hogs import hogs
 from tests.paths import ROOT
 
 CORES = os.cpu_count() or 2
-SLOW_DISK = ROOT / "tests" / "integration" / "waits" / "slow_disk.c"
+SLOW_DISK = ROOT / "tests" / "integration" / "observe" / "slow_disk.c"
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", re.MULTILINE)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from statistics import fmean, median
 from typing import NamedTuple
 
-from tests.unit.features.effects import warm_ups as simulated_warm_ups
 from tests.unit.metrics import noises, planted, simulated
+from tests.unit.metrics import warm_ups as simulated_warm_ups
 from tests.unit.metrics.noises import autoregressive
 from tests.unit.metrics.simulated import share
 from tuibench.metrics import ab_analysis as analysis

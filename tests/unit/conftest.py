@@ -12,12 +12,12 @@ LONG = (
     "cli/test_runs", "cli/test_web", "hostile/test_files", "hostile/test_records", "hostile/test_socket",
     "load/test_asyncio_engine", "load/test_connection_load", "load/test_fleet", "load/test_messages",
     "load/test_native_engine", "load/test_pacing", "load/test_password", "load/test_recorder",
-    "load/test_workers", "features/ab/test_analysis", "metrics/test_control", "metrics/test_effect_detector",
-    "metrics/test_effects", "metrics/test_inference", "features/effects/test_sentences", "model/test_tick",
+    "load/test_workers", "metrics/test_ab_analysis", "metrics/test_control", "metrics/test_effect_detector",
+    "metrics/test_effects", "metrics/test_inference", "report/test_effect_sentences", "model/test_tick",
     "mysql/test_questions", "mysql/test_responses", "mysql/test_tls", "features/probe/test_experiment",
     "features/probe/test_runs", "test_setup_script", "tui/test_terminal", "tuning/test_chaos",
     "tuning/test_guardian", "tuning/test_other_sessions", "tuning/test_unconfirmed_changes",
-    "features/waits/test_changes", "features/waits/test_cpu_profile", "features/waits/test_waits",
+    "metrics/test_wait_changes", "observe/test_cpu_profile", "observe/test_waits",
     "workload/test_distributions", "workload/test_tpcc",
 )  # fmt: skip
 """Modules of random inputs, simulations and processes that take most of the processor time of all."""

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from tests.unit.features.effects import warm_ups
-from tests.unit.features.effects.warm_ups import Case, WarmUp, cases, curves, foreign_steps, steady_cases
+from tests.unit.metrics import warm_ups
 from tests.unit.metrics.simulated import share
+from tests.unit.metrics.warm_ups import Case, WarmUp, cases, curves, foreign_steps, steady_cases
 from tuibench.metrics.inference import STILL_WARMING
 from tuibench.model.effect import MovementKind, Verdict
 from tuibench.report.effects import effect_text

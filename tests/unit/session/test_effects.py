@@ -13,8 +13,8 @@ from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
 from tests.tables import for_each
 from tests.ticks import host_tick, measured_tick, server_tick, traffic_tick
+from tests.unit.features.ab.late_trials import late_trial, plan
 from tests.unit.features.ab.test_experiment import trial as a_trial
-from tests.unit.features.effects.late_trials import late_trial, plan
 from tests.unit.metrics.noises import white
 from tuibench.features.ab.experiment import AbTest
 from tuibench.metrics.figures import figure_named
