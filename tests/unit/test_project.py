@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -99,6 +100,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "README.zh-CN.md",
     ROOT / "tests" / "bench" / "README.md",
+    ROOT / "tests" / "bench" / "verdicts.md",
 ]
 
 Version = tuple[int, ...]
@@ -153,6 +155,21 @@ def test_a_page_links_to_what_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text)
     assert not [link for link in links if not (page.parent / link).exists()]
+
+
+@for_each("page", PAGES)
+def test_a_link_into_a_page_leads_to_one_of_its_headings(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    targets = [((page.parent / file) if file else page, anchor) for file, anchor in links]
+    assert not [anchor for file, anchor in targets if file.suffix == ".md" and anchor not in anchors(file)]
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and the site make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 NAMED = re.compile(r"(?:[\w.-]+/)+[\w.-]+\.(?:py|rs|md|toml|c)\b|\btest_\w+\.py\b|tests(?:\.\w+)+")

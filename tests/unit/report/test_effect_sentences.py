@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tests.paths import DOCS
+from tests.paths import ROOT
 from tests.tables import for_each
 from tests.ticks import measured_tick
 from tests.unit.metrics.test_control import change as commit_change
@@ -21,7 +21,7 @@ from tuibench.model.tick import Tick
 from tuibench.report.effects import changes_text, effect_text
 from tuibench.session.effects import MEASURED_AGAIN
 
-PAGE = DOCS / "effects.md"
+PAGE = ROOT / "tests" / "bench" / "verdicts.md"
 
 Level = Callable[[float], float]
 """The level at a time; the change is at 0."""
@@ -181,7 +181,7 @@ ROW = re.compile(r"^\| (.+) \| (.+) \|$", re.MULTILINE)
 
 
 def sentences() -> dict[str, str]:
-    """What is said in each situation, by the table of docs/effects.md."""
+    """What is said in each situation, by the table of tests/bench/verdicts.md."""
     _, _, table = PAGE.read_text().partition("| situation | what is said |\n|---|---|\n")
     return dict(ROW.findall(table.partition("\n\n")[0]))
 
