@@ -3,8 +3,8 @@
 A try is what a speaker does: `tuibench demo`, a change of its durability after it has settled, and the
 verdict. Each try starts a new server; with `--a-server=10 --settling=20` the change is taken back nine times
 on each, and 100 tries take an hour. It prints the verdict, the interval, the seconds from the change to the
-verdict, and at the end the row of tests/bench/verdicts.md; `--truth` takes an A/B test of the same two values first,
-for the size. `--hogs` are processes that use half of a processor's time each, as other programs do.
+verdict, and at the end the row of tests/bench/verdicts.md; `--truth` takes an A/B test of the same two values
+first, for the size. `--hogs` are processes that use half of a processor's time each, as other programs do.
 """
 
 import argparse
