@@ -1,10 +1,11 @@
 """Option files are read as the server's own clients read them."""
 
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.login_files import login_file_bytes
@@ -138,6 +139,82 @@ def test_any_printable_password_can_be_written(password: str) -> None:
 @given(st.text())
 def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
     assert refusal("[client]\n" + text).startswith(("my.cnf, line ", "read"))
+
+
+KEYS = st.sampled_from((*option_files.KNOWN_KEYS, *option_files.NOT_TAKEN, *option_files.REFUSED, "prompt"))
+GROUPS = st.sampled_from(
+    ("client", "tuibench", "CLIENT ", "client-server", "mysql", "mysqld", "client_x", "")
+)
+VALUES = st.sampled_from(
+    (
+        "", "0", "1", "on", "3307", "-1", "²", "9" * 5000, "1e400", "nan", "inf", "1_0", "+7", "0x10",
+        "REQUIRED", "verify_", "tcp", "s", "zlib,", ",", "'", '"', "\\", "\\s", '"a\\"#b"', "\ufffd", "\0",
+        "\x1b[2J", "/dev/null", "~", "~nobody-here/x", "a" * 5000, "$HOME", "%s",
+    )
+) | st.text(max_size=8)  # fmt: skip
+DIRECTIVES = st.sampled_from(
+    (
+        "!include ",
+        "!includedir ",
+        "! include",
+        "!includedir /proc/self\n",
+        "!include /dev/null\n",
+        "!include \0",
+        "!",
+    )
+)
+FRAGMENTS = st.sampled_from(
+    (
+        "[", "]", "=", "#", ";", "'", '"', "\\", "\n", "\r", "\v", "\0", "\x85", "\u2028", "\ufeff", "loose-",
+        "skip-", "enable_", "maximum-", "é", "_", "-", "%",
+    )
+)  # fmt: skip
+
+
+@st.composite
+def damaged_file(draw: st.DrawFn) -> str:
+    """An option file with strange values, and damage at a few places."""
+    lines = []
+    for _ in range(draw(st.integers(1, 3))):
+        lines.append(f"[{draw(GROUPS)}]")
+        for _ in range(draw(st.integers(0, 4))):
+            sign = draw(st.sampled_from(("=", " = ", "", "\t=")))
+            prefix = draw(st.sampled_from(("", "", "", "loose-", "skip-", "enable-")))
+            lines.append(
+                draw(DIRECTIVES)
+                if draw(st.integers(0, 9)) == 0
+                else prefix + draw(KEYS) + sign + draw(VALUES)
+            )
+    text = "\n".join(lines)
+    for _ in range(draw(st.integers(0, 5))):
+        begin = draw(st.integers(0, len(text)))
+        end = min(len(text), begin + draw(st.integers(0, 12)))
+        text = text[:begin] + draw(FRAGMENTS | st.text(max_size=5)) + text[end:]
+    return text
+
+
+def check_file(text: str) -> None:
+    """What is read of a file, and of one that includes it, is read or refused with its place."""
+    path, outer = Path("damaged.cnf"), Path("outer.cnf")
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    outer.write_text(f"!include {path}\n[client]\nuser=ann\n")
+    for each in (path, outer):
+        said = ""
+        try:
+            assert 0 <= read_file(each).get("port", 0) < 65536
+        except UsageError as error:
+            said = error.message
+        assert re.match(r"damaged\.cnf, line \d+: |$", said), said
+    option_files.server_sockets(OptionFiles(str(path)))
+
+
+@given(damaged_file())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.getbasetemp())
+    check_file(text)
 
 
 @pytest.mark.parametrize(
