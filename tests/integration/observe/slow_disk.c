@@ -3,7 +3,7 @@
    little to do.
 
    SLOW_DISK is a folder. While it has a file "redo", "binlog", "reads" or "writes", the calls on files of that kind
-   are slow. */
+   are slow. With a file "far", a read of a page sleeps for 8 ms, which leaves the disk to others. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -75,6 +75,7 @@ int fdatasync(int fd) {
 static ssize_t slow_read(const char *name, int fd, void *buffer, size_t size, off_t at) {
     ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, name);
     if (is_slow("reads") && is_of(fd, ".ibd")) busy("more.ibd", 0, 1);
+    if (is_slow("far") && is_of(fd, ".ibd")) nanosleep(&(struct timespec){.tv_nsec = 8000000}, NULL);
     return real(fd, buffer, size, at);
 }
 
