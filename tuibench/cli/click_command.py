@@ -140,7 +140,7 @@ def _axis_converter(bound: BoundOption) -> Callable[[str], tuple[AxisValue, ...]
     """The function that converts the values of an axis, which are separated by commas."""
 
     def convert(text: str) -> tuple[AxisValue, ...]:
-        from tuibench.features.sweep.planning import parse_words
+        from tuibench.model.option import parse_words
 
         words = parse_words(bound.name, text) if text else []
         try:

@@ -14,97 +14,20 @@ import click
 
 from tuibench import __version__
 from tuibench.base.errors import ExitCode, TuibenchError
+from tuibench.base.feature import CommandSection, command_entries
 from tuibench.cli import arguments
 from tuibench.cli.output import exit_on_broken_pipe, failure, info, open_closed_streams
 
-SECTIONS = {
-    "Put load on a server": {
-        "start": "Choose server and load on a form, then open the live screen.",
-        "demo": "Start a private server, load small data, open the live screen.",
-        "live": "Open the live screen on a given server.",
-        "run": "Run a load without a screen: interval lines, then the summary.",
-        "probe": "Find the saturation point and the bottleneck.",
-        "tune": "Test settings on the running server by A/B tests, and rank them by effect.",
-        "sweep": "Run a load under every combination of threads and settings: one table.",
-        "versions": "Compare server programs on private servers: each test relative to the first.",
-        "crash": "Kill a private server under load: what each setting gains, and which commits it loses.",
-        "slap": "Run mysqlslap's test: the time that concurrent clients take for a number of queries.",
-        "cluster": "Check the hosts of a load from several hosts.",
-    },
-    "Tables and profiles": {
-        "prepare": "Create the tables of a profile.",
-        "prewarm": "Read the tables of a profile into the server's buffer pool.",
-        "check": "Check that the tables of a data set are consistent.",
-        "cleanup": "Drop the tables of a profile.",
-        "script": "Run a command that a Lua script has of its own.",
-        "profiles": "List the profiles, show one, or check a file.",
-    },
-    "The server": {
-        "watch": "Watch a server under its own traffic and change its settings, without adding load.",
-        "doctor": "Check that server, host and data are ready for a load.",
-        "settings": "List the settings that can be changed: value, meaning, risk, required privilege.",
-        "restore": "Restore the settings that a crashed session left changed.",
-    },
-    "Running sessions": {
-        "sessions": "List the sessions that run on this machine.",
-        "attach": "Open the live screen on a running session.",
-        "ctl": "Control a running session: threads, rate, settings, pause, marks, stop.",
-        "web": "Show a running session in the browser.",
-    },
-    "Recorded runs": {
-        "runs": "List recorded runs, show one, remove some.",
-        "report": "Print a recorded run: sysbench's text, JSON, CSV, Markdown, or a page with charts.",
-        "replay": "Show a recorded run in the live screens, without a server.",
-        "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
-        "flame": "Show which functions of the server used the processor, before and after a change.",
-        "history": "Show the recorded runs of one plan over time, and where their level changed.",
-        "bundle": "Pack runs or a sweep into one file to publish, without logins and host names.",
-        "reproduce": "Run the measurement of a bundle here, and compare each figure.",
-    },
-}
-"""The commands by subject, each with its line in the help."""
-
-HIDDEN = {"agent": "Run load on this host for a session on another host, which starts it."}
-"""Commands that only programs start; they are not listed in the help."""
-
-COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
-MODULES = {
-    "start": "cli.run",
-    "demo": "cli.demo",
-    "live": "cli.run",
-    "run": "cli.run",
-    "versions": "features.sweep.execution",
-    "prepare": "cli.tables",
-    "prewarm": "cli.tables",
-    "check": "cli.tables",
-    "cleanup": "cli.tables",
-    "script": "cli.tables",
-    "profiles": "cli.profiles",
-    "watch": "cli.server",
-    "doctor": "cli.run",
-    "settings": "cli.server",
-    "restore": "cli.server",
-    "sessions": "cli.sessions",
-    "attach": "cli.run",
-    "ctl": "cli.sessions",
-    "web": "cli.web",
-    "runs": "cli.records",
-    "report": "cli.records",
-    "replay": "cli.records",
-    "flame": "features.flame.command",
-    "history": "features.compare.command",
-    "bundle": "features.sweep.reproduction",
-    "reproduce": "features.sweep.reproduction",
-    "agent": "features.cluster.command",
-}
-"""The modules of commands; a command that is not listed is in `command.py` of the feature with its name."""
+ENTRIES = {entry.name: entry for entry in command_entries()}
+COMMANDS = {entry.name: entry.summary for entry in ENTRIES.values()}
+"""All commands, each with its line in the help."""
 WIDTH = 100
 """Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
     """Import the module of a command, in which the function has the command's name."""
-    return import_module(f"tuibench.{MODULES.get(name, f'features.{name}.command')}")
+    return import_module(ENTRIES[name].module)
 
 
 class LazyGroup(click.Group):
@@ -138,9 +61,11 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, commands in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(f"{name:<8}", words) for name, words in commands.items()])
+        for section in CommandSection:
+            rows = [(f"{one.name:<8}", one.summary) for one in ENTRIES.values() if one.section is section]
+            if section is not CommandSection.HIDDEN and rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]

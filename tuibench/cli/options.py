@@ -248,7 +248,7 @@ class PrivateServerOptions:
 
     def every_limit(self) -> list[ServerLimits]:
         """Every combination of the CPUs and memory sizes. Raises UsageError as `limits` does."""
-        from tuibench.features.sweep.planning import parse_words
+        from tuibench.model.option import parse_words
         from tuibench.servers.limits import check_limits
 
         cpus: list[float | None] = [None]
@@ -276,7 +276,7 @@ class PrivateServerOptions:
 
         Options of a file that are left out are reported.
         """
-        from tuibench.features.sweep.planning import parse_words
+        from tuibench.model.option import parse_words
         from tuibench.servers.process import read_server_options
 
         found = []
@@ -431,7 +431,7 @@ def make_cluster(values: PlanValues) -> ClusterPlan | None:
         return None
     plan = ClusterPlan(**fields | {"places": parse_places(fields["places"])})
     for scheduler in (place for place in plan.places if place.startswith(DASK_SCHEMES)):
-        from tuibench.features.cluster.carrier import check_address
+        from tuibench.model.cluster import check_address
 
         check_address(scheduler, plan)
     return plan
@@ -442,7 +442,7 @@ def make_cluster(values: PlanValues) -> ClusterPlan | None:
 
 def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
     """The plan with its A/B test, if any. Raises UsageError for values that cannot be tested."""
-    from tuibench.features.ab.experiment import THREADS
+    from tuibench.tuning.trial_subject import THREADS
 
     if "ab" not in values.given:
         if "until" in values.given:
@@ -468,8 +468,8 @@ def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 
 def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> AbTestPlan:
-    from tuibench.features.ab.experiment import resolve_subject
     from tuibench.metrics.figures import deciding_figure
+    from tuibench.tuning.trial_subject import resolve_subject
 
     subject, a, b = values["ab"]
     subject = resolve_subject(subject, a, b)
@@ -577,10 +577,10 @@ def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 
 def _tune_order(plan: RunPlan, fields: dict[str, Any]) -> TunePlan:
-    from tuibench.features.tune.candidates import wanted_settings
     from tuibench.metrics.figures import deciding_figure
     from tuibench.metrics.thresholds import parse_threshold
     from tuibench.model.tune import TunePlan
+    from tuibench.tuning.catalogue import wanted_settings
 
     wanted_settings(fields["only"])
     figure = deciding_figure(plan.figure, is_traffic=False, rate=plan.rate)

@@ -13,12 +13,15 @@ import shlex
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import msgspec
 
 from tuibench.base.errors import UsageError
 from tuibench.model.option import Option
+from tuibench.model.server import LOOPBACK_HOSTS
 
 
 class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,3 +255,26 @@ class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
     def silence_seconds(self) -> float:
         """Seconds without a message after which the host's load has certainly ended."""
         return self.lease_seconds + GRACE_SECONDS
+
+
+CERTIFICATES = {"--cluster-ca": "ca", "--cluster-cert": "cert", "--cluster-key": "key"}
+
+
+def check_address(address: str, plan: ClusterPlan) -> None:
+    """Raises UsageError for a scheduler that other users could reach without TLS, and for missing
+    certificates.
+    """
+    host = urlsplit(address).hostname or ""
+    is_loopback = host in LOOPBACK_HOSTS or host.startswith("127.")
+    if address.startswith("tcp://") and not is_loopback and not plan.insecure:
+        raise UsageError(
+            f"{address} is without TLS: anyone who can reach a Dask scheduler can run programs on all of its "
+            "hosts, and read the server's password",
+            "use tls://, or add --cluster-insecure on an isolated network",
+        )
+    for option, field in CERTIFICATES.items():
+        path = getattr(plan, field)
+        if path and not Path(path).is_file():
+            raise UsageError(
+                f"{option}: there is no file {path}", "Dask's workers and scheduler have their own"
+            )

@@ -315,3 +315,14 @@ def plain_number(value: float) -> str:
 
         text = f"{Decimal(text):f}"
     return text.removesuffix(".0")
+
+
+def parse_words(option: str, text: str) -> list[str]:
+    """The words between commas. Raises UsageError for an empty word or a repeated one."""
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise UsageError(f"{option} takes values separated by commas, not '{text}'")
+    twice = next((word for word in words if words.count(word) > 1), "")
+    if twice:
+        raise UsageError(f"{option}: {twice} is given twice")
+    return words

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.base.errors import UsageError
-from tuibench.features.ab.experiment import THREADS, AbTest, Resolution, ordered_resolution, present_values
+from tuibench.features.ab.experiment import AbTest, Resolution, ordered_resolution, present_values
 from tuibench.features.crash.experiment import CrashOnStage
 from tuibench.features.probe.experiment import Probe
 from tuibench.features.tune.candidates import TuneLog
@@ -82,6 +82,7 @@ from tuibench.session.preflight import identify_server
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.totals import LagTotals, Reading, add_last_readings, build_watch_summary
+from tuibench.tuning.trial_subject import THREADS
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
 

@@ -12,7 +12,7 @@ Presets are named groups of settings, built-in or the user's own from the config
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ __all__ = [
     "find_setting",
     "setting_state",
     "unsupported_reason",
+    "wanted_settings",
 ]
 
 
@@ -549,3 +550,24 @@ def _covers(pattern: str, database: str) -> bool:
         for part in parts
     )
     return re.fullmatch(expression, database) is not None
+
+
+def wanted_settings(only: Sequence[str]) -> tuple[Setting, ...]:
+    """The settings with these names or topics; all if `only` is empty. Raises UsageError for an
+    unknown name.
+    """
+    if not only:
+        return SETTINGS
+    names: set[str] = set()
+    for word in only:
+        topic = word.strip().lower()
+        if topic in tuple(SettingTopic):
+            names |= {setting.name for setting in SETTINGS if setting.topic == topic}
+            continue
+        try:
+            names.add(find_setting(word).name)
+        except UsageError as error:
+            near = did_you_mean(topic, tuple(map(str, SettingTopic)))
+            topics = f"topics are {', '.join(SettingTopic)}"
+            raise UsageError(f"--only: {error.message}", near or error.hint or topics) from None
+    return tuple(setting for setting in SETTINGS if setting.name in names)

@@ -15,6 +15,7 @@ from tests.unit.record.written import written
 from tuibench import __version__
 from tuibench.base import installation, paths
 from tuibench.base.errors import ExitCode, RunError
+from tuibench.base.feature import CommandSection, installed
 from tuibench.cli import main as program
 from tuibench.cli.main import command_module
 
@@ -30,7 +31,7 @@ def test_help_lists_the_commands(tuibench: Program, arguments: tuple[str, ...]) 
     assert (code, err) == (ExitCode.DONE, "")
     assert out.startswith("Usage: tuibench ")
     for name, words in program.COMMANDS.items():
-        if name in program.HIDDEN:
+        if program.ENTRIES[name].section is CommandSection.HIDDEN:
             assert f"  {name} " not in out
             continue
         assert name in out
@@ -336,8 +337,13 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.completion",
     }
     assert not loaded & heavy
+    features = {f"tuibench.features.{feature.name}" for feature in installed()}
     assert {name for name in loaded if name.startswith("tuibench.")} - {"tuibench._version"} == {
+        *features,
+        "tuibench.app",
+        "tuibench.features",
         "tuibench.base",
+        "tuibench.base.feature",
         "tuibench.cli",
         "tuibench.cli.main",
         "tuibench.cli.output",

@@ -1,1 +1,7 @@
-"""A/B tests: alternate two values under load until one is certainly better, or both are equal."""
+"""A/B tests: two values alternate until the effect of one against the other is known."""
+
+from tuibench.base.feature import Feature
+
+FEATURE = Feature(
+    "ab",
+)

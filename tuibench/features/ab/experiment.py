@@ -36,46 +36,19 @@ from tuibench.model.effect import (
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, ApplyPreset, ChangeSetting, SetThreads, StartAbTest
 from tuibench.model.plan import RunPlan
-from tuibench.model.schedule import TOGETHER, checked_threads, settings_of
+from tuibench.model.schedule import settings_of
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.report.effects import with_sentence
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
+from tuibench.tuning.trial_subject import PRESET, THREADS, changes_to, resolve_subject
 
-PRESET, THREADS = "preset", "threads"
 SWITCHES = {"ON": "1", "OFF": "0"}
 
 EQUAL_SECONDS = 60.0
 """A test that ends with its verdict does not give the verdict "equal" earlier."""
-
-
-def changes_to(subject: str, value: str, other: str) -> dict[str, ApplyPreset | SetThreads | ChangeSetting]:
-    """The changes from the `other` value of a test's subject to `value`, by what they change, in an order in
-    which settings keep their limits. Raises UsageError for an invalid value.
-    """
-    if subject == PRESET:
-        return {PRESET: ApplyPreset(value)}
-    if subject == THREADS:
-        if not value.isdigit():
-            raise UsageError(f"threads takes whole numbers, not '{value}'")
-        return {THREADS: SetThreads(int(value))}
-    wanted = settings_of(subject, value)
-    ordered = catalogue.order_by_limits(wanted, settings_of(subject, other))
-    return {name: ChangeSetting(name, wanted[name]) for name in ordered}
-
-
-def resolve_subject(subject: str, a: str, b: str) -> str:
-    """The canonical name of the subject. Raises UsageError for an unknown subject or an invalid value."""
-    if subject not in (PRESET, THREADS):
-        subject = TOGETHER.join(catalogue.find_setting(name).name for name in subject.split(TOGETHER))
-    for command in (*changes_to(subject, a, b).values(), *changes_to(subject, b, a).values()):
-        if isinstance(command, SetThreads):
-            checked_threads(command.threads)
-        if isinstance(command, ApplyPreset):
-            catalogue.find_preset(catalogue.all_presets(), command.name)
-    return subject
 
 
 def present_values(

@@ -1,1 +1,21 @@
-"""A load from several hosts: `tuibench agent` on each of them, steered by one session."""
+"""Load from several hosts."""
+
+from tuibench.base.feature import CommandEntry, CommandSection, Feature
+
+FEATURE = Feature(
+    "cluster",
+    commands=(
+        CommandEntry(
+            "cluster",
+            CommandSection.LOAD,
+            "tuibench.features.cluster.command",
+            "Check the hosts of a load from several hosts.",
+        ),
+        CommandEntry(
+            "agent",
+            CommandSection.HIDDEN,
+            "tuibench.features.cluster.command",
+            "Run load on this host for a session on another host, which starts it.",
+        ),
+    ),
+)

@@ -21,7 +21,6 @@ import shlex
 import signal
 import socket
 from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -30,8 +29,7 @@ from tuibench.base.clock import listener, wait_with_timeout
 from tuibench.base.errors import RunError, UsageError
 from tuibench.base.own_process import own_command
 from tuibench.features.cluster.messages import MAGIC
-from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan
-from tuibench.model.server import LOOPBACK_HOSTS
+from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan, check_address
 
 END_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
@@ -195,28 +193,6 @@ EXTRA = "pip install 'tuibench[cluster]'"
 CERTIFICATES_HINT = "give --cluster-ca, --cluster-cert and --cluster-key, or Dask's configuration"
 READERS = ["dask", "pickle", "error"]
 """The deserializers of Dask that may decode a response."""
-
-CERTIFICATES = {"--cluster-ca": "ca", "--cluster-cert": "cert", "--cluster-key": "key"}
-
-
-def check_address(address: str, plan: ClusterPlan) -> None:
-    """Raises UsageError for a scheduler that other users could reach without TLS, and for missing
-    certificates.
-    """
-    host = urlsplit(address).hostname or ""
-    is_loopback = host in LOOPBACK_HOSTS or host.startswith("127.")
-    if address.startswith("tcp://") and not is_loopback and not plan.insecure:
-        raise UsageError(
-            f"{address} is without TLS: anyone who can reach a Dask scheduler can run programs on all of its "
-            "hosts, and read the server's password",
-            "use tls://, or add --cluster-insecure on an isolated network",
-        )
-    for option, field in CERTIFICATES.items():
-        path = getattr(plan, field)
-        if path and not Path(path).is_file():
-            raise UsageError(
-                f"{option}: there is no file {path}", "Dask's workers and scheduler have their own"
-            )
 
 
 class DaskScheduler:

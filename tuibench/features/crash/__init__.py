@@ -1,1 +1,15 @@
-"""`tuibench crash`: kills a private server under load, and determines what is lost."""
+"""Crashes of a private server under load: what they lose."""
+
+from tuibench.base.feature import CommandEntry, CommandSection, Feature
+
+FEATURE = Feature(
+    "crash",
+    commands=(
+        CommandEntry(
+            "crash",
+            CommandSection.LOAD,
+            "tuibench.features.crash.command",
+            "Kill a private server under load: what each setting gains, and which commits it loses.",
+        ),
+    ),
+)

@@ -1,1 +1,15 @@
-"""The probe: searches the saturation point of a server under load."""
+"""The probe: saturation point and bottleneck of a load."""
+
+from tuibench.base.feature import CommandEntry, CommandSection, Feature
+
+FEATURE = Feature(
+    "probe",
+    commands=(
+        CommandEntry(
+            "probe",
+            CommandSection.LOAD,
+            "tuibench.features.probe.command",
+            "Find the saturation point and the bottleneck.",
+        ),
+    ),
+)

@@ -1,1 +1,7 @@
-"""Scenes of a demonstration: the steps that a viewer plays."""
+"""Scenes: scripts of a demonstration."""
+
+from tuibench.base.feature import Feature
+
+FEATURE = Feature(
+    "scenes",
+)

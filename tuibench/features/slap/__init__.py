@@ -1,1 +1,15 @@
-"""`tuibench slap`: mysqlslap's benchmark."""
+"""mysqlslap's test."""
+
+from tuibench.base.feature import CommandEntry, CommandSection, Feature
+
+FEATURE = Feature(
+    "slap",
+    commands=(
+        CommandEntry(
+            "slap",
+            CommandSection.LOAD,
+            "tuibench.features.slap.command",
+            "Run mysqlslap's test: the time that concurrent clients take for a number of queries.",
+        ),
+    ),
+)

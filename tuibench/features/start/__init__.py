@@ -1,1 +1,15 @@
-"""`tuibench start`: the form that starts a run."""
+"""The start form: server and load of a run."""
+
+from tuibench.base.feature import CommandEntry, CommandSection, Feature
+
+FEATURE = Feature(
+    "start",
+    commands=(
+        CommandEntry(
+            "start",
+            CommandSection.LOAD,
+            "tuibench.cli.run",
+            "Choose server and load on a form, then open the live screen.",
+        ),
+    ),
+)

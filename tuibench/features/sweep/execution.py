@@ -36,7 +36,6 @@ from tuibench.cli.options import (
 from tuibench.cli.output import check_writable, info, timestamp, write_output
 from tuibench.cli.runner import on_ending_signals, record_folder, run_async
 from tuibench.cli.server_options import ServerOptions
-from tuibench.features.ab.experiment import PRESET, THREADS
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.beginning import beginning_line
 from tuibench.features.sweep.bisection import sweep_step
@@ -47,7 +46,6 @@ from tuibench.features.sweep.planning import (
     build_cases,
     parse_profiles,
     parse_threads,
-    parse_words,
     remaining_seconds,
     starting_seconds,
     with_servers,
@@ -70,7 +68,7 @@ from tuibench.features.sweep.versions import (
 from tuibench.load.tables import LoadProgress, ensure_database
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import SessionMessage
-from tuibench.model.option import Option, check_range
+from tuibench.model.option import Option, check_range, parse_words
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.schedule import checked_threads
 from tuibench.model.server import Target
@@ -89,6 +87,7 @@ from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.store import has_tables
 from tuibench.record.sweep_folder import SweepFolder, load_sweep
 from tuibench.servers.binaries import Binary
+from tuibench.tuning.trial_subject import PRESET, THREADS
 
 REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
 """Kinds of a cell's events that are reported immediately."""

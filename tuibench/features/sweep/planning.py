@@ -18,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuibench.base.errors import UsageError
+from tuibench.model.option import parse_words
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.settings import PresetState
 from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
@@ -180,17 +181,6 @@ def _check_once(values: Sequence[tuple[str, str]]) -> bool:
         if names.count(name) > 1:
             raise UsageError(f"--setting {name} is given twice", f"write --setting {name}=V1,V2")
     return True
-
-
-def parse_words(option: str, text: str) -> list[str]:
-    """The words between commas. Raises UsageError for an empty word or a repeated one."""
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
-        raise UsageError(f"{option} takes values separated by commas, not '{text}'")
-    twice = next((word for word in words if words.count(word) > 1), "")
-    if twice:
-        raise UsageError(f"{option}: {twice} is given twice")
-    return words
 
 
 def parse_profiles(text: str) -> tuple[str, ...]:

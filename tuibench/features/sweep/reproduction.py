@@ -34,7 +34,7 @@ from tuibench.features.compare.comparison import by_start
 from tuibench.features.sweep import foreign
 from tuibench.features.sweep.execution import run_and_print, run_on_private_servers
 from tuibench.features.sweep.formats import sweep_text, versions_text
-from tuibench.features.sweep.planning import build_cases, parse_words, with_servers
+from tuibench.features.sweep.planning import build_cases, with_servers
 from tuibench.features.sweep.runner import cell_figures
 from tuibench.features.sweep.tables import SIDE_FIGURES
 from tuibench.features.sweep.versions import (
@@ -45,7 +45,7 @@ from tuibench.features.sweep.versions import (
 )
 from tuibench.metrics import inference
 from tuibench.metrics.inference import mean_with_interval
-from tuibench.model.option import Option, check_range
+from tuibench.model.option import Option, check_range, parse_words
 from tuibench.model.server import ServerInfo, ServerLimits
 from tuibench.model.sweep import (
     ServerBuild,

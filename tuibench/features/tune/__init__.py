@@ -1,1 +1,15 @@
-"""Screening: finds settings that make a server under load faster, with a verdict on each value."""
+"""Screening of settings: A/B tests that rank them by effect."""
+
+from tuibench.base.feature import CommandEntry, CommandSection, Feature
+
+FEATURE = Feature(
+    "tune",
+    commands=(
+        CommandEntry(
+            "tune",
+            CommandSection.LOAD,
+            "tuibench.features.tune.command",
+            "Test settings on the running server by A/B tests, and rank them by effect.",
+        ),
+    ),
+)

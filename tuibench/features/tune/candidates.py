@@ -17,16 +17,17 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tuibench.base import files, numerals
-from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.base.errors import UsageError
 from tuibench.base.files import DECODE_ERRORS
 from tuibench.base.units import pluralize
 from tuibench.features.tune.evaluation import FIRST_PAIRS
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import SettingState, SettingTopic
+from tuibench.model.settings import SettingState
 from tuibench.model.tune import Candidate, LeftOut, TuneBlock, TuneLogHead, TunePlan
 from tuibench.observe.host_facts import free_memory_bytes
 from tuibench.record import hdr_log
 from tuibench.tuning import catalogue
+from tuibench.tuning.catalogue import wanted_settings
 from tuibench.tuning.setting import ABOVE_ZERO, MemoryUse, Setting, TrialRule, ValueKind
 
 NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT, ValueKind.SIZE)
@@ -49,27 +50,6 @@ class Room(NamedTuple):
     disk_bytes: int | None
     connections: int
     """The number of the load's connections."""
-
-
-def wanted_settings(only: Sequence[str]) -> tuple[Setting, ...]:
-    """The settings with these names or topics; all if `only` is empty. Raises UsageError for an
-    unknown name.
-    """
-    if not only:
-        return catalogue.SETTINGS
-    names: set[str] = set()
-    for word in only:
-        topic = word.strip().lower()
-        if topic in tuple(SettingTopic):
-            names |= {setting.name for setting in catalogue.SETTINGS if setting.topic == topic}
-            continue
-        try:
-            names.add(catalogue.find_setting(word).name)
-        except UsageError as error:
-            near = did_you_mean(topic, tuple(map(str, SettingTopic)))
-            topics = f"topics are {', '.join(SettingTopic)}"
-            raise UsageError(f"--only: {error.message}", near or error.hint or topics) from None
-    return tuple(setting for setting in catalogue.SETTINGS if setting.name in names)
 
 
 def find_candidates(

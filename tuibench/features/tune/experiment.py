@@ -22,13 +22,7 @@ from msgspec.structs import replace
 
 from tuibench.base.errors import TuibenchError, UsageError
 from tuibench.base.units import duration, pluralize
-from tuibench.features.tune.candidates import (
-    SCREENING_SHARE,
-    Room,
-    find_candidates,
-    read_tune_log,
-    wanted_settings,
-)
+from tuibench.features.tune.candidates import SCREENING_SHARE, Room, find_candidates, read_tune_log
 from tuibench.features.tune.evaluation import Evaluation, is_decided
 from tuibench.features.tune.text import candidate_line
 from tuibench.metrics.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, settling_slots
@@ -51,7 +45,7 @@ from tuibench.model.tune import (
 )
 from tuibench.observe.host_facts import free_memory_bytes
 from tuibench.session.laboratory import Experiment, ExperimentSession, Wanted
-from tuibench.tuning.catalogue import SETTINGS
+from tuibench.tuning.catalogue import SETTINGS, wanted_settings
 
 TOGETHER_CANDIDATES = 2
 """With fewer good candidates there is no combination to test."""

@@ -27,7 +27,7 @@ from tuibench.features.sweep.execution import (
 from tuibench.features.sweep.planning import OVERHEAD_SECONDS, starting_seconds
 from tuibench.features.sweep.tables import start_levels
 from tuibench.features.sweep.versions import create_versions, start_axes, try_build, versions_setup
-from tuibench.features.tune.candidates import start_candidates, wanted_settings
+from tuibench.features.tune.candidates import start_candidates
 from tuibench.features.tune.text import change_text
 from tuibench.metrics import inference
 from tuibench.metrics.figures import Better, Figure, figure_named
@@ -37,6 +37,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.sweep import ServerBuild, Sweep
 from tuibench.model.tune import Candidate, LeftOut, TunePlan
 from tuibench.tuning import catalogue
+from tuibench.tuning.catalogue import wanted_settings
 
 LEAST_STARTS, MOST_STARTS = 3, 10
 NOW = "as it is"

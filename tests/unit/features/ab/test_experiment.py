@@ -13,15 +13,7 @@ from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
 from tests.unit.tuning.fakes import INFO
 from tuibench.base.errors import RunError, TuibenchError, UsageError
-from tuibench.features.ab.experiment import (
-    LOOKS,
-    AbTest,
-    Resolution,
-    changes_to,
-    ordered_test,
-    present_values,
-    resolve_subject,
-)
+from tuibench.features.ab.experiment import LOOKS, AbTest, Resolution, ordered_test, present_values
 from tuibench.metrics.ab_analysis import random_orders
 from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
@@ -30,6 +22,7 @@ from tuibench.model.server import Flavour
 from tuibench.model.settings import PresetState, SettingState, ab_order, preset_change
 from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
 from tuibench.tuning.catalogue import BUILTIN_PRESETS, SETTINGS, presets_for_server, setting_state
+from tuibench.tuning.trial_subject import changes_to, resolve_subject
 
 WINDOW = 6
 ALTERNATING = 51

@@ -12,15 +12,9 @@ from tuibench.base.clock import SystemClock
 from tuibench.base.errors import RunError, UsageError
 from tuibench.features.cluster import carrier
 from tuibench.features.cluster import host as sources
-from tuibench.features.cluster.carrier import (
-    DaskScheduler,
-    DaskWire,
-    check_address,
-    install_handler,
-    serve_agent,
-)
+from tuibench.features.cluster.carrier import DaskScheduler, DaskWire, install_handler, serve_agent
 from tuibench.features.cluster.host import CommandTiming, HostLink, find_carriers
-from tuibench.model.cluster import ClusterPlan
+from tuibench.model.cluster import ClusterPlan, check_address
 
 SCHEDULER = "tls://scheduler:8786"
 PLAN = ClusterPlan(places=(SCHEDULER,), lease_seconds=60.0)

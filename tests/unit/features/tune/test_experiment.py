@@ -29,7 +29,6 @@ from tuibench.features.tune.candidates import (
     most_candidates,
     read_tune_log,
     spread,
-    wanted_settings,
 )
 from tuibench.features.tune.evaluation import CandidatePairs, Evaluation, is_decided, option_line, statement
 from tuibench.features.tune.experiment import TuneRun, prepare_screening
@@ -38,6 +37,7 @@ from tuibench.model.settings import SettingState
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneVerdict, TuneWindow
 from tuibench.session.laboratory import NO_ANSWER, ExperimentSession
 from tuibench.tuning import catalogue
+from tuibench.tuning.catalogue import wanted_settings
 
 # Which values are tried: those that are safe on this server and may have an effect.
 

@@ -1,0 +1,64 @@
+"""What a feature brings to the program, and the table of all features.
+
+A feature is a folder of `tuibench/features/`, whose `FEATURE` names what it has for the command line, a
+session, the reports and the screen. The core finds these parts here and imports no feature itself:
+
+    tuibench.app ── FEATURES ──> installed() ──> experiments, reports, tabs, … of every feature
+
+Parts are named by references, `module:attribute`, and imported when they are needed. So a process imports
+only what it uses: a session no screen, a worker no feature at all.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from importlib import import_module
+from typing import NamedTuple
+
+PROGRAM = "tuibench.app"
+"""The module with the table. It is imported by name, because it imports everything that is in it."""
+
+
+class CommandSection(StrEnum):
+    """The titles in the list of commands, in their order."""
+
+    LOAD = "Put load on a server"
+    TABLES = "Tables and profiles"
+    SERVER = "The server"
+    SESSIONS = "Running sessions"
+    RECORDS = "Recorded runs"
+    HIDDEN = ""
+    """Commands that only programs start; no list has them."""
+
+
+class CommandEntry(NamedTuple):
+    """A command of the command line: a function with its name, whose docstring is its help."""
+
+    name: str
+    section: CommandSection
+    module: str
+    summary: str
+    """Its line in the list of commands."""
+
+
+class Feature(NamedTuple):
+    """What a feature brings. Everything but the name may be missing."""
+
+    name: str
+    """The name of its folder."""
+    commands: tuple[CommandEntry, ...] = ()
+    offers: tuple[str, ...] = ()
+    """The modules of the folder that other features may import."""
+
+
+def installed() -> tuple[Feature, ...]:
+    """All features, in the order of the table."""
+    features: tuple[Feature, ...] = import_module(PROGRAM).FEATURES
+    return features
+
+
+def command_entries() -> Iterator[CommandEntry]:
+    """The commands of the core and of all features, in the order of the list of commands."""
+    core: tuple[CommandEntry, ...] = import_module(PROGRAM).COMMANDS
+    entries = [*core, *(entry for feature in installed() for entry in feature.commands)]
+    for section in CommandSection:
+        yield from (entry for entry in entries if entry.section is section)
