@@ -37,7 +37,19 @@ from tuibench.model.counters import (
 from tuibench.model.counters import (
     Unit as CounterUnit,
 )
-from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, UNSEEN, US_PER_MS, WAIT, Tick
+from tuibench.model.tick import (
+    ANOMALY,
+    ERROR,
+    HOST,
+    LOGIN,
+    RESPONSE,
+    SERVICE,
+    TALLY,
+    UNSEEN,
+    US_PER_MS,
+    WAIT,
+    Tick,
+)
 
 
 class FigureUnit(StrEnum):
@@ -353,6 +365,12 @@ class Figure(NamedTuple):
 
 
 PROCESS_CPU = HOST + "server_cpu"
+CONFLICTS = {
+    "1020": ("conflicts", "snapshot conflicts"),
+    "1213": ("deadlock_errors", "deadlock errors"),
+    "1205": ("lock_timeouts", "lock wait timeouts"),
+}
+"""Errors of a transaction that conflicts with another one, by code: name and title of their figure."""
 LOAD_COUNTS = frozenset(
     {
         "scheduled", "failed", "abandoned", "unknown_commits", "commits", "questions", "retries",
@@ -444,6 +462,52 @@ TIME_FIGURES = tuple(
     for wait in WaitClass
 )
 """The account of time; see `observe.wait_sampler`."""
+
+ANOMALY_KINDS = {
+    "lost_updates": (
+        "lost updates",
+        "acknowledged, and overwritten from an older value or missing in the table",
+        "lost_updates_share",
+    ),
+    "write_skews": ("write skews", "two decisions on one state whose results exclude each other", ""),
+    "read_skews": ("read skews", "two rows read from different states", ""),
+    "fuzzy_reads": ("fuzzy reads", "a row read twice in a transaction, with two values", ""),
+    "phantoms": ("phantoms", "rows of one condition read twice in a transaction, with two results", ""),
+    "dirty_reads": ("dirty reads", "a value read that its transaction never committed", ""),
+    "aborted_reads": ("aborted reads", "a value read whose transaction was rolled back", ""),
+    "repeated_commits": ("repeated commits", "changes in the tables that no client has committed", ""),
+}
+"""Anomalies by name: title, meaning, and the figure that is their share."""
+
+ANOMALY_FIGURES = (
+    *(
+        Figure(name, title, Count(ANOMALY + name), f"anomalies: {meaning}", share=share)
+        for name, (title, meaning, share) in ANOMALY_KINDS.items()
+    ),
+    Figure(
+        "lost_updates_share",
+        "lost updates",
+        Percent((ANOMALY + "lost_updates",), (TALLY + "updates",)),
+        "lost updates, of all that the tables have got",
+        PERCENT,
+    ),
+    Figure(
+        "counted_updates", "updates", Count(TALLY + "updates"), "of which lost ones are counted", NUMBER, None
+    ),
+    Figure("anomalies", "anomalies", Count(ANOMALY), "of all kinds"),
+    Figure("anomalies_per_second", "anomalies", Ratio((ANOMALY,)), "of all kinds", PER_SECOND),
+    Figure(
+        "missing_commits",
+        "missing commits",
+        Count(TALLY + "missing_commits"),
+        "acknowledged, and not in the tables at the end; they are lost updates, too",
+    ),
+    *(
+        Figure(name, title, Ratio((ERROR + code,)), f"error {code}", PER_SECOND)
+        for code, (name, title) in CONFLICTS.items()
+    ),
+)
+"""Anomalies of isolation, in a load that counts them, and the errors with which a server prevents some."""
 
 OTHER_FIGURES = (
     Figure("p999", "p99.9", Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower", MS),
@@ -640,6 +704,7 @@ OTHER_FIGURES = (
         "of the server's host", PERCENT, None,
     ),
     Figure("swap_used", "swap used", Level((HOST + "swap_used",)), "of the server's host", BYTES, None),
+    *ANOMALY_FIGURES,
     *TIME_FIGURES,
 )  # fmt: skip
 

@@ -195,8 +195,14 @@ TRANSACTION, STATEMENT = "trx.", "stmt."
 """Prefixes of histograms."""
 ERROR = "error."
 """Prefix of the counts of failed statements, by the server's error code."""
+ROLLED_BACK = "rolled_back."
+"""Prefix of the counts of intended rollbacks, by kind of transaction."""
 SERVER, HOST, CLIENT, OWN = "server.", "host.", "client.", "own."
 """Prefixes of the sources."""
+ANOMALY = "anomaly."
+"""Prefix of the anomalies of isolation that a data set counts."""
+TALLY = "tally."
+"""Prefix of its other counts, to which they are relative."""
 UNSEEN = "unseen."
 """Prefix, within a host, of what was measured while the server's process was not found."""
 Value = TypeVar("Value")
@@ -234,6 +240,7 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
 
         completed, failed, reads, queries, error.1213, ...   the load's counts
         headline                                             the headline figure times the seconds
+        anomaly.lost_updates, ..., tally.updates, ...        counts of a data set that keeps some
         server.seconds, server.completed, server.queries     what the server's counters were counted over
         Questions, Innodb_os_log_fsyncs, ...                 growth of the server's status counters
         host.seconds, host.busy, host.server_cpu, ...        the server's host, in seconds, bytes or requests

@@ -25,6 +25,7 @@ from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.model.tick import STATEMENT, Latency, Tick
 from tuibench.mysql.errors import error_name
 from tuibench.record.reader import Run
+from tuibench.report.anomalies import anomalies_section
 from tuibench.report.effects import stalls_line, steadiness_line, trial_section
 
 STEADY, UNSTEADY = 0.05, 0.25
@@ -294,8 +295,9 @@ def addenda(summary: Summary) -> str:
 
 
 def experiment_blocks(summary: Summary) -> list[Block | Section]:
-    """The results of crashes, of A/B tests, of a screening and of a probe."""
+    """The results of crashes, of A/B tests, of a screening and of a probe, and the anomalies."""
     blocks: list[Block | Section] = [*crash_blocks(summary.crashes)]
+    blocks += [found] if (found := anomalies_section(summary.figures)) is not None else ()
     blocks += [trial_section(result) for result in summary.ab_tests]
     blocks += tune_blocks(summary.tune) if summary.tune else ()
     blocks += probe_blocks(summary.probe) if summary.probe else ()

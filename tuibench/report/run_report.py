@@ -54,6 +54,7 @@ from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
 from tuibench.record.reader import Run
 from tuibench.report.analysis import analysis
+from tuibench.report.anomalies import anomalies_section
 from tuibench.report.answer import answer_sentence, answer_table
 from tuibench.report.effects import cost_table, effect_card, trial_section
 from tuibench.report.html_chart import (
@@ -131,6 +132,8 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
     if further := {name: each for name, each in pictures.items() if _is_further(run, name)}:
         yield section("Over time", Chart(partial(_over_time, run, further)))
     yield section("Result", *_results(run, levels))
+    if (anomalies := anomalies_section(summary.figures)) is not None:
+        yield anomalies
     latencies = run.latencies()
     if latencies.count:
         yield section("Latency distribution", Chart(partial(latency_chart, latencies)))

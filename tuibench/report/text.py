@@ -38,6 +38,7 @@ from tuibench.record.sysbench_report import (
     summary_text,
 )
 from tuibench.report.analysis import addenda, experiment_blocks
+from tuibench.report.anomalies import anomalies_sentence
 from tuibench.report.effects import cost_table, effect_line, stalls_line, steadiness_line
 
 
@@ -178,6 +179,8 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
             f"{_error_code_text(code)} × {times}" for code, times in summary.errors.by_code.items()
         )
         lines.append(f"errors by code: {codes}; transactions retried: {summary.retries}")
+    if anomalies := anomalies_sentence(summary.figures):
+        lines.append(f"anomalies: {anomalies}")
     if summary.service_ms is not None:
         service = summary.service_ms
         lines.append(

@@ -22,9 +22,11 @@ from tuibench.model.findings import Headline
 from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import SlowTransaction, Tick
+from tuibench.model.tick import ROLLED_BACK, SlowTransaction, Tick
+from tuibench.observe.tally import seen_by_readers
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.totals import Alarms, LoadTotals, full_report
+from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class LoadController:
         self._program = program
         self.weights = weights_of(program)
         """Those of the transactions, by name."""
+        self._tally = build_data_set(program).TALLY
         self._clock = clock
         self.zero_ns: int | None = None
         """The start of the measurement."""
@@ -224,11 +227,28 @@ class LoadController:
         sums = {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)} if headline else {}
         tick = replace(
             tick,
-            sums=tick.sums | sums,
+            sums=tick.sums | sums | self._seen(tick.counts(ROLLED_BACK)),
             levels=tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick),
         )
         refused = await self._keep_what_opened(self._latest)
         return LoadTick(tick, self.accounting.slowest, self.fleet.hosts, refused, has_reported=bool(reports))
+
+    def _seen(self, rolled_back: Mapping[str, float]) -> dict[str, float]:
+        """The anomalies that the transactions have reported by intended rollbacks."""
+        return {} if self._tally is None else seen_by_readers(self._tally, rolled_back)
+
+    def seen_in_all(self) -> dict[str, float]:
+        """The same of the whole run."""
+        return self._seen(self.accounting.totals.rolled_back)
+
+    def acknowledged(self) -> int | None:
+        """The commits of the transaction that the data set's tables count; None if some are unknown, because
+        a worker did not report its last work. The load must have ended.
+        """
+        if self._tally is None or self.unresponsive or self.fleet.losses:
+            return None
+        run, kind = self.accounting.run, self._tally.transaction
+        return run.of_kind(kind).count - run.counters.rolled_back.get(kind, 0)
 
     def _connection_levels(self, tick: Tick) -> dict[str, float]:
         """The number of connections outside the load, and of users that share those of the load."""

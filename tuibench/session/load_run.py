@@ -39,6 +39,7 @@ from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick, total_tick
+from tuibench.observe.tally import TallyReader, with_sums
 from tuibench.observe.wait_detail import transactions_by_statement
 from tuibench.record.sysbench_report import report_text
 from tuibench.record.watch_totals import WatchTotals
@@ -271,11 +272,20 @@ class LoadRun(SessionRun):
             await stack.enter_async_context(self.watcher)
             stack.push_async_callback(self._end_workers)
             self._assemble()
+            await self._keep_tally()
             await self._plan_experiment()
             await self.watcher.start_recording(self.program)
             self.load.checkpoint_listeners.append(self.watcher.bus.recorder.report)
             self._stack = stack.pop_all()
         return self
+
+    async def _keep_tally(self) -> None:
+        """Read the counts that the tables of the load keep, if they do, at every tick."""
+        tally, watcher = build_data_set(self.program).TALLY, self.watcher
+        if tally is not None:
+            interval, target = self.spec.plan.interval_seconds, self.spec.target
+            reader = TallyReader(target, tally, watcher.clock, interval, watcher.own)
+            await watcher.sampler.keep_tally(reader)
 
     async def _measure(self) -> None:
         for warning in (*self._warnings, *simulated_network_warning(self.load.client_delay_ms)):
@@ -323,7 +333,7 @@ class LoadRun(SessionRun):
         return replace(
             sampled,
             seconds=self.seconds,
-            sums=rest | load.sums,
+            sums=rest | load.sums | self.load.seen_in_all(),
             peaks=sampled.peaks | {"outage_seconds": self.effect_tracker.outage_seconds},
             arrears={},
             hists=load.hists,
@@ -457,6 +467,9 @@ class LoadRun(SessionRun):
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions
         sampler, watched = self.watcher.sampler, self.measuring.watched_alone
+        unknown = self.load.accounting.totals.unknown_commits
+        last = await sampler.last_tally(self.load.acknowledged(), unknown)
+        self.watcher.total = with_sums(self.watcher.total, last)
         self._readings = await sampler.end(questions)
         await self._run_of_script(script.DONE)
         if watched is not None:

@@ -104,7 +104,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.spec = spec
         self.clock = clock or SystemClock()
         self.viewer_pids: set[int] = set()
-        self._own = OwnConnections()
+        self.own = OwnConnections()
+        """All connections of the session apart from its load."""
         self.fleet: Fleet | None = None
         """The workers of a load on the server; None without one."""
         self.extend_status: Callable[[Status], Status] = lambda status: status
@@ -144,7 +145,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             if self.spec.yes_this_server:
                 guard.confirm()
             self.settings = await Settings.open(
-                self.spec, self.server, guard, self.clock, self.emit, self._own
+                self.spec, self.server, guard, self.clock, self.emit, self.own
             )
             self._steps = [self._stop, self.restore, self.tasks.close, self.settings.close]
             stack.push_async_callback(self._close_all)
@@ -171,12 +172,12 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
             accounted=self._accounted(),
-            own=self._own,
+            own=self.own,
         )
         self.sampler.own_values = lambda: self.settings.ours
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor(
-            ActivitySampler(self.spec.target, self.clock, self.server.flavour, self._own),
+            ActivitySampler(self.spec.target, self.clock, self.server.flavour, self.own),
             self._own_connections,
             self.bus.publish,
             self.clock,
@@ -185,14 +186,14 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.tasks.start,
         )
         self.statement_monitor = StatementMonitor(
-            StatementSampler(self.spec.target, self.clock, self.server.flavour, self._own),
+            StatementSampler(self.spec.target, self.clock, self.server.flavour, self.own),
             self.bus.publish,
             self.clock,
             self.tasks.start,
         )
         self.bus.event_listeners.append(self.statement_monitor.on_event)
         self.interventions = Interventions(
-            self.spec, self.settings.guard, self.lifecycle, self.log, self.tasks.start, self.clock, self._own
+            self.spec, self.settings.guard, self.lifecycle, self.log, self.tasks.start, self.clock, self.own
         )
         self.bus.listeners.append(self.interventions.on_message)
         self.interventions.check_allowed()
@@ -379,7 +380,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     async def _own_connections(self) -> set[int]:
         """The server's ids of all connections of this session."""
         load = await self.fleet.connection_ids() if self.fleet is not None else set()
-        return load | self._own.ids
+        return load | self.own.ids
 
     async def _expect_kill(self, connection_id: int) -> None:
         if self.fleet is not None:

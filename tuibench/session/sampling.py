@@ -42,6 +42,7 @@ from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statement_times import QueryTimer
 from tuibench.observe.statements import CLIENT_SOURCE, StatementSampler, StatementSums, statement_rows
 from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
+from tuibench.observe.tally import TallyReader, compared
 from tuibench.observe.wait_sampler import TimeSampler, account_sums
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.replicas import Replicas
@@ -168,6 +169,8 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
     """The work of the server's clients, in a session without load."""
     time: Tick | None = None
     """The account of the time."""
+    tally: Mapping[str, float] = {}
+    """The growth of the counts that the load's tables keep."""
 
     def tick(self, end: float, load: Tick | None, *, shows_traffic: bool) -> Tick:
         """The whole tick, with all sources under their prefixes; it ends `end` seconds into the load.
@@ -185,6 +188,7 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
             of_host |= done
         sums |= hosts.sums | prefixed(HOST, of_host | unseen_sums(of_host))
         hists = dict(shown.hists) if shown else {}
+        sums |= self.tally
         levels = server.levels | hosts.levels
         missing = (shown.missing if shown else {}) | server.missing | hosts.missing
         if self.time is not None and shown is not None:
@@ -232,6 +236,7 @@ class Sampler:
         """The number of changes by this session, and whether a change is in progress."""
         self._account = account
         self._account_task: asyncio.Task[None] | None = None
+        self._tally: TallyReader | None = None
         self._author_of = author_of
         self._sampler = sampler
         self._hosts = hosts
@@ -290,10 +295,17 @@ class Sampler:
         if self._account is not None:
             await self._account.log_in()
 
+    async def keep_tally(self, tally: TallyReader) -> None:
+        """Read the counts of the load's tables at every tick, from now on."""
+        self._tally = tally
+        await tally.begin()
+
     async def begin(self) -> None:
         """Take the first reading, with which all later ones are compared, before the load starts. The account
         of the time begins after it.
         """
+        if self._tally is not None:
+            await self._tally.begin()
         self._variables = await self._sampler.variables()
         self._hosts.begin()
         await self._hosts.finish()
@@ -303,6 +315,8 @@ class Sampler:
 
     async def reset_stats(self, transactions_total: int) -> None:
         """Repeats the first reading, while the load is idle. The next observation contains its result."""
+        if self._tally is not None:
+            await self._tally.begin()
         async with self._account.lock if self._account is not None else nullcontext():
             observation = await self._sample(transactions_total)
             self._first = _reading(observation)
@@ -313,6 +327,7 @@ class Sampler:
         self._hosts.begin()
         if self._replicas is not None:
             self._replicas.begin()
+        tally = await self._tally.growth() if self._tally is not None else {}
         observation = self._with_pending(await self._sample(transactions_total))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
@@ -337,7 +352,20 @@ class Sampler:
             restarted=observation.restarted,
             traffic=observation.traffic,
             time=self._account.collect() if self._account is not None else None,
+            tally=tally,
         )
+
+    async def last_tally(self, acknowledged: int | None, unknown: int) -> dict[str, float]:
+        """The growth of the tables' counts since the last tick, compared with the commits that the load has
+        seen; only the growth if these are None, since some were never reported. The load must have ended.
+        """
+        if self._tally is None:
+            return {}
+        grown, total = await self._tally.growth(), self._tally.total
+        if acknowledged is None or total is None:
+            return grown
+        missed = compared(self._tally.tally, total, acknowledged, unknown)
+        return {name: grown.get(name, 0.0) + missed.get(name, 0.0) for name in grown | missed}
 
     async def end(self, questions: int) -> tuple[Reading, Reading]:
         """The first and the last reading. The load must have ended, after it has sent `questions` statements.
@@ -388,6 +416,8 @@ class Sampler:
         await self._hosts.close()
         if self._replicas is not None:
             await self._replicas.close()
+        if self._tally is not None:
+            await self._tally.close()
         await self._sampler.close()
 
     async def _end_account(self) -> None:

@@ -35,6 +35,7 @@ from tuibench.model.summary import (
 from tuibench.model.tick import (
     ERROR,
     LOGIN,
+    ROLLED_BACK,
     WAIT,
     Histogram,
     NamedHistograms,
@@ -162,7 +163,7 @@ def counter_sums(grown: Counters) -> dict[str, float]:
     named: dict[str, Mapping[int, int] | Mapping[str, int]] = {
         ERROR: grown.errors,
         "retried.": grown.retried,
-        "rolled_back.": grown.rolled_back,
+        ROLLED_BACK: grown.rolled_back,
     }
     return {
         "completed": grown.completed,

@@ -111,6 +111,23 @@ ENGINE_OPTION = {
 }
 
 
+class Tally(NamedTuple):
+    """Counts of a data set by their names in a tick: those that its tables keep, and those that the readers
+    among its transactions report by an intended ROLLBACK.
+    """
+
+    sql: str
+    """A SELECT of one row with a whole number for each of `names`, from one snapshot."""
+    names: tuple[str, ...]
+    transaction: str
+    """The transaction each of whose commits adds 1 to `committed`, one of `names`."""
+    committed: str
+    lost: str
+    """The one of `names` that also counts acknowledged commits of `transaction` that the tables lack."""
+    seen: Mapping[str, str]
+    """Transactions whose intended rollbacks are counted, with the name of the count."""
+
+
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     """The tables of one run; by default without rows, secondary indexes and constraints."""
 
@@ -121,6 +138,8 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     """Its own options, in addition to those of every profile (`compiler.SHARED_OPTIONS`, with `threads`)."""
     TABLE_NAME_CONDITION: ClassVar[str] = "FALSE"
     """SQL condition on `t.table_name` that is true for all names of its tables."""
+    TALLY: ClassVar[Tally | None] = None
+    """The counts that a run reads at every tick; None for tables that keep none."""
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
@@ -199,6 +218,7 @@ DATA_SETS = {
     "tatp": ("workload.benchmarks", "Tatp"),
     "smallbank": ("workload.benchmarks", "SmallBank"),
     "ibench": ("workload.benchmarks", "InsertBenchmark"),
+    "anomalies": ("features.anomalies.tables", "AnomalyTables"),
     "none": ("workload.sbtest", "NoTables"),
     "script": ("workload.script", "ScriptTables"),
 }
@@ -213,6 +233,7 @@ DEFAULT_PROFILES = {
     "tatp": "tatp",
     "smallbank": "smallbank",
     "ibench": "ibench.li1",
+    "anomalies": "anomalies",
 }
 """The default profile of each data set."""
 

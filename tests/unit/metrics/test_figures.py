@@ -12,6 +12,7 @@ from tests.unit.record.hours import GROWING, Busy
 from tests.unit.record.snapshots import MOMENT
 from tuibench.base.errors import UsageError
 from tuibench.metrics.figures import (
+    ANOMALY_KINDS,
     FIGURES,
     MAIN_FIGURES,
     OTHER_FIGURES,
@@ -43,7 +44,8 @@ def rich_tick() -> Tick:
     counters = {name: float(seen.randrange(1, 10**6)) for name in sorted(CUMULATIVE_NAMES)}
     gauges = {name: float(seen.randrange(1, 10**6)) for name in sorted(GAUGE_NAMES)}
     counts = ("failed", "abandoned", "retries", "reconnects", "unknown_commits", "error.1213", "headline",
-              "rollbacks", "timed", "statement_ms", "logins", "missed_logins")  # fmt: skip
+              "rollbacks", "timed", "statement_ms", "logins", "missed_logins", "error.1020", "error.1205",
+              "tally.missing_commits", *(f"anomaly.{kind}" for kind in ANOMALY_KINDS))  # fmt: skip
     host = ("reads", "read_ms", "writes", "write_ms", "read_bytes", "written_bytes", "received_bytes",
             "sent_bytes")  # fmt: skip
     whole = {"host.seconds": 3.0, "host.core_seconds": 12.0, "host.total": 12.0, "host.busy": 9.0,
@@ -61,6 +63,7 @@ def rich_tick() -> Tick:
             **whole,
             **{wait.key: 4e5 for wait in WaitClass},
             "time.completed": 40.0,
+            "tally.updates": 700.0,
             "Innodb_buffer_pool_read_requests": 2e6,
         },
         levels={

@@ -101,6 +101,9 @@ class PlayedSampler:
     async def observe(self, *_: object) -> TickObservation:
         return TickObservation(server=None)
 
+    async def last_tally(self, *_: object) -> dict[str, float]:
+        return {}
+
     async def end(self, *_: int) -> tuple[None, None]:
         return None, None
 

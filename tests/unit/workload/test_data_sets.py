@@ -37,6 +37,7 @@ OPTIONS = {
     "ycsb": {"records": 50},
     "tatp": {"subscribers": 10},
     "smallbank": {"accounts": 50},
+    "anomalies": {"anomaly_rows": 50},
     "ibench": {"table_size": 50, "tables": 3, "secondary": True},
 }
 

@@ -1,0 +1,1 @@
+"""What isolation does not prevent: lost updates, skews, phantoms, dirty reads, counted under load."""
