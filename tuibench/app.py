@@ -6,6 +6,7 @@ A new feature is a folder of `features/` and a line here. `base/feature.py` says
 from tuibench.base.feature import CommandEntry, CommandSection
 from tuibench.features import (
     ab,
+    anomalies,
     cluster,
     compare,
     crash,
@@ -30,6 +31,7 @@ FEATURES = (
     scenes.FEATURE,
     compare.FEATURE,
     flame.FEATURE,
+    anomalies.FEATURE,
 )
 """All features. Help lists their commands in this order."""
 

@@ -11,11 +11,16 @@ only what it uses: a session no screen, a worker no feature at all.
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROGRAM = "tuibench.app"
 """The module with the table. It is imported by name, because it imports everything that is in it."""
+
+
+Reference = str
+"""`module:attribute`, imported when it is needed."""
 
 
 class CommandSection(StrEnum):
@@ -46,8 +51,17 @@ class Feature(NamedTuple):
     name: str
     """The name of its folder."""
     commands: tuple[CommandEntry, ...] = ()
+    report: Reference = ""
+    """A `report.part.ReportPart`: what the reports say about its results."""
     offers: tuple[str, ...] = ()
     """The modules of the folder that other features may import."""
+
+
+@cache
+def resolve(reference: Reference) -> Any:
+    """The attribute that a reference names."""
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def installed() -> tuple[Feature, ...]:

@@ -12,9 +12,6 @@ from statistics import fmean, pstdev
 
 from tuibench.base.document import Block, Section, Table, Text, section, write_text
 from tuibench.base.units import DASH, count, decimal, hms, milliseconds, percent, pluralize
-from tuibench.features.crash.text import crash_blocks
-from tuibench.features.probe.text import probe_blocks
-from tuibench.features.tune.text import tune_blocks
 from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence
@@ -27,6 +24,7 @@ from tuibench.mysql.errors import error_name
 from tuibench.record.reader import Run
 from tuibench.report.anomalies import anomalies_section
 from tuibench.report.effects import stalls_line, steadiness_line, trial_section
+from tuibench.report.part import report_parts
 
 STEADY, UNSTEADY = 0.05, 0.25
 LONG_TAIL = 5.0
@@ -295,12 +293,13 @@ def addenda(summary: Summary) -> str:
 
 
 def experiment_blocks(summary: Summary) -> list[Block | Section]:
-    """The results of crashes, of A/B tests, of a screening and of a probe, and the anomalies."""
-    blocks: list[Block | Section] = [*crash_blocks(summary.crashes)]
-    blocks += [found] if (found := anomalies_section(summary.figures)) is not None else ()
-    blocks += [trial_section(result) for result in summary.ab_tests]
-    blocks += tune_blocks(summary.tune) if summary.tune else ()
-    blocks += probe_blocks(summary.probe) if summary.probe else ()
+    """The anomalies, and the results of A/B tests and of the features' experiments."""
+    blocks: list[Block | Section] = [
+        *filter(None, [anomalies_section(summary.figures)]),
+        *map(trial_section, summary.ab_tests),
+    ]
+    for part in report_parts(summary):
+        blocks += part.blocks(summary)
     return blocks
 
 

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from tuibench.base import sanitize
 from tuibench.base.document import Table
 from tuibench.base.units import count, decimal, hms, milliseconds, pluralize, wrap_words
-from tuibench.features.crash.text import crash_sentence, crashes_table
-from tuibench.features.probe.text import probe_lines
-from tuibench.features.tune.text import tune_sentence, winner_table
 from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded
 from tuibench.model.settings import brief_change
 from tuibench.model.summary import Summary
 from tuibench.report.effects import changes_text, comparison_table, derivation_text
+from tuibench.report.part import answering_part, report_parts
 
 MOST_CHANGE_LETTERS = 40
 SENTENCE_FIGURES = 2
@@ -34,12 +32,9 @@ def answer_sentence(summary: Summary) -> str:
     """The sentence that answers the question of a run."""
     if summary.failure:
         return f"The run failed: {summary.failure}"
-    if summary.tune is not None:
-        return tune_sentence(summary.tune)
-    if summary.probe is not None and (lines := summary.probe.lines or probe_lines(summary.probe)):
-        return lines[0]
-    if summary.crashes:
-        return crash_sentence(max(summary.crashes, key=lambda crash: crash.commits.lost))
+    sentences = (part.sentence(summary) for part in report_parts(summary))
+    if sentence := next(filter(None, sentences), ""):
+        return sentence
     if summary.ab is not None:
         ab = summary.ab
         if ab.comparisons:
@@ -58,12 +53,10 @@ def effect_sentence(effect: Effect) -> str:
 
 def answer_table(summary: Summary) -> Table | None:
     """The figures before and after, with intervals and verdicts; None if there is nothing to compare."""
-    if summary.failure or (summary.tune is None and summary.probe is not None and summary.probe.steps):
+    if summary.failure:
         return None
-    if summary.tune is not None:
-        return winner_table(summary.tune)
-    if summary.crashes:
-        return crashes_table(summary.crashes)
+    if (part := answering_part(summary)) is not None:
+        return part.table(summary)
     if summary.ab is not None:
         ab = summary.ab
         return comparison_table(ab.comparisons, f"A: {ab.a}", f"B: {ab.b}") if ab.comparisons else None
@@ -143,7 +136,8 @@ def _facts(summary: Summary) -> Iterator[str]:
     answer = answer_sentence(summary)
     if answer:
         yield answer
-    yield from (sentence for one in summary.crashes if (sentence := crash_sentence(one)) != answer)
+    further = (sentence for part in report_parts(summary) for sentence in part.further_sentences(summary))
+    yield from (sentence for sentence in further if sentence != answer)
     failures = {one.reason for one in summary.not_restored}
     ends = (event.text for event in summary.events if event.kind is EventKind.RESTORE)
     if restored := [text for text in ends if text not in failures]:

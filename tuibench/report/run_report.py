@@ -31,23 +31,11 @@ from tuibench.base.units import (
     pluralize,
     three_digits,
 )
-from tuibench.features.crash.text import crash_blocks
-from tuibench.features.probe.text import (
-    probe_commands,
-    probe_level_text,
-    probe_lines,
-    probe_table,
-    steps_in_order,
-)
-from tuibench.features.tune.text import tune_blocks
 from tuibench.metrics.costs import cost_rows
 from tuibench.metrics.figures import FIGURES, FigureUnit, read
 from tuibench.metrics.series import slow_parts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind, bands, one_entry_an_experiment
-from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan, setup_rows
-from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
-from tuibench.model.schedule import Quantity
 from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, settings_with
 from tuibench.model.summary import Summary, engine_text
 from tuibench.model.tick import Latency, Tick, total_tick
@@ -58,7 +46,6 @@ from tuibench.report.anomalies import anomalies_section
 from tuibench.report.answer import answer_sentence, answer_table
 from tuibench.report.effects import cost_table, effect_card, trial_section
 from tuibench.report.html_chart import (
-    SMALL,
     ChartMark,
     ChartSpan,
     Markup,
@@ -69,13 +56,12 @@ from tuibench.report.html_chart import (
 )
 from tuibench.report.html_plots import (
     DrawnChart,
-    ThreadsLine,
     document_page,
     draw_charts,
     latency_chart,
-    threads_chart,
     tooltip_script,
 )
+from tuibench.report.part import answering_part, report_parts
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.workload.script import is_script
 
@@ -119,16 +105,12 @@ def run_document(run: Run, pictures: Mapping[str, DrawnChart] | None = None) -> 
 def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]:
     """The sections, from the main results to the commands that repeat the run."""
     summary, levels = run.summary, thread_levels(run)
-    if summary.tune is not None:
-        yield section("Screening of settings", *tune_blocks(summary.tune))
+    parts = report_parts(summary)
+    yield from (each for part in parts if part.effects_note for each in part.sections(summary))
     yield section("Changes", *_changes(run))
-    for block in crash_blocks(summary.crashes):
-        if isinstance(block, Section):
-            yield block
     if summary.ab_tests:
         yield section("A against B", *map(trial_section, summary.ab_tests))
-    if summary.probe is not None and summary.probe.steps:
-        yield _saturation(summary.probe)
+    yield from (each for part in parts if not part.effects_note for each in part.sections(summary))
     if further := {name: each for name, each in pictures.items() if _is_further(run, name)}:
         yield section("Over time", Chart(partial(_over_time, run, further)))
     yield section("Result", *_results(run, levels))
@@ -158,9 +140,10 @@ def _lead(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Block]:
     yield Text((words,), role="soft")
     answer = (answer_sentence(summary) or _plain_sentence(run)).rstrip(".")
     yield Text((whole_changes(f"{answer}."),), role="answer")
-    if summary.probe is not None and summary.probe.steps and summary.tune is None:
-        yield Chart(partial(_probe_charts, summary.probe))
-    elif summary.tune is None and ANSWER_CHART in pictures:
+    part = answering_part(summary)
+    if part is not None and part.is_of_whole_run:
+        yield Chart(partial(part.chart, summary))
+    elif ANSWER_CHART in pictures:
         yield Chart(lambda: pictures[ANSWER_CHART].figure)
     table = answer_table(summary)
     yield table or Table(rows=tuple(_tiles(run)), words=1, remarks=1, style=TableStyle.TILES)
@@ -242,8 +225,9 @@ def _load_words(run: Run) -> str:
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     summary, latency = run.summary, run.summary.latency_ms
-    if summary.probe is not None and summary.probe.plateau is not None and summary.tune is None:
-        yield from _probe_tiles(summary.probe, summary)
+    part = answering_part(summary)
+    if part is not None and (tiles := part.tiles(summary)):
+        yield from tiles
         return
     if has_several(levels := thread_levels(run)):
         best = max(levels, key=lambda level: read("tps", level) or 0.0)
@@ -273,24 +257,10 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
 
 
-def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, str, str]]:
-    """The figures of a probe, as its levels must not be averaged: name, figure, remark."""
-    if (knee := found.knee) is not None:
-        name = probe_level_text(found.order, knee.level)
-        yield (
-            "saturation point",
-            name,
-            "not reliable" if found.is_inconclusive else "the fewest with 95 % of the plateau",
-        )
-        yield "transactions per second there", three_digits(knee.tps), f"p95 {milliseconds(knee.p95_ms)}"
-    if found.plateau is not None:
-        half = found.plateau.half_width
-        yield (
-            "plateau",
-            f"{count(found.plateau.mean)} TPS",
-            f"± {count(half)}" if half else "without an interval",
-        )
-    yield "errors", count(summary.errors.total), f"{pluralize(summary.retries, 'transaction')} retried"
+def _is_kept_apart(summary: Summary) -> bool:
+    """True if figures of the whole run would mix what the run's experiment keeps apart."""
+    part = answering_part(summary)
+    return part is not None and part.is_of_whole_run
 
 
 # Charts over time, changes
@@ -298,10 +268,7 @@ def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, st
 
 def _is_further(run: Run, name: str) -> bool:
     """True for a chart that is not part of the answer."""
-    is_experiment = run.summary.tune is not None or (
-        run.summary.probe is not None and run.summary.probe.steps
-    )
-    return bool(is_experiment) or name != ANSWER_CHART
+    return name != ANSWER_CHART or _is_kept_apart(run.summary)
 
 
 def _over_time(run: Run, pictures: Mapping[str, DrawnChart]) -> Markup:
@@ -364,49 +331,12 @@ def _changes(run: Run) -> Iterator[Block | Section]:
 
 
 def _without_effects(run: Run, changes: Sequence[Event]) -> str:
-    if run.summary.tune is not None:
-        return "The effects of the changes are those of the screening."
+    part = answering_part(run.summary)
+    if part is not None and part.effects_note:
+        return part.effects_note
     if any(event.marker is not None for event in changes):
         return "No effect of a change was measured; the events show the reasons."
     return "Nothing was changed during the run."
-
-
-def _saturation(found: ProbeResult) -> Section:
-    """The section about a probe: findings, steps, formal run."""
-    items: list[str] = []
-    for line in map(str.strip, found.lines or probe_lines(found)):
-        if line.startswith("→") and items:
-            # A finding contains its remedy.
-            items[-1] += f" {line}"
-        else:
-            items.append(line)
-    return section("Saturation", Text(tuple(items), Shape.LIST), probe_table(found), *probe_commands(found))
-
-
-ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})
-
-
-def _probe_charts(found: ProbeResult) -> Markup | None:
-    """The charts of throughput and p95 by level, side by side."""
-    steps = [step for step in steps_in_order(found.steps) if step.purpose in ON_THE_WAY]
-    if not steps:
-        return None
-    name = "rate" if found.order.by is Quantity.RATE else "threads"
-    levels = sorted({round(step.level) for step in steps})
-    measured = {round(step.level): _mean(step.tps, step) for step in steps}
-    p95 = {
-        round(step.level): Mean(mean=step.p95_ms, half_width=None, count=1) for step in steps if step.p95_ms
-    }
-    charts = [
-        threads_chart(title, levels, [ThreadsLine("measured", each)], write, width=SMALL, by=name)
-        for title, each, write in (("TPS", measured, units.si), ("p95", p95, units.milliseconds))
-    ]
-    return tag("div", charts, class_="pair")
-
-
-def _mean(value: float, step: ProbeStep) -> Mean:
-    half = None if step.half_width is None else step.half_width * value
-    return Mean(mean=value, half_width=half, count=1)
 
 
 # Results
@@ -435,7 +365,7 @@ def _results(run: Run, levels: Sequence[Tick]) -> Iterator[Block]:
         totals += [("logins", connections.logins), ("logins missed", connections.missed_logins)]
         latencies += [("wait for a connection", connections.wait_ms), ("login", connections.login_ms)]
     if has_several(levels):
-        if summary.probe is None:
+        if not _is_kept_apart(summary):
             yield _level_table(levels)
         yield Table(header=("", "total"), rows=tuple((name, count(total)) for name, total in totals))
     else:

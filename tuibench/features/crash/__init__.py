@@ -12,4 +12,5 @@ FEATURE = Feature(
             "Kill a private server under load: what each setting gains, and which commits it loses.",
         ),
     ),
+    report="tuibench.features.crash.report:REPORT",
 )

@@ -12,4 +12,5 @@ FEATURE = Feature(
             "Find the saturation point and the bottleneck.",
         ),
     ),
+    report="tuibench.features.probe.report:REPORT",
 )

@@ -12,4 +12,5 @@ FEATURE = Feature(
             "Test settings on the running server by A/B tests, and rank them by effect.",
         ),
     ),
+    report="tuibench.features.tune.report:REPORT",
 )
