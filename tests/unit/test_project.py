@@ -11,7 +11,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import click
 import pytest
 
 from tests import profile_reference
@@ -22,7 +21,7 @@ from tests.tables import for_each
 from tests.unit.conftest import LONG
 from tests.validation import check_valid_value
 from tuibench.cli import arguments
-from tuibench.cli.main import COMMANDS, LazyGroup, command_module
+from tuibench.cli.main import COMMANDS, command_module, program
 
 # What no linter checks: which processes stay light.
 
@@ -53,7 +52,7 @@ def imported_by(*modules: str) -> set[str]:
 def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str, ...]) -> None:
     loaded = imported_by(*modules)
     assert "tuibench" in loaded
-    assert not loaded & {"textual", "rich", "click"}
+    assert not loaded & {"textual", "rich", "typer"}
 
 
 def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() -> None:
@@ -223,7 +222,7 @@ def command_lines(program: str) -> list[str]:
 @for_each("line", command_lines("tuibench"))
 def test_a_command_of_a_page_is_one_of_the_program(line: str) -> None:
     words = arguments.normalize(shlex.split(line, comments=True)[1:], COMMANDS)
-    command = LazyGroup(name="tuibench").get_command(click.Context(click.Command("tuibench")), words[0])
+    command = program().get_command(None, words[0])
     assert command is not None
     with command.make_context(words[0], words[1:]) as context:
         assert context.params

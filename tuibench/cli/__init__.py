@@ -1,1 +1,1 @@
-"""Command line: the only package that uses click and writes to stdout."""
+"""Command line: the only package that uses typer and writes to stdout."""

@@ -2,8 +2,8 @@
 
 Candidates are found without connecting to a server or a session; unreadable entries are left out.
 
-Click's own completion cannot complete `--option=value`. Bash passes it as three words, and click takes the
-`=` for the value. In zsh, click's reply replaces the option by the value.
+typer's own completion cannot complete `--option=value`. Bash passes it as three words, and typer takes the
+`=` for the value. In zsh, typer's reply replaces the option by the value.
 
 A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
 `COMP_WORDS`, one per line; `COMP_CWORD` is the number of the unfinished one. The reply has one word per line.
@@ -247,9 +247,8 @@ def _value_candidates(option: str, line: CommandLine) -> Candidates:
     if option in OPTION_VALUES:
         return OPTION_VALUES[option]()
     declared = next((each for each in line.command().params if option in each.opts), None)
-    words = declared.bound.choices or (declared.metavar or "").split("|") if declared is not None else ()
-    if len(words) > 1 and all(word.islower() for word in words):
-        return without_help(*words)
+    if declared is not None and (items := declared.shell_complete(None, "")):
+        return without_help(*(item.value for item in items))
     known = line.profiles_options.get(option)
     if known is None:
         return {}

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench.base.errors import ExitCode, UsageError
-from tuibench.cli.click_command import OmitOptions, PlanValues, Takes
 from tuibench.cli.headless import HeadlessOutput, run_headless
 from tuibench.cli.options import (
     CONTEXT,
@@ -30,9 +29,9 @@ from tuibench.cli.runner import (
     start_session,
 )
 from tuibench.cli.tables import make_tables
+from tuibench.cli.typer_command import OmitOptions, PlanValues, Takes
 from tuibench.load.tables import LoadOptions
 from tuibench.model.message import SessionSpec
-from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
 from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
@@ -61,13 +60,15 @@ class SceneOptions:
 
     scene: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="NAME|FILE",
             help="Play a scene: durability, crash, ddl, threads, hot-rows, network, cache, probe, or a file.",
         ),
     ] = ""
-    by_space: Annotated[bool, Option(help="Each text of the scene stays until you press space.")] = False
-    loop: Annotated[bool, Option(help="Repeat the scene.")] = False
+    by_space: Annotated[
+        bool, typer.Option("--by-space", help="Each text of the scene stays until you press space.")
+    ] = False
+    loop: Annotated[bool, typer.Option("--loop", help="Repeat the scene.")] = False
 
     def load(self, *, is_possible: bool) -> "Scene | None":
         """The validated scene; None if none was given.
@@ -118,7 +119,7 @@ def _check_catalogue(scene: "Scene", source: str) -> None:
 
 
 def demo(
-    context: click.Context,
+    context: typer.Context,
     adhoc: AdhocSqlOptions,
     options: Annotated[PlanValues, Takes("demo")],
     session: Annotated[SessionOptions, OmitOptions("yes_this_server")],
@@ -127,15 +128,26 @@ def demo(
     scenes: SceneOptions,
     private: PrivateServerOptions,
     profile: Annotated[
-        str, Option(metavar="PROFILE", help="Profile to run; with --sql, the profile whose tables to create.")
+        str,
+        typer.Option(
+            metavar="PROFILE", help="Profile to run; with --sql, the profile whose tables to create."
+        ),
     ] = "oltp_read_write",
-    headless: Annotated[bool, Option(help="No screen: interval lines and summary.")] = False,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No screen: interval lines and summary.")
+    ] = False,
     program_file: Annotated[
         str,
-        Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
+        typer.Option(
+            "--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."
+        ),
     ] = "",
-    keep: Annotated[bool, Option(help="Keep the server running, and print how to connect to it.")] = False,
-    no_hints: Annotated[bool, Option(help="Do not suggest a first change on the screen.")] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the server running, and print how to connect to it.")
+    ] = False,
+    no_hints: Annotated[
+        bool, typer.Option("--no-hints", help="Do not suggest a first change on the screen.")
+    ] = False,
 ) -> None:
     """The server uses a temporary directory and is always removed at the end, unless --keep is given.
     Without a terminal there is no screen.
@@ -160,7 +172,7 @@ def demo(
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
         spec = background.spec(spec_on_private_server(plan, server))
         code = _run_demo(spec, server, background, display, scenes.player(scene))
-    raise click.exceptions.Exit(code)
+    raise typer.Exit(code)
 
 
 def _profile_options(

@@ -8,15 +8,18 @@ import sys
 from importlib import import_module
 from inspect import getdoc
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any, cast
 
-import click
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from tuibench import __version__
 from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.base.feature import CommandSection, command_entries
-from tuibench.cli import arguments
+from tuibench.cli import arguments, help_layout
 from tuibench.cli.output import exit_on_broken_pipe, failure, info, open_closed_streams
+from tuibench.cli.parameters import adopt
 
 ENTRIES = {entry.name: entry for entry in command_entries()}
 COMMANDS = {entry.name: entry.summary for entry in ENTRIES.values()}
@@ -30,20 +33,31 @@ def command_module(name: str) -> ModuleType:
     return import_module(ENTRIES[name].module)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(TyperGroup):
     """Lists commands from the table, and imports only the called one."""
 
-    context_class = arguments.HelpContext
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        adopt(self.params)
+        self.help = help_layout.unbroken(self.help or "")
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def get_help(self, ctx: Any) -> str:
+        return help_layout.with_hyphens(super().get_help(ctx))
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        adopt([option] if option is not None else [])
+        return option
+
+    def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         if cmd_name not in COMMANDS:
             return None
         module = command_module(cmd_name)
         command = getattr(module, cmd_name)
-        from tuibench.cli.click_command import build_command
+        from tuibench.cli.typer_command import build_command
 
         return build_command(
             command,
@@ -52,78 +66,83 @@ class LazyGroup(click.Group):
             context_settings=getattr(module, "CONTEXT", {"help_option_names": ["--help"]}),
         )
 
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
         with exit_on_broken_pipe():
             return super().make_context(*arguments, **options)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         with exit_on_broken_pipe():
             return super().invoke(ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         for section in CommandSection:
             rows = [(f"{one.name:<8}", one.summary) for one in ENTRIES.values() if one.section is section]
             if section is not CommandSection.HIDDEN and rows:
-                with formatter.section(section):
-                    formatter.write_dl(rows)
+                help_layout.write_rows(formatter, section, rows)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             arguments.raise_unknown_command(name, COMMANDS, args[1:])
         return super().resolve_command(ctx, args)
 
 
-def _install_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
+def _install_completion(shell: str | None) -> None:
     if shell is not None:
         from tuibench.cli import completion
 
         info(completion.install_completion(shell))
-        ctx.exit()
+        raise typer.Exit
 
 
-def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
+def _show_completion(shell: str | None) -> None:
     if shell is not None:
         from tuibench.cli import completion
 
-        click.echo(completion.completion_script(shell), nl=False)
-        ctx.exit()
+        typer.echo(completion.completion_script(shell), nl=False)
+        raise typer.Exit
 
 
-def _show_version(ctx: click.Context, option: click.Parameter, is_wanted: bool) -> None:
+def _show_version(is_wanted: bool) -> None:
     if is_wanted:
         from tuibench.base.installation import engine_line
 
-        click.echo(f"tuibench {__version__}\nengine: {engine_line()}")
-        ctx.exit()
+        typer.echo(f"tuibench {__version__}\nengine: {engine_line()}")
+        raise typer.Exit
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["--help"], "max_content_width": WIDTH})
-@click.option(
-    "--version",
-    callback=_show_version,
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    help="Show version and engine, and exit.",
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help"], "max_content_width": WIDTH},
 )
-@click.option(
-    "--install-completion",
-    metavar="SHELL",
-    callback=_install_completion,
-    is_eager=True,
-    expose_value=False,
-    help="Set up completion by Tab of commands, options, profiles and runs in bash, zsh or fish.",
-)
-@click.option(
-    "--show-completion",
-    metavar="SHELL",
-    callback=_show_completion,
-    is_eager=True,
-    expose_value=False,
-    help="Print the completion script.",
-)
-def app() -> None:
+
+
+@app.callback()
+def tuibench(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show version and engine, and exit."
+        ),
+    ] = False,
+    install_completion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHELL",
+            callback=_install_completion,
+            is_eager=True,
+            help="Set up completion by Tab of commands, options, profiles and runs in bash, zsh or fish.",
+        ),
+    ] = None,
+    show_completion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHELL", callback=_show_completion, is_eager=True, help="Print the completion script."
+        ),
+    ] = None,
+) -> None:
     """Drive an OLTP load into MySQL or MariaDB, watch it, and steer it live.
 
     For a first look without a server of your own: tuibench demo. Each command explains itself, with examples:
@@ -131,14 +150,22 @@ def app() -> None:
     """
 
 
+def program() -> LazyGroup:
+    """The parser of the program."""
+    return cast("LazyGroup", get_command(app))
+
+
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
     open_closed_streams()
     try:
+        parser = program()
         if arguments.COMPLETE_VARIABLE in os.environ:
             from tuibench.cli import completion
 
-            click.echo(completion.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)
+            typer.echo(
+                completion.shell_reply(COMMANDS, lambda name: parser.get_command(None, name)), nl=False
+            )
             sys.exit(ExitCode.DONE)
         line = arguments.SysbenchLine()
         # Without arguments: the start screen on a terminal, otherwise the help.
@@ -146,19 +173,17 @@ def main() -> None:
         sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS, line) or (
             ["start"] if are_terminals else ["--help"]
         )
-        sys.exit(app(prog_name="tuibench", standalone_mode=False, obj=line) or ExitCode.DONE)
+        sys.exit(parser.main(prog_name="tuibench", standalone_mode=False, obj=line) or ExitCode.DONE)
     except TuibenchError as error:
         failure(str(error))
         sys.exit(error.exit_code)
-    except click.ClickException as error:
-        from tuibench.cli import click_command
+    except typer.TyperException as error:
+        from tuibench.cli.usage_errors import usage_error
 
         meant = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
-        failure(click_command.explain_parser_error(error, meant))
+        failure(str(usage_error(error, meant)))
         sys.exit(ExitCode.USAGE_ERROR)
-    except click.Abort:
-        sys.exit(ExitCode.INTERRUPTED)
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(ExitCode.INTERRUPTED)
     except Exception as error:
         from tuibench.session.lifecycle import internal_error_text

@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
+import typer
 from msgspec.structs import replace
 
 from tuibench.base.errors import UsageError, did_you_mean
-from tuibench.cli.click_command import HOSTS_OPTION, WITHOUT_HOSTS, PlanValues, option_hint
 from tuibench.cli.output import info
+from tuibench.cli.typer_command import PlanValues
+from tuibench.cli.usage_errors import HOSTS_OPTION, WITHOUT_HOSTS, option_hint
 from tuibench.model import effect
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
-from tuibench.model.option import Option, check_choice, check_range
+from tuibench.model.option import check_choice, check_range
 from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
 from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
 from tuibench.model.schedule import Quantity, first_level, parse_size, total_seconds
@@ -91,16 +93,20 @@ class AdhocSqlOptions:
 
     sql: Annotated[
         list[str] | None,
-        Option(metavar="SQL", help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'."),
+        typer.Option(
+            metavar="SQL", help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'."
+        ),
     ] = None
     sql_file: Annotated[
-        list[str] | None, Option(metavar="FILE", help="The same from a file, one transaction per file.")
+        list[str] | None, typer.Option(metavar="FILE", help="The same from a file, one transaction per file.")
     ] = None
     sql_param: Annotated[
         list[str] | None,
-        Option(metavar="NAME=DRAW", help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …"),
+        typer.Option(metavar="NAME=DRAW", help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …"),
     ] = None
-    sql_weights: Annotated[str, Option(metavar="N/N", help="Relative weights of the transactions: 9/1.")] = ""
+    sql_weights: Annotated[
+        str, typer.Option(metavar="N/N", help="Relative weights of the transactions: 9/1.")
+    ] = ""
 
     @property
     def is_given(self) -> bool:
@@ -183,7 +189,7 @@ class StartOptions:
 
     start: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="STATE",
             help="Each run begins as-is; or with clean pages, no old row versions and the same data, and a "
             "warm or cold buffer pool.",
@@ -210,7 +216,7 @@ class PrivateServerOptions:
 
     my_cnf: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="FILE",
             help="Option file with settings of the server; its folders and ports are ignored. A sweep takes "
             "several: a.cnf,b.cnf.",
@@ -218,16 +224,16 @@ class PrivateServerOptions:
     ] = ""
     mysqld_option: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             metavar="NAME=VALUE", help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable."
         ),
     ] = None
     cpus: Annotated[
-        str, Option(help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity.")
+        str, typer.Option(help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity.")
     ] = ""
     memory: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="SIZE",
             help="Memory of the server: 4G; by cgroup v2, otherwise only the size of its buffer pool.",
         ),
@@ -333,9 +339,14 @@ class SessionOptions:
     """Options of every command with a load that are not part of its plan."""
 
     yes_this_server: Annotated[
-        bool, Option(help="Allow setting changes although the server looks like production.")
+        bool,
+        typer.Option(
+            "--yes-this-server", help="Allow setting changes although the server looks like production."
+        ),
     ] = False
-    run_dir: Annotated[str, Option(metavar="DIR", help="Folder for records instead of the default.")] = ""
+    run_dir: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder for records instead of the default.")
+    ] = ""
 
     def keep_records(self) -> None:
         from tuibench.base import paths
@@ -621,18 +632,18 @@ class ScreenOptions:
 
     theme: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="NAME",
             help="Colours: tuibench-dark, tuibench-light, ansi-dark, ansi-light, … [tuibench-dark].",
             show_default=False,
         ),
     ] = ""
     fps: Annotated[
-        int, Option(help="Frames per second at most, for slow connections [60].", show_default=False)
+        int, typer.Option(help="Frames per second at most, for slow connections [60].", show_default=False)
     ] = 0
-    no_mouse: Annotated[bool, Option(help="Leave the mouse to the terminal, for selecting and copying.")] = (
-        False
-    )
+    no_mouse: Annotated[
+        bool, typer.Option("--no-mouse", help="Leave the mouse to the terminal, for selecting and copying.")
+    ] = False
 
     def display_options(self) -> DisplayOptions:
         """The display options; imports textual. Raises UsageError for an invalid theme, frame rate or key."""
@@ -680,10 +691,10 @@ def _read_screen_section() -> dict[str, Any]:
     return found
 
 
-TextOrJson = Annotated[str, Option("--format", metavar="FORMAT", help="text, or json for programs.")]
+TextOrJson = Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, or json for programs.")]
 
 RunDir = Annotated[
-    str, Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
+    str, typer.Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
 ]
 """The folder of records, for commands that read recorded runs."""
 
@@ -696,18 +707,20 @@ class BackgroundOptions:
 
     SECTION: ClassVar = "In the background"
 
-    detach: Annotated[bool, Option(help="Start in the background, print the id and return.")] = False
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Start in the background, print the id and return.")
+    ] = False
     grace: Annotated[
         float | None,
-        Option(
+        typer.Option(
             metavar="SECONDS",
             help=f"Seconds that it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
         ),
     ] = None
     prometheus: Annotated[
         str,
-        Option(
-            section="Output",
+        typer.Option(
+            rich_help_panel="Output",
             metavar="[HOST]:PORT",
             help="Serve metrics for Prometheus at this address; without HOST on loopback; port 0: any free "
             "port.",

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-import click
+import typer
 
 from tuibench.base import sanitize, units
 from tuibench.base.errors import ExitCode, RunError, UsageError, did_you_mean
@@ -41,7 +41,7 @@ def write_output(place: str, pieces: Iterable[str], mode: str = "w") -> None:
     """Write the pieces to a file, or to stdout. Raises UsageError if the file cannot be written."""
     if place in ("", STDOUT):
         for piece in pieces:
-            click.echo(piece, nl=False)
+            typer.echo(piece, nl=False)
         return
     with writing_to(place), Path(place).open(mode, encoding="utf-8") as stream:
         stream.writelines(pieces)
@@ -89,7 +89,7 @@ def timestamp(elapsed_seconds: float) -> str:
 def write_stderr(text: str) -> None:
     """Write text to stderr unchanged."""
     try:
-        click.echo(text, nl=False, err=True)
+        typer.echo(text, nl=False, err=True)
     except OSError:
         discard(sys.stderr)
 
@@ -176,7 +176,7 @@ DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 def write_stdout(text: str) -> None:
-    click.echo(text, nl=False)
+    typer.echo(text, nl=False)
 
 
 class PipeSafeStdout:
@@ -254,7 +254,7 @@ def echo_json(value: Any) -> None:
     """Write indented JSON to stdout, as UTF-8 whatever the terminal's encoding, with one final newline."""
     from tuibench.record.recorder import pretty_json
 
-    click.echo(pretty_json(value), nl=False)
+    typer.echo(pretty_json(value), nl=False)
 
 
 GAP = "  "

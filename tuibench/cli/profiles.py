@@ -12,20 +12,20 @@ from os.path import isfile
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-import click
 import msgspec
+import typer
 
 from tuibench.base import files, sanitize
 from tuibench.base.errors import RunError, UsageError, did_you_mean
 from tuibench.base.units import count, pluralize, shorten
 from tuibench.cli.arguments import STDOUT
-from tuibench.cli.click_command import Argument, option_hint
 from tuibench.cli.log_files import read_logs
 from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.tables import progress_bar
-from tuibench.model.option import Option, check_range
+from tuibench.cli.usage_errors import option_hint
+from tuibench.model.option import check_range
 from tuibench.model.plan import OptionValue
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile, known_options
@@ -71,12 +71,15 @@ class TrafficOptions:
 
     SECTION: ClassVar = "Profiles of real traffic"
 
-    out: Annotated[str, Option(metavar="FILE", help="Write the profile to this file, instead of stdout.")] = (
-        ""
-    )
-    top: Annotated[int, Option(help="Number of kinds of transactions to keep, the most frequent ones.")] = 20
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the profile to this file, instead of stdout.")
+    ] = ""
+    top: Annotated[
+        int, typer.Option(help="Number of kinds of transactions to keep, the most frequent ones.")
+    ] = 20
     seconds: Annotated[
-        float, Option(help="from-digest: seconds to count; 0: since the server's statistics were reset.")
+        float,
+        typer.Option(help="from-digest: seconds to count; 0: since the server's statistics were reset."),
     ] = 0
 
     def check(self) -> None:
@@ -485,13 +488,13 @@ class ProfileCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def profiles(
-    context: click.Context,
+    context: typer.Context,
     traffic: TrafficOptions,
     server: ServerOptions,
     action: Annotated[
-        str, Argument(metavar="list|show|check|from-slow-log|from-digest|from-lua", help="Action.")
+        str, typer.Argument(metavar="list|show|check|from-slow-log|from-digest|from-lua", help="Action.")
     ] = "list",
-    name: Annotated[str, Argument(help="A profile's name, or a file.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(help="A profile's name, or a file.", show_default=False)] = "",
     output: TextOrJson = TEXT,
 ) -> None:
     """list: names, data sets, summaries. show NAME: options with defaults and limits, transactions,
@@ -534,7 +537,7 @@ def _list(_: str, as_json: bool) -> None:
     width = max((len(line.name) for line in lines), default=0)
     for line in lines:
         words = f"{line.name:{width}}  {line.data_set:8}  {line.summary or f'broken: {line.error}'}"
-        click.echo(sanitize.text(words))
+        typer.echo(sanitize.text(words))
 
 
 def _line(name: str, path: Path) -> ProfileLine:
@@ -549,7 +552,7 @@ def _line(name: str, path: Path) -> ProfileLine:
 def _show(name: str, as_json: bool) -> None:
     profile = library.load_profile(_resolve_file(name))
     if not as_json:
-        click.echo(profile_description(profile), nl=False)
+        typer.echo(profile_description(profile), nl=False)
         return
     steps = profile.steps
     echo_json(
@@ -590,12 +593,12 @@ def _check(name: str, as_json: bool, server: ServerOptions) -> None:
         echo_json(result)
     else:
         for each in result.refused:
-            click.echo(
+            typer.echo(
                 sanitize.text(f"{each.name}: {each.error}\n  {shorten(' '.join(each.sql.split()), 200)}")
             )
         if result.ok:
             prepared = f", the server prepares its {pluralize(result.statements or 0, 'statement')}"
-            click.echo(f"{name}: ok{prepared * (result.statements is not None)}")
+            typer.echo(f"{name}: ok{prepared * (result.statements is not None)}")
     if not result.ok:
         raise RunError(
             f"the server refuses {len(result.refused)} of the "

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 
 from tuibench.base import paths, sanitize
 from tuibench.base.errors import RunError, UsageError, did_you_mean
 from tuibench.base.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 from tuibench.cli.arguments import STDOUT
-from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir, ScreenOptions, TextOrJson
 from tuibench.cli.output import (
     JSON,
@@ -31,7 +30,6 @@ from tuibench.cli.runner import require_terminal, run_async
 from tuibench.features.sweep.execution import sweep_notes
 from tuibench.features.sweep.formats import sweep_text
 from tuibench.model.message import REPLAY_SPEEDS
-from tuibench.model.option import Option
 from tuibench.record import store
 from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import pretty_json
@@ -48,10 +46,12 @@ FIRST_NUMERIC_COLUMN = HEADINGS.index("threads")
 
 
 def runs(
-    action: Annotated[str, Argument(metavar="list|show|remove", help="Action.")] = "list",
-    run: Annotated[list[str] | None, Argument(metavar="RUN…", help="Which.", show_default=False)] = None,
+    action: Annotated[str, typer.Argument(metavar="list|show|remove", help="Action.")] = "list",
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN…", help="Which.", show_default=False)
+    ] = None,
     output: TextOrJson = TEXT,
-    yes: Annotated[bool, Option(help="remove: do not ask for confirmation.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="remove: do not ask for confirmation.")] = False,
     run_dir: RunDir = "",
 ) -> None:
     """list: recorded runs and sweeps, the newest last. show RUN: plan, environment and figures; of a sweep,
@@ -73,7 +73,7 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
     if as_json:
         echo_json(lines)
     elif lines:
-        click.echo(runs_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+        typer.echo(runs_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
         for line in lines:
             if line.error:
                 info(f"{line.id}: {line.error}")
@@ -137,8 +137,8 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     if seen is not None:
         host = seen.host
         lines.append(f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}")
-    click.echo("\n".join(map(sanitize.text, lines)))
-    click.echo(final_report(run), nl=False)
+    typer.echo("\n".join(map(sanitize.text, lines)))
+    typer.echo(final_report(run), nl=False)
     for line in run_notes(run.summary, str(run.directory)):
         info(line)
 
@@ -155,12 +155,12 @@ def _show_sweep(directory: Path, as_json: bool) -> None:
     """Print a sweep: its table, its progress, and how to resume it."""
     known, line = load_sweep(directory), store.describe_sweep(directory)
     if as_json:
-        click.echo(sweep_text(known, form=JSON), nl=False)
+        typer.echo(sweep_text(known, form=JSON), nl=False)
         return
     state = "complete" if line.cells_done == line.cells else line.outcome
-    click.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
+    typer.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
     if known.done:
-        click.echo(sweep_text(known), nl=False)
+        typer.echo(sweep_text(known), nl=False)
     for text in filter(None, (line.error, *sweep_notes(known, directory))):
         info(text)
 
@@ -205,26 +205,23 @@ REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
 """For each format of a report, the function that yields its text in pieces."""
 
 
-def _format_option(name: str, help: str) -> Option:
-    return Option(f"--{name}", help=help, metavar="[=FILE]")
-
-
 def report(
     run: Annotated[
-        str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+        str, typer.Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
     ],
     sysbench: Annotated[
-        str, _format_option("sysbench", "What the run printed: interval lines and summary.")
+        str, typer.Option(help="What the run printed: interval lines and summary.", metavar="[=FILE]")
     ] = "",
-    json: Annotated[str, _format_option("json", "The summary, tuibench.summary/1.")] = "",
-    csv: Annotated[str, _format_option("csv", "A row for each interval, as run --csv.")] = "",
+    json: Annotated[str, typer.Option(help="The summary, tuibench.summary/1.", metavar="[=FILE]")] = "",
+    csv: Annotated[str, typer.Option(help="A row for each interval, as run --csv.", metavar="[=FILE]")] = "",
     markdown: Annotated[
-        str, _format_option("markdown", "The sections of the HTML report, without charts, as Markdown.")
+        str,
+        typer.Option(help="The sections of the HTML report, without charts, as Markdown.", metavar="[=FILE]"),
     ] = "",
-    html: Annotated[str, Option(metavar="FILE", help="Everything with charts, in one HTML file.")] = "",
+    html: Annotated[str, typer.Option(metavar="FILE", help="Everything with charts, in one HTML file.")] = "",
     form: Annotated[
         str,
-        Option("--format", metavar="FORMAT", help="sysbench, json, csv, markdown or html, on stdout."),
+        typer.Option("--format", metavar="FORMAT", help="sysbench, json, csv, markdown or html, on stdout."),
     ] = "",
     run_dir: RunDir = "",
 ) -> None:
@@ -257,15 +254,15 @@ SLOWEST, FASTEST = 0.01, REPLAY_SPEEDS[-1]
 
 def replay(
     run: Annotated[
-        str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+        str, typer.Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
     ],
     *,
-    speed: Annotated[float, Option(help="Speed relative to the run: 4 is four times as fast.")] = 1,
+    speed: Annotated[float, typer.Option(help="Speed relative to the run: 4 is four times as fast.")] = 1,
     cast: Annotated[
-        str, Option(metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
+        str, typer.Option(metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
     ] = "",
     size: Annotated[
-        str, Option(metavar="WxH", help="Columns and rows of the cast [120x36].", show_default=False)
+        str, typer.Option(metavar="WxH", help="Columns and rows of the cast [120x36].", show_default=False)
     ] = "",
     screen: ScreenOptions,
     run_dir: RunDir = "",

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, UsageError
 from tuibench.cli.arguments import STDOUT, SysbenchLine
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -30,8 +29,8 @@ from tuibench.cli.options import (
 )
 from tuibench.cli.output import JSON, ONE_FORMAT_ON_STDOUT, TEXT, check_format, echo_json, info
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import PlanValues, Takes
 from tuibench.model.findings import Finding, Severity
-from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.server import Target
 
@@ -50,10 +49,10 @@ class ReportOptions:
 
     SECTION: ClassVar = "Output"
 
-    verbosity: Annotated[int, Option(help="5: all … 3: lines and summary … 0: errors only.")] = 3
+    verbosity: Annotated[int, typer.Option(help="5: all … 3: lines and summary … 0: errors only.")] = 3
     json_file: Annotated[
         str,
-        Option(
+        typer.Option(
             "--json",
             metavar="FILE",
             help="Write the summary to this file as JSON; - for stdout, the rest then goes to stderr.",
@@ -61,18 +60,18 @@ class ReportOptions:
     ] = ""
     csv_file: Annotated[
         str,
-        Option(
+        typer.Option(
             "--csv",
             metavar="FILE",
             help="Write a row for each interval to this file; - for stdout, as with --json.",
         ),
     ] = ""
     form: Annotated[
-        str, Option("--format", metavar="FORMAT", help="On stdout: text, json (as --json=-) or csv.")
+        str, typer.Option("--format", metavar="FORMAT", help="On stdout: text, json (as --json=-) or csv.")
     ] = TEXT
     fail_if: Annotated[
         list[str] | None,
-        Option(
+        typer.Option(
             metavar="CONDITION",
             help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …',
         ),
@@ -131,7 +130,7 @@ def _deviations(line: SysbenchLine | None, server: ServerOptions, target: Target
 
 
 def run(
-    context: click.Context,
+    context: typer.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("run")],
@@ -140,10 +139,10 @@ def run(
     report: ReportOptions,
     private: PrivateServerOptions,
     start: StartOptions,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     server_program: Annotated[
         str,
-        Option(
+        typer.Option(
             "--server",
             metavar="FILE",
             help="With --ab: each value on private servers of this program that start with it.",
@@ -170,7 +169,7 @@ def run(
             raise UsageError(
                 f"{option} is for a run on one server", "tuibench versions --show DIR has formats"
             )
-        raise click.exceptions.Exit(ab_over_starts(plan, server_program, private, start))
+        raise typer.Exit(ab_over_starts(plan, server_program, private, start))
     if start != StartOptions():
         raise UsageError("--start is for runs on private servers", "--server=mariadbd, with --ab")
     if private.is_given:
@@ -184,22 +183,22 @@ def run(
     warn_leftovers()
     spec = background.spec(new_session_spec(plan, target, yes_this_server=session.yes_this_server))
     if background.detach:
-        raise click.exceptions.Exit(start_detached(spec, background))
+        raise typer.Exit(start_detached(spec, background))
     summary, code = run_async(run_headless(spec, output))
     if report.json_file:
         write_summary_json(report.json_file, summary)
-    raise click.exceptions.Exit(code)
+    raise typer.Exit(code)
 
 
 def live(
-    context: click.Context,
+    context: typer.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("live")],
     session: SessionOptions,
     background: BackgroundOptions,
     screen: ScreenOptions,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
     """The run has its own process: without a viewer it continues for --grace seconds, then stops and
     restores the settings. x leaves the screen, attach opens it again. With --threads=0 the charts show
@@ -216,7 +215,7 @@ def live(
     warn_leftovers()
     display = None if background.detach else screen.display_options()
     spec = background.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
-    raise click.exceptions.Exit(run_session(spec, background, display))
+    raise typer.Exit(run_session(spec, background, display))
 
 
 DRIVER, IN_BROWSER = "TEXTUAL_DRIVER", "web_driver"
@@ -231,10 +230,13 @@ def is_in_browser() -> bool:
 
 def attach(
     session: Annotated[
-        str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
+        str,
+        typer.Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False),
     ] = "",
     *,
-    read_only: Annotated[bool, Option(help="Read only: the session refuses changes by this viewer.")] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Read only: the session refuses changes by this viewer.")
+    ] = False,
     screen: ScreenOptions,
 ) -> None:
     """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. Any
@@ -249,22 +251,24 @@ def attach(
     socket = find_session_socket(session)
     ended = open_viewer(socket, display, owner=False, read_only=read_only)
     if is_in_browser():
-        raise click.exceptions.Exit(ended.exit_code if ended is not None else ExitCode.DONE)
-    raise click.exceptions.Exit(end_viewer(ended, socket))
+        raise typer.Exit(ended.exit_code if ended is not None else ExitCode.DONE)
+    raise typer.Exit(end_viewer(ended, socket))
 
 
 DEFAULT_PROFILE = "oltp_read_write"
 
 
 def doctor(
-    context: click.Context,
+    context: typer.Context,
     server: ServerOptions,
     planned: Annotated[PlanValues, Takes("doctor")],
-    profile: Annotated[str, Argument(help="The planned load: a profile's name or file.")] = DEFAULT_PROFILE,
+    profile: Annotated[
+        str, typer.Argument(help="The planned load: a profile's name or file.")
+    ] = DEFAULT_PROFILE,
     disk: Annotated[
-        bool, Option(help="Also measure the disk of the data directory: 10 s, writes 270 MB.")
+        bool, typer.Option("--disk", help="Also measure the disk of the data directory: 10 s, writes 270 MB.")
     ] = False,
-    disk_dir: Annotated[str, Option(help="Measure the disk of this folder instead.")] = "",
+    disk_dir: Annotated[str, typer.Option(help="Measure the disk of this folder instead.")] = "",
     output: TextOrJson = TEXT,
 ) -> None:
     """Each finding has a severity (ok, note, warning, next, stop) and says how to fix it. Nothing is changed.
@@ -285,7 +289,7 @@ def doctor(
     )
     _print_findings(findings, as_json=output == JSON)
     stops = any(finding.severity is Severity.STOP for finding in findings)
-    raise click.exceptions.Exit(ExitCode.RUN_FAILED if stops else ExitCode.DONE)
+    raise typer.Exit(ExitCode.RUN_FAILED if stops else ExitCode.DONE)
 
 
 def _split_profile(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
@@ -304,9 +308,9 @@ def _print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
         return
     width = max(len(finding.id) for finding in findings)
     for finding in findings:
-        click.echo(f"{finding.severity:<8}{finding.id:<{width}}  {sanitize.text(finding.found)}")
+        typer.echo(f"{finding.severity:<8}{finding.id:<{width}}  {sanitize.text(finding.found)}")
         if finding.remedy and finding.severity is not Severity.OK:
-            click.echo(f"{'':<8}{'':<{width}}  → {sanitize.text(finding.remedy)}")
+            typer.echo(f"{'':<8}{'':<{width}}  → {sanitize.text(finding.remedy)}")
     info(summary_line(findings))
 
 
@@ -342,12 +346,12 @@ def start(screen: ScreenOptions) -> None:
     try:
         socket = StartApp(controller, display).shown()
         if socket is None:
-            raise click.exceptions.Exit(ExitCode.DONE)
+            raise typer.Exit(ExitCode.DONE)
         ended = open_viewer(socket, display)
         if ended is None and controller.private is not None:
             controller.private.release()
             controller.private = None
-        raise click.exceptions.Exit(end_viewer(ended, socket))
+        raise typer.Exit(end_viewer(ended, socket))
     finally:
         if controller.private is not None:
             run_async(controller.private.stop())

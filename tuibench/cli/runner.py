@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench.base import paths, unix_sockets
@@ -199,7 +199,7 @@ def start_detached(spec: SessionSpec, background: BackgroundOptions) -> ExitCode
         error = TuibenchError(ended.summary.failure or "the run ended before its load started")
         error.exit_code = ExitCode(ended.exit_code)
         raise error
-    click.echo(spec.session)
+    typer.echo(spec.session)
     for line in (
         [f"already ended; recorded in {ended.run_directory}"]
         if ended
@@ -388,5 +388,5 @@ def print_result(ended: SessionEnded) -> ExitCode:
     from tuibench.report.answer import exit_summary
 
     for line in exit_summary(ended, shutil.get_terminal_size().columns):
-        click.echo(line)
+        typer.echo(line)
     return ExitCode(ended.exit_code)

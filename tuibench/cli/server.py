@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Annotated
 
-import click
 import msgspec
+import typer
 
 from tuibench.base import sanitize
 from tuibench.base.clock import SystemClock
 from tuibench.base.errors import ExitCode, TuibenchError, UsageError
 from tuibench.base.units import DASH
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     BackgroundOptions,
     ScreenOptions,
@@ -24,7 +23,7 @@ from tuibench.cli.options import (
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.cli.runner import run_async
 from tuibench.cli.server_options import ServerOptions
-from tuibench.model.option import Option
+from tuibench.cli.typer_command import PlanValues, Takes
 from tuibench.model.plan import WATCH
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState, SettingTopic
@@ -88,7 +87,7 @@ class SettingsListing(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings(
     server: ServerOptions,
-    action: Annotated[str, Argument(metavar="list", help="Action.")] = "list",
+    action: Annotated[str, typer.Argument(metavar="list", help="Action.")] = "list",
     output: TextOrJson = TEXT,
 ) -> None:
     """Reads from the server and changes nothing. Your own presets are in config.toml in the configuration
@@ -102,8 +101,8 @@ def settings(
     if output == JSON:
         echo_json(listing)
         return
-    click.echo(sanitize.text(f"{listing.flavour} {listing.version} at {listing.where}") + "\n")
-    click.echo(
+    typer.echo(sanitize.text(f"{listing.flavour} {listing.version} at {listing.where}") + "\n")
+    typer.echo(
         "\n".join(map(sanitize.text, [*_setting_lines(listing.settings), *_preset_lines(listing.presets)]))
         + "\n",
         nl=False,
@@ -141,11 +140,16 @@ async def _fetch_server_info(target: Target) -> ServerInfo:
 def restore(
     server: ServerOptions,
     wait: Annotated[
-        float, Option(metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
+        float, typer.Option(metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
     ] = 30,
-    dry_run: Annotated[bool, Option(help="List what remains to be restored; change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what remains to be restored; change nothing.")
+    ] = False,
     even_restarted: Annotated[
-        bool, Option(help="Also on a server that was restarted since, and has its own values now.")
+        bool,
+        typer.Option(
+            "--even-restarted", help="Also on a server that was restarted since, and has its own values now."
+        ),
     ] = False,
 ) -> None:
     """The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD
@@ -154,18 +158,18 @@ def restore(
     """
     found = leftovers()
     if not found:
-        click.echo("nothing to restore")
+        typer.echo("nothing to restore")
         return
     if dry_run:
         for leftover in found:
-            click.echo(sanitize.text(leftover.text))
+            typer.echo(sanitize.text(leftover.text))
         return
     login = server.target()
     results = [
         run_async(_restore_one(leftover, server, login, wait, even_restarted=even_restarted))
         for leftover in found
     ]
-    raise click.exceptions.Exit(ExitCode.DONE if all(results) else ExitCode.NOT_RESTORED)
+    raise typer.Exit(ExitCode.DONE if all(results) else ExitCode.NOT_RESTORED)
 
 
 async def _restore_one(
@@ -176,7 +180,7 @@ async def _restore_one(
         info(leftover.problem)
         return False
     target = server.over(leftover.header.target, login)
-    click.echo(sanitize.text(leftover.text))
+    typer.echo(sanitize.text(leftover.text))
     try:
         restored = await restore_leftover(
             leftover,
@@ -189,7 +193,7 @@ async def _restore_one(
         info(f"  {error}")
         return False
     for one in restored:
-        click.echo(f"  {sanitize.text(one.text)}")
+        typer.echo(f"  {sanitize.text(one.text)}")
     if any(one.outcome is RestoreOutcome.UNCLEAR for one in restored):
         info(f"  to keep a value that is not known to be tuibench's: remove {leftover.path}")
     return not any(one.pending for one in restored) and not leftover.problem
@@ -207,7 +211,12 @@ def watch(
     screen: ScreenOptions,
     form: Annotated[
         str,
-        Option("--format", section="Output", metavar="FORMAT", help="Without a screen: text, json or jsonl."),
+        typer.Option(
+            "--format",
+            rich_help_panel="Output",
+            metavar="FORMAT",
+            help="Without a screen: text, json or jsonl.",
+        ),
     ] = "",
 ) -> None:
     """Throughput, commits and statement times are counted by the server, for all of its clients. Settings
@@ -233,5 +242,5 @@ def watch(
     display = None if form or background.detach else screen.display_options()
     spec = background.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
     if form:
-        raise click.exceptions.Exit(run_async(run_headless_watch(spec, form)))
-    raise click.exceptions.Exit(run_session(spec, background, display))
+        raise typer.Exit(run_async(run_headless_watch(spec, form)))
+    raise typer.Exit(run_session(spec, background, display))

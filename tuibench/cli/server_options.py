@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
+import typer
 from msgspec.structs import replace
 
 from tuibench.base import credentials
@@ -22,7 +23,6 @@ from tuibench.cli.server_address import (
     endpoint_fields,
     parse_place,
 )
-from tuibench.model.option import Option
 from tuibench.model.server import (
     LONGEST_TIMEOUT_SECONDS,
     SHORTEST_TIMEOUT_SECONDS,
@@ -86,23 +86,23 @@ class ServerOptions:
 
     host: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "-h", "--host", "--mysql-host", metavar="HOST", help="Server's host, or several: a,b [localhost]."
         ),
     ] = None
     port: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "-P", "--port", "--mysql-port", metavar="PORT", help="TCP port, or several: 3306,3307 [3306]."
         ),
     ] = None
     user: Annotated[
-        str | None, Option("-u", "--user", "--mysql-user", metavar="USER", help="User to log in as.")
+        str | None, typer.Option("-u", "--user", "--mysql-user", metavar="USER", help="User to log in as.")
     ] = None
-    ask_password: Annotated[bool, Option("-p", help="Ask for the password.")] = False
+    ask_password: Annotated[bool, typer.Option("-p", help="Ask for the password.")] = False
     password: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "--password",
             "--mysql-password",
             metavar="TEXT",
@@ -111,11 +111,11 @@ class ServerOptions:
     ] = None
     password_command: Annotated[
         str | None,
-        Option(metavar="COMMAND", help="Shell command that prints the password, run for new logins."),
+        typer.Option(metavar="COMMAND", help="Shell command that prints the password, run for new logins."),
     ] = None
     socket: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "-S",
             "--socket",
             "--mysql-socket",
@@ -125,79 +125,88 @@ class ServerOptions:
     ] = None
     failover: Annotated[
         str | None,
-        Option(
+        typer.Option(
             metavar="HOST[:PORT]",
             help="Another address of the server, or several: tried in turn where a login fails.",
         ),
     ] = None
     database: Annotated[
         str | None,
-        Option("-D", "--database", "--mysql-db", metavar="NAME", help="Database of the tables [sbtest]."),
+        typer.Option(
+            "-D", "--database", "--mysql-db", metavar="NAME", help="Database of the tables [sbtest]."
+        ),
     ] = None
     defaults_file: Annotated[
-        str | None, Option(metavar="FILE", help="Read this option file instead of the default ones.")
+        str | None, typer.Option(metavar="FILE", help="Read this option file instead of the default ones.")
     ] = None
     defaults_extra_file: Annotated[
-        str | None, Option(metavar="FILE", help="Read this option file, too, before that of the user.")
+        str | None, typer.Option(metavar="FILE", help="Read this option file, too, before that of the user.")
     ] = None
-    no_defaults: Annotated[bool, Option(help="Read no option files.")] = False
-    protocol: Annotated[str | None, Option(metavar="WORD", help="tcp or socket; tcp also for localhost.")] = (
-        None
-    )
+    no_defaults: Annotated[bool, typer.Option("--no-defaults", help="Read no option files.")] = False
+    protocol: Annotated[
+        str | None, typer.Option(metavar="WORD", help="tcp or socket; tcp also for localhost.")
+    ] = None
     defaults_group_suffix: Annotated[
-        str, Option(metavar="TEXT", help="Also read the groups with this suffix.")
+        str, typer.Option(metavar="TEXT", help="Also read the groups with this suffix.")
     ] = ""
     login_path: Annotated[
-        str, Option(metavar="NAME", help="Also read this login path of mysql_config_editor.")
+        str, typer.Option(metavar="NAME", help="Also read this login path of mysql_config_editor.")
     ] = ""
     no_login_paths: Annotated[
-        bool, Option(help="Do not read the file of mysql_config_editor.", hidden=True)
+        bool,
+        typer.Option("--no-login-paths", help="Do not read the file of mysql_config_editor.", hidden=True),
     ] = False
     ssl_mode: Annotated[
         str | None,
-        Option(
+        typer.Option(
             metavar="MODE", help="disabled, preferred, required, verify-ca or verify-identity [preferred]."
         ),
     ] = None
     ssl_ca: Annotated[
-        str | None, Option(metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca.")
+        str | None, typer.Option(metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca.")
     ] = None
-    ssl_cert: Annotated[str | None, Option(metavar="FILE", help="Client certificate.")] = None
-    ssl_key: Annotated[str | None, Option(metavar="FILE", help="Key of the client certificate.")] = None
+    ssl_cert: Annotated[str | None, typer.Option(metavar="FILE", help="Client certificate.")] = None
+    ssl_key: Annotated[str | None, typer.Option(metavar="FILE", help="Key of the client certificate.")] = None
     ssl_server_name: Annotated[
         str | None,
-        Option(
+        typer.Option(
             metavar="NAME",
             help="Name in the server's certificate, behind a tunnel; without --ssl-mode, verify-identity.",
         ),
     ] = None
-    compress: Annotated[bool, Option(help="Compress what is sent and received (zlib), for a slow link.")] = (
-        False
-    )
+    compress: Annotated[
+        bool, typer.Option("--compress", help="Compress what is sent and received (zlib), for a slow link.")
+    ] = False
     server_public_key_path: Annotated[
-        str | None, Option(metavar="FILE", help="Server's RSA key, for a password without TLS.")
+        str | None, typer.Option(metavar="FILE", help="Server's RSA key, for a password without TLS.")
     ] = None
-    get_server_public_key: Annotated[bool, Option(help="Trust the RSA key that the server sends.")] = False
+    get_server_public_key: Annotated[
+        bool, typer.Option("--get-server-public-key", help="Trust the RSA key that the server sends.")
+    ] = False
     enable_cleartext_plugin: Annotated[
-        bool, Option(help="Allow plugins (PAM, LDAP) that send the password itself.")
+        bool,
+        typer.Option(
+            "--enable-cleartext-plugin", help="Allow plugins (PAM, LDAP) that send the password itself."
+        ),
     ] = False
     connect_timeout: Annotated[
-        float | None, Option(metavar="SECONDS", help="Time limit of a login in seconds [10].")
+        float | None, typer.Option(metavar="SECONDS", help="Time limit of a login in seconds [10].")
     ] = None
     query_timeout: Annotated[
-        float | None, Option(metavar="SECONDS", help="Time limit of tuibench's own queries in seconds [15].")
+        float | None,
+        typer.Option(metavar="SECONDS", help="Time limit of tuibench's own queries in seconds [15]."),
     ] = None
     net_timeout: Annotated[
         float | None,
-        Option(
+        typer.Option(
             metavar="SECONDS",
             help="Seconds until an unreachable host, or half a response, ends a connection [30].",
         ),
     ] = None
-    mysql_compression: Annotated[str | None, Option(help="on is --compress.", hidden=True)] = None
+    mysql_compression: Annotated[str | None, typer.Option(help="on is --compress.", hidden=True)] = None
     compression_algorithms: Annotated[
         str | None,
-        Option(
+        typer.Option(
             "--compression-algorithms",
             "--mysql-compression-algorithms",
             help="zlib is --compress.",

@@ -11,14 +11,13 @@ from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeVar
 
-import click
 import msgspec
+import typer
 from msgspec.structs import asdict, replace
 
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, RunError, SessionUnreachableError, UsageError, did_you_mean
 from tuibench.base.units import DASH, count, decimal, hms, milliseconds
-from tuibench.cli.click_command import Argument
 from tuibench.cli.options import TextOrJson
 from tuibench.cli.output import JSON, TEXT, align_columns, check_format, echo_json, info, table_width
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
@@ -26,7 +25,7 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import message as commands
 from tuibench.model.message import Command, CommandReply, Hello, SessionEnded, Status, Stop, Watch
-from tuibench.model.option import SECONDS_PER_UNIT, Option, parse_duration
+from tuibench.model.option import SECONDS_PER_UNIT, parse_duration
 from tuibench.model.schedule import (
     PlanPhase,
     PlanProgress,
@@ -323,7 +322,7 @@ def sessions(
     if not lines:
         info("no session is running (start one with tuibench live … or run … --detach)")
         return
-    click.echo(sessions_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+    typer.echo(sessions_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     for line in lines:
         if line.note:
             info(f"{line.session}, process {line.pid}: {line.note}")
@@ -478,12 +477,14 @@ class CommandAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 def ctl(
     words: Annotated[
-        list[str], Argument(metavar="[ID] COMMAND …", help="Command, after the id of the session.")
+        list[str], typer.Argument(metavar="[ID] COMMAND …", help="Command, after the id of the session.")
     ],
     output: TextOrJson = TEXT,
-    wait: Annotated[bool, Option(help="With stop: wait for the end, and print the summary.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With stop: wait for the end, and print the summary.")
+    ] = False,
     timeout: Annotated[
-        float, Option(metavar="SECONDS", help="Time limit for the reply in seconds.")
+        float, typer.Option(metavar="SECONDS", help="Time limit for the reply in seconds.")
     ] = ANSWER_TIMEOUT_SECONDS,
 ) -> None:
     """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. The
@@ -501,7 +502,7 @@ def ctl(
         if output == JSON:
             echo_json(session_status(hello))
         else:
-            click.echo(status_text(hello))
+            typer.echo(status_text(hello))
         return
     if name == STATEMENTS:
         _print_statements(session, rest, output, timeout)
@@ -509,14 +510,14 @@ def ctl(
     command = VERBS_BY_NAME[name].command(rest)
     socket = find_session_socket(session)
     if wait:
-        raise click.exceptions.Exit(_print_summary(run_async(_stop_and_wait(socket)), output))
+        raise typer.Exit(_print_summary(run_async(_stop_and_wait(socket)), output))
     answer = run_async(_submit(socket, command, timeout))
     if not answer.ok:
         raise RunError(answer.text)
     if output == JSON:
         echo_json(CommandAnswer(answer=answer.text))
     else:
-        click.echo(sanitize.text(answer.text))
+        typer.echo(sanitize.text(answer.text))
 
 
 ctl.__doc__ = f"{getdoc(ctl)}\n\n\b\n{verbs_help()}"
@@ -529,7 +530,7 @@ def _print_statements(session: str, rest: list[str], output: str, timeout: float
     if output == JSON:
         echo_json(report)
     else:
-        click.echo(statements_text(report))
+        typer.echo(statements_text(report))
 
 
 async def _read_statements(socket: Path, seconds: float) -> StatementReport:
@@ -588,7 +589,7 @@ def _print_summary(ended: SessionEnded, output: str) -> ExitCode:
     if output == JSON:
         echo_json(ended.summary)
     else:
-        click.echo(ended.text, nl=False)
+        typer.echo(ended.text, nl=False)
     for line in run_notes(ended.summary, ended.run_directory):
         info(line)
     return ExitCode(ended.exit_code)

@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
+import typer
 
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, UsageError
 from tuibench.base.units import pluralize
-from tuibench.cli.click_command import Argument
 from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, warning
 from tuibench.cli.server_options import ServerOptions
-from tuibench.model.option import Option, check_choice
+from tuibench.model.option import check_choice
 from tuibench.model.server import Target
 
 if TYPE_CHECKING:
@@ -31,22 +30,27 @@ __all__ = ["CONTEXT", "check", "cleanup", "prepare", "prewarm", "script"]
 
 
 def prepare(
-    context: click.Context,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    context: typer.Context,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
     threads: Annotated[
         int,
-        Option(
+        typer.Option(
             "--threads", "--num-threads", help="Connections that load in parallel; 0: by number of cores."
         ),
     ] = 0,
     load_with: Annotated[
-        str, Option(metavar="WAY", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert.")
+        str, typer.Option(metavar="WAY", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert.")
     ] = "auto",
     without_binlog: Annotated[
-        bool, Option(help="Do not write the rows to the binary log: replicas do not get them.")
+        bool,
+        typer.Option(
+            "--without-binlog", help="Do not write the rows to the binary log: replicas do not get them."
+        ),
     ] = False,
-    create_database: Annotated[bool, Option(help="Create the database if it does not exist.")] = False,
+    create_database: Annotated[
+        bool, typer.Option("--create-database", help="Create the database if it does not exist.")
+    ] = False,
 ) -> None:
     """Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"""
     from tuibench.cli.runner import run_async
@@ -121,8 +125,8 @@ async def run_script_command(target: Target, program: Program, command: str) -> 
 
 
 def prewarm(
-    context: click.Context,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    context: typer.Context,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
 ) -> None:
     """Analyses each table and reads it through each of its indexes. Give their number: --tables=4."""
@@ -147,12 +151,12 @@ AFTER_LOAD_CHOICES = {"auto": None, "on": True, "off": False}
 
 
 def check(
-    context: click.Context,
-    profile: Annotated[str, Argument(help="A profile's name or file, or a data set (tpcc, …).")],
+    context: typer.Context,
+    profile: Annotated[str, typer.Argument(help="A profile's name or file, or a data set (tpcc, …).")],
     server: ServerOptions,
     after_load: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="on|off|auto",
             help="No load has run since the tables were loaded: on, off, or auto to detect it.",
         ),
@@ -176,14 +180,14 @@ def check(
     if output == JSON:
         echo_json(verdicts)
     else:
-        click.echo(verdicts_text(verdicts))
+        typer.echo(verdicts_text(verdicts))
     broken = any(verdict.outcome is ConditionOutcome.BROKEN for verdict in verdicts)
-    raise click.exceptions.Exit(ExitCode.RUN_FAILED if broken else ExitCode.DONE)
+    raise typer.Exit(ExitCode.RUN_FAILED if broken else ExitCode.DONE)
 
 
 def cleanup(
-    context: click.Context,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    context: typer.Context,
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
 ) -> None:
     """Drops only tables with the names and columns of the data set. Give their number: --tables=4."""
@@ -204,13 +208,15 @@ def cleanup(
 
 
 def script(
-    context: click.Context,
-    profile: Annotated[str, Argument(help="The script's file: ./my.lua.")],
-    command: Annotated[str, Argument(help="A command of sysbench.cmdline.commands.")],
+    context: typer.Context,
+    profile: Annotated[str, typer.Argument(help="The script's file: ./my.lua.")],
+    command: Annotated[str, typer.Argument(help="A command of sysbench.cmdline.commands.")],
     server: ServerOptions,
     threads: Annotated[
         int,
-        Option("--threads", "--num-threads", help="Connections of a command that is declared as parallel."),
+        typer.Option(
+            "--threads", "--num-threads", help="Connections of a command that is declared as parallel."
+        ),
     ] = 1,
 ) -> None:
     """Other options are the script's. As in sysbench: tuibench ./my.lua --tables=4 COMMAND"""

@@ -8,13 +8,13 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from tuibench.base.errors import UsageError
 from tuibench.base.own_process import own_command
-from tuibench.cli.click_command import Argument
 from tuibench.cli.output import info
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.model.message import Address
-from tuibench.model.option import Option
 from tuibench.session.http import listen_tcp
 
 if TYPE_CHECKING:
@@ -30,11 +30,14 @@ SHUTDOWN_SECONDS = 1.0
 
 def web(
     session: Annotated[
-        str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
+        str,
+        typer.Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False),
     ] = "",
-    host: Annotated[str, Option(metavar="HOST", help="Address to listen on.")] = LOOPBACK,
-    port: Annotated[int, Option(metavar="PORT", help="Port; 0 for any free port.")] = PORT,
-    read_write: Annotated[bool, Option(help="Allow the page to control the session.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = LOOPBACK,
+    port: Annotated[int, typer.Option(metavar="PORT", help="Port; 0 for any free port.")] = PORT,
+    read_write: Annotated[
+        bool, typer.Option("--read-write", help="Allow the page to control the session.")
+    ] = False,
 ) -> None:
     """The page is served on this host's loopback interface unless --host gives another address. It has no
     password, so use --host only where everyone may see it. Ctrl-C ends the page; the session continues.

@@ -74,6 +74,21 @@ class NotANumberError(UsageError):
     """A text is not a number."""
 
 
+def parse_number(name: str, text: str, kind: type[Number], *, is_seconds: bool) -> Number:
+    """The value of the option `name`, not checked; with `is_seconds`, also a duration with its unit.
+
+    Raises NotANumberError.
+    """
+    with suppress(ValueError):
+        return kind(text)
+    with suppress(UsageError):
+        if is_seconds and (seconds := parse_duration(text)) == kind(seconds):
+            return kind(seconds)
+    words = "a whole number" if kind is int else "a number"
+    units = " of seconds, or a duration such as 1m30s" if is_seconds else ""
+    raise NotANumberError(f"{name} takes {words}{units}, not '{text}'")
+
+
 class Option:
     """An option of a command line.
 
@@ -209,15 +224,8 @@ class BoundOption(NamedTuple):
 
     def number(self, text: str) -> float:
         """The number of a text, not checked. Raises NotANumberError."""
-        is_seconds = self.option.metavar == SECONDS
-        with suppress(ValueError):
-            return self.kind(text)  # type: ignore[no-any-return]
-        with suppress(UsageError):
-            if is_seconds and (seconds := parse_duration(text)) == self.kind(seconds):
-                return self.kind(seconds)  # type: ignore[no-any-return]
-        kind = "a whole number" if self.kind is int else "a number"
-        units = " of seconds, or a duration such as 1m30s" if is_seconds else ""
-        raise NotANumberError(f"{self.name} takes {kind}{units}, not '{text}'")
+        kind: type[int] | type[float] = self.kind
+        return parse_number(self.name, text, kind, is_seconds=self.option.metavar == SECONDS)
 
     def checked(self, number: float, low: float | None = None) -> float | None:
         """A number as the value. Raises UsageError if it is out of range; `low` replaces its lower limit."""
@@ -282,14 +290,6 @@ def _defaults(kind: Any) -> dict[str, Any]:
             for each in msgspec.structs.fields(kind)
         }
     return {name: each.default for name, each in kind.__dataclass_fields__.items()}
-
-
-def help_with_default(help: str, default: str) -> str:
-    """The help with the default in brackets, as in sysbench: `Arguments [5].` A help that already ends with a
-    bracket stays as it is.
-    """
-    has_own = help.endswith("].")
-    return help if has_own or not default.strip() else f"{help.removesuffix('.')} [{default}]."
 
 
 def check_range(name: str, value: Number, low: float, high: float = DEFAULT_MAXIMUM) -> Number:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tuibench.cli.click_command import parse_plan_words
 from tuibench.cli.options import make_plan, parse_profile_options
+from tuibench.cli.typer_command import parse_plan_words
 from tuibench.model.plan import WATCH, RunPlan
 
 PROFILE = "oltp_read_write"

@@ -13,7 +13,7 @@ from tests.unit.cli.program import Program
 from tests.unit.features.probe.test_experiment import answered, probed
 from tuibench.base import paths
 from tuibench.base.errors import ExitCode, RunError, UsageError
-from tuibench.cli.click_command import parse_plan_words
+from tuibench.cli.typer_command import parse_plan_words
 from tuibench.features.probe.command import probe_exit_code, probe_output
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.execution import SweepProgress, sweep_notes

@@ -13,8 +13,9 @@ from tests.paths import ROOT
 from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench.cli import sysbench_syntax
-from tuibench.cli.arguments import EXAMPLES, SECTION_ORDER, example_lines, normalize
-from tuibench.cli.main import COMMANDS, LazyGroup, app
+from tuibench.cli.arguments import normalize
+from tuibench.cli.help_layout import EXAMPLES, SECTION_ORDER, example_lines
+from tuibench.cli.main import COMMANDS, program
 from tuibench.cli.options import split_profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.load.tables import cleanup_line, prepare_line
@@ -32,7 +33,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob
 
 def options_of(command: str) -> set[str]:
     """What the parser of a command takes; where it leaves the rest to the profile, all profiles' options."""
-    parser = LazyGroup(name="tuibench").get_command(None, command)
+    parser = program().get_command(None, command)
     assert parser is not None
     taken = {name for each in parser.params for name in (*each.opts, *each.secondary_opts)} | {"--help"}
     return taken | profile_options() if parser.context_settings.get("ignore_unknown_options") else taken
@@ -40,7 +41,7 @@ def options_of(command: str) -> set[str]:
 
 def own_options() -> set[str]:
     """Those of the program itself, without a command."""
-    return {name for each in app.params for name in each.opts} | {"--help"}
+    return {name for each in program().params for name in each.opts} | {"--help"}
 
 
 @cache

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import click
 import pytest
+import typer
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
@@ -269,29 +269,29 @@ def test_nothing_to_restore_is_fine(tuibench: Program) -> None:
 
 
 def failing(error: BaseException) -> object:
-    def app(**_: object) -> None:
+    def start() -> None:
         raise error
 
-    return app
+    return start
 
 
 def test_an_error_of_the_tree_ends_with_its_code(tuibench: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "app", failing(RunError("it broke", "mend it")))
+    monkeypatch.setattr(program, "program", failing(RunError("it broke", "mend it")))
     assert tuibench("run") == (ExitCode.RUN_FAILED, "", "tuibench: it broke (mend it)\n")
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
 def test_an_interruption_ends_with_130(
     tuibench: Program, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    monkeypatch.setattr(program, "app", failing(error))
+    monkeypatch.setattr(program, "program", failing(error))
     assert tuibench("run").code == ExitCode.INTERRUPTED
 
 
 def test_a_mistake_of_ours_is_one_line_with_the_details_in_a_file(
     tuibench: Program, monkeypatch: pytest.MonkeyPatch, tuibench_home: Path
 ) -> None:
-    monkeypatch.setattr(program, "app", failing(ZeroDivisionError("oh")))
+    monkeypatch.setattr(program, "program", failing(ZeroDivisionError("oh")))
     code, _, err = tuibench("run")
     assert code == ExitCode.RUN_FAILED
     assert err.count("\n") == 1
@@ -306,11 +306,11 @@ def test_a_mistake_that_cannot_be_written_down_is_one_line_with_its_place(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(program, "app", failing(ZeroDivisionError("oh")))
+    monkeypatch.setattr(program, "program", failing(ZeroDivisionError("oh")))
     code, _, err = tuibench("run")
     assert code == ExitCode.RUN_FAILED
     assert err.count("\n") == 1
-    assert "ZeroDivisionError: oh (in app, " in err
+    assert "ZeroDivisionError: oh (in start, " in err
 
 
 # A fresh interpreter
@@ -345,7 +345,9 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.base",
         "tuibench.base.feature",
         "tuibench.cli",
+        "tuibench.cli.help_layout",
         "tuibench.cli.main",
+        "tuibench.cli.parameters",
         "tuibench.cli.output",
         "tuibench.cli.arguments",
         "tuibench.cli.sysbench_syntax",
@@ -394,10 +396,10 @@ LIBRARIES = {
     "hdrh",
     "platformdirs",
     "prometheus_client",
+    "pydantic",
     "psutil",
     "rich",
     "socket",
-    "subprocess",
     "textual",
     "tomllib",
     "uvloop",

@@ -1,19 +1,19 @@
-"""Parsing: arguments, click commands, the syntax of sysbench."""
+"""Parsing: arguments, typer's commands, the syntax of sysbench."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import click
 import pytest
+import typer
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench.base.errors import ExitCode, UsageError
 from tuibench.cli.arguments import normalize, raise_unknown_command
-from tuibench.cli.click_command import Argument, OmitOptions, build_command
 from tuibench.cli.main import COMMANDS
 from tuibench.cli.options import parse_profile_options
+from tuibench.cli.parameters import help_with_default
 from tuibench.cli.sysbench_syntax import (
     ANY,
     IGNORED_OPTIONS,
@@ -22,7 +22,7 @@ from tuibench.cli.sysbench_syntax import (
     is_sysbench_line,
     translate_options,
 )
-from tuibench.model.option import Option, help_with_default
+from tuibench.cli.typer_command import OmitOptions, build_command
 from tuibench.model.plan import part_options
 
 # Command lines before the parser: their spellings.
@@ -75,9 +75,9 @@ def test_bytes_that_are_no_text_are_refused_and_not_shown(given: list[str], wher
 
 @dataclass(frozen=True)
 class Shared:
-    size: Annotated[int, Option("--size", "-s", help="How big.")] = 3
-    loud: Annotated[bool, Option("--loud", help="Shout.")] = False
-    names: Annotated[list[str] | None, Option("--name", help="Any number of them.")] = None
+    size: Annotated[int, typer.Option("--size", "-s", help="How big.")] = 3
+    loud: Annotated[bool, typer.Option("--loud", help="Shout.")] = False
+    names: Annotated[list[str] | None, typer.Option("--name", help="Any number of them.")] = None
 
 
 Calls = list[tuple[Any, ...]]
@@ -85,7 +85,9 @@ Calls = list[tuple[Any, ...]]
 
 def program(received: Calls) -> Callable[[list[str]], Any]:
     def command(
-        name: Annotated[str, Argument(help="Of it.")], shared: Shared, last: Annotated[int, Option()] = 7
+        name: Annotated[str, typer.Argument(help="Of it.")],
+        shared: Shared,
+        last: Annotated[int, typer.Option()] = 7,
     ) -> None:
         received.append((name, shared, last))
 
@@ -95,8 +97,8 @@ def program(received: Calls) -> Callable[[list[str]], Any]:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["x"], ("x", Shared(names=[]), 7)),
-        (["x", "-s", "9", "--loud", "--last", "1"], ("x", Shared(9, True, []), 1)),
+        (["x"], ("x", Shared(names=None), 7)),
+        (["x", "-s", "9", "--loud", "--last", "1"], ("x", Shared(9, True, None), 1)),
         (["--size=4", "--name=a", "x", "--name=b"], ("x", Shared(4, names=["a", "b"]), 7)),
     ],
 )
@@ -119,9 +121,9 @@ def test_fields_that_a_command_omits_keep_their_defaults() -> None:
     received: Calls = []
 
     def command(
-        context: click.Context,
+        context: typer.Context,
         shared: Annotated[Shared, OmitOptions("size", "names")],
-        size: Annotated[str, Option("--size")] = "own",
+        size: Annotated[str, typer.Option("--size")] = "own",
     ) -> None:
         received.append((context.args, shared, size))
 

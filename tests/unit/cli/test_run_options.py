@@ -11,7 +11,6 @@ from tests.tables import for_each
 from tests.unit.cli.plans import planned
 from tuibench.base import paths
 from tuibench.base.errors import UsageError
-from tuibench.cli.click_command import PlanValues, parse_plan_words
 from tuibench.cli.options import (
     AdhocSqlOptions,
     SessionOptions,
@@ -21,6 +20,7 @@ from tuibench.cli.options import (
     split_profile_and_options,
 )
 from tuibench.cli.runner import new_session_spec
+from tuibench.cli.typer_command import PlanValues, parse_plan_words
 from tuibench.features.sweep.options import SweepOptions
 from tuibench.features.sweep.planning import all_cells, cell_plan
 from tuibench.model.effect import AbTestPlan

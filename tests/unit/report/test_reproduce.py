@@ -12,7 +12,7 @@ from msgspec.structs import fields, replace
 from tests.examples import PLAN
 from tests.unit.cli.plans import planned
 from tests.unit.record.steady import steady
-from tuibench.cli.main import app
+from tuibench.cli.main import program as parser
 from tuibench.cli.server_options import ServerOptions
 from tuibench.metrics.figures import deciding_figure
 from tuibench.model.cluster import ClusterPlan
@@ -208,9 +208,14 @@ def _tried(draw: st.DrawFn, plan: RunPlan) -> RunPlan:
 def test_a_plan_becomes_a_command_line_and_the_same_plan_again(plan: RunPlan) -> None:
     program, command, *words = shlex.split(command_line(plan, Target(user="ann")))
     assert program == "tuibench"
-    known = app.get_command(None, command)
+    known = parser().get_command(None, command)
     assert known is not None
-    server = {name for each in known.params for name in each.opts if getattr(each, "section", "") == "Server"}
+    server = {
+        name
+        for each in known.params
+        for name in each.opts
+        if getattr(each, "rich_help_panel", "") == "Server"
+    }
     own = {name for name in server if name.removeprefix("--").replace("-", "_") in Target.__struct_fields__}
     words = [word for word in words if word.partition("=")[0] not in own]
     profile = plan.profile if plan.is_watch else words.pop(0)

@@ -103,7 +103,7 @@ async def test_it_removes_the_socket_of_a_dead_session(tuibench_home: Path, is_d
 
 
 def test_it_loads_nothing_of_the_screen() -> None:
-    program = "import sys, tuibench.tuning.guardian; print({'textual', 'rich', 'click'} & set(sys.modules))"
+    program = "import sys, tuibench.tuning.guardian; print({'textual', 'rich', 'typer'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
     assert ran.stdout == b"set()\n"
 

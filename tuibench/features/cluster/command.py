@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench import __version__
@@ -16,16 +16,15 @@ from tuibench.base import sanitize
 from tuibench.base.clock import NS_PER_MS, Clock
 from tuibench.base.errors import ExitCode, TuibenchError, UsageError
 from tuibench.base.units import DASH, count, decimal, milliseconds, pluralize, signed
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import TextOrJson, make_cluster
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import PlanValues, Takes
 from tuibench.features.cluster.agent import is_same_machine
 from tuibench.features.cluster.carrier import Carrier
 from tuibench.features.cluster.host import CommandTiming, HostLink, find_carriers, local_endpoint
 from tuibench.features.cluster.messages import BEAT_SECONDS
 from tuibench.model.cluster import ClusterPlan, HostCheck
-from tuibench.model.option import Option
 from tuibench.model.server import Target
 from tuibench.session.load import MS_PER_SECOND
 
@@ -98,10 +97,10 @@ HEADER = ("host", "tuibench", "Python", "native", "cores", "files", "round trip"
 
 
 def cluster(
-    action: Annotated[str, Argument(metavar="check", help="Action: check.")],
+    action: Annotated[str, typer.Argument(metavar="check", help="Action: check.")],
     hosts: Annotated[PlanValues, Takes("cluster")],
     server: ServerOptions,
-    hosts_only: Annotated[bool, Option(help="Do not connect to the server.")] = False,
+    hosts_only: Annotated[bool, typer.Option("--hosts-only", help="Do not connect to the server.")] = False,
     output: TextOrJson = TEXT,
 ) -> None:
     """check connects to each host as a load does, and shows its version, cores, open files, round trip and
@@ -121,10 +120,10 @@ def cluster(
     if output == JSON:
         echo_json(found)
     else:
-        click.echo(checks_text(found), nl=False)
+        typer.echo(checks_text(found), nl=False)
         info(summary_line(found))
     is_well = not any(host.problem for host in found)
-    raise click.exceptions.Exit(ExitCode.DONE if is_well else ExitCode.RUN_FAILED)
+    raise typer.Exit(ExitCode.DONE if is_well else ExitCode.RUN_FAILED)
 
 
 def checks_text(found: Sequence[HostCheck]) -> str:

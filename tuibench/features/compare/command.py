@@ -5,11 +5,10 @@ time.
 from pathlib import Path
 from typing import Annotated
 
-import click
+import typer
 
 from tuibench.base import paths
 from tuibench.base.errors import ExitCode, UsageError
-from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir, TextOrJson
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.features.compare import comparison as comparison_report
@@ -18,7 +17,6 @@ from tuibench.features.compare.history import change_text, history_chart, histor
 from tuibench.features.compare.history import history as history_of
 from tuibench.metrics import thresholds
 from tuibench.metrics.figures import figure_named
-from tuibench.model.option import Option
 from tuibench.record.reader import load_run
 from tuibench.record.store import find_run
 
@@ -28,17 +26,19 @@ COMPARE_FORMATS = {TEXT: comparison_report.comparison_text, "markdown": comparis
 def compare(
     runs: Annotated[
         list[str],
-        Argument(
+        typer.Argument(
             metavar="RUN[,RUN…]…",
             help="Runs as in runs list, latest, or folders; commas join the runs of one side.",
         ),
     ],
     output: Annotated[
-        str, Option("--format", metavar="FORMAT", help="text, markdown, or json for programs.")
+        str, typer.Option("--format", metavar="FORMAT", help="text, markdown, or json for programs.")
     ] = TEXT,
     fail_if: Annotated[
         list[str] | None,
-        Option(metavar="CONDITION", help=f"End with exit code 4 if this holds: {thresholds.EXAMPLES}, …"),
+        typer.Option(
+            metavar="CONDITION", help=f"End with exit code 4 if this holds: {thresholds.EXAMPLES}, …"
+        ),
     ] = None,
     run_dir: RunDir = "",
 ) -> None:
@@ -57,10 +57,10 @@ def compare(
     if output == JSON:
         echo_json(found)
     else:
-        click.echo(COMPARE_FORMATS[output](found), nl=False)
+        typer.echo(COMPARE_FORMATS[output](found), nl=False)
     for line in found.crossed:
         info(f"tuibench: {line}")
-    raise click.exceptions.Exit(ExitCode.THRESHOLD_CROSSED if found.crossed else ExitCode.DONE)
+    raise typer.Exit(ExitCode.THRESHOLD_CROSSED if found.crossed else ExitCode.DONE)
 
 
 def _runs_of(side: str) -> list[str]:
@@ -76,12 +76,14 @@ def _runs_of(side: str) -> list[str]:
 
 
 def history(
-    profile: Annotated[str, Argument(help="A profile's name, as tuibench runs list shows it.")],
+    profile: Annotated[str, typer.Argument(help="A profile's name, as tuibench runs list shows it.")],
     figure: Annotated[
-        str, Option(metavar="FIGURE", help="tps, p95, fsyncs or any other figure of a summary.")
+        str, typer.Option(metavar="FIGURE", help="tps, p95, fsyncs or any other figure of a summary.")
     ] = "tps",
-    since: Annotated[str, Option(metavar="RUN", help="Exit code 4 on a regression since this run.")] = "",
-    chart: Annotated[str, Option(metavar="FILE", help="Write the chart to this file, as SVG.")] = "",
+    since: Annotated[
+        str, typer.Option(metavar="RUN", help="Exit code 4 on a regression since this run.")
+    ] = "",
+    chart: Annotated[str, typer.Option(metavar="FILE", help="Write the chart to this file, as SVG.")] = "",
     output: TextOrJson = TEXT,
     run_dir: RunDir = "",
 ) -> None:
@@ -101,11 +103,11 @@ def history(
     if output == JSON:
         echo_json(found)
     else:
-        click.echo(history_text(found), nl=False)
+        typer.echo(history_text(found), nl=False)
     if found.regression is not None:
         text = change_text(found.regression, found)
         info(f"tuibench: a regression of {text} since {found.regression.run}")
-    raise click.exceptions.Exit(ExitCode.THRESHOLD_CROSSED if found.regression else ExitCode.DONE)
+    raise typer.Exit(ExitCode.THRESHOLD_CROSSED if found.regression else ExitCode.DONE)
 
 
 def _write_chart(path: str, picture: str) -> None:

@@ -4,14 +4,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 
 from tuibench.base import units
 from tuibench.base.errors import UsageError
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import CONTEXT, PrivateServerOptions, make_plan, split_profile_and_options
 from tuibench.cli.output import check_writable, info, write_output
-from tuibench.model.option import Option, check_range
+from tuibench.cli.typer_command import PlanValues, Takes
+from tuibench.model.option import check_range
 from tuibench.model.plan import OnError, RunPlan
 
 if TYPE_CHECKING:
@@ -31,27 +31,37 @@ class CrashOptions:
     """The settings to compare, the number of crashes, and the destination of the report."""
 
     setting: Annotated[
-        list[str] | None, Option(metavar="NAME=V,…", help=f"A setting and its values, repeatable [{FLUSH}].")
+        list[str] | None,
+        typer.Option(metavar="NAME=V,…", help=f"A setting and its values, repeatable [{FLUSH}]."),
     ] = None
-    repeat: Annotated[int, Option(help="Crashes with each combination of settings.")] = 5
+    repeat: Annotated[int, typer.Option(help="Crashes with each combination of settings.")] = 5
     server_program: Annotated[
         str,
-        Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
+        typer.Option(
+            "--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."
+        ),
     ] = ""
     power: Annotated[
         bool,
-        Option(help="Cut the power of the server's disk instead, a file system of its own; Linux, as root."),
+        typer.Option(
+            "--power",
+            help="Cut the power of the server's disk instead, a file system of its own; Linux, as root.",
+        ),
     ] = False
-    form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, html, or json.")] = "text"
-    out: Annotated[str, Option(metavar="FILE", help="Write the report to this file, not to stdout.")] = ""
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="text, markdown, html, or json.")
+    ] = "text"
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the report to this file, not to stdout.")
+    ] = ""
 
 
 def crash(
-    context: click.Context,
+    context: typer.Context,
     axes: CrashOptions,
     options: Annotated[PlanValues, Takes("crash")],
     private: PrivateServerOptions,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_write_only, …) or file.")] = "",
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_write_only, …) or file.")] = "",
 ) -> None:
     """Starts a private server with new tables, kills its process (SIGKILL) under load, starts it again, and
     compares: which acknowledged commits are lost, what became of those without an answer, how long the

@@ -2,16 +2,14 @@
 
 from typing import Annotated
 
-import click
+import typer
 
 from tuibench.base import paths
 from tuibench.base.document import write_text
 from tuibench.base.errors import UsageError
-from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir
 from tuibench.cli.output import TEXT, check_format, info
 from tuibench.model.effect import Effect, latest_effects
-from tuibench.model.option import Option
 from tuibench.observe.cpu_profile import (
     difference_blocks,
     flame_page,
@@ -30,17 +28,19 @@ EDGE = 2.0
 
 
 def flame(
-    run: Annotated[str, Argument(metavar="RUN", help="Run as in runs list, latest, or a folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Run as in runs list, latest, or a folder.")],
     effect: Annotated[
-        int, Option(metavar="NUMBER", help="Before and after the change with this marker.")
+        int, typer.Option(metavar="NUMBER", help="Before and after the change with this marker.")
     ] = 0,
     start: Annotated[
-        float, Option("--from", metavar="SECONDS", help="From this second of the run on; 0: its start.")
+        float, typer.Option("--from", metavar="SECONDS", help="From this second of the run on; 0: its start.")
     ] = 0.0,
-    end: Annotated[float, Option("--to", metavar="SECONDS", help="Up to this second; 0: its end.")] = 0.0,
+    end: Annotated[
+        float, typer.Option("--to", metavar="SECONDS", help="Up to this second; 0: its end.")
+    ] = 0.0,
     output: Annotated[
         str,
-        Option("--format", metavar="FORMAT", help="text, html, folded (flamegraph.pl), or speedscope."),
+        typer.Option("--format", metavar="FORMAT", help="text, html, folded (flamegraph.pl), or speedscope."),
     ] = TEXT,
     run_dir: RunDir = "",
 ) -> None:
@@ -69,7 +69,7 @@ def flame(
         written = folded_text(list(windows.values()))
     else:
         written = speedscope(windows)
-    click.echo(written, nl=False)
+    typer.echo(written, nl=False)
     recorded = [(first - begun, last - begun) for first, last in profile.spans()]
     if len(recorded) > 1 or any(a > EDGE or b < found.summary.seconds - EDGE for a, b in recorded):
         known = ", ".join(f"{max(first, 0.0):.0f}..{last:.0f}" for first, last in recorded)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 
 from tuibench.base.errors import ExitCode, RunError
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -18,9 +17,9 @@ from tuibench.cli.options import (
 )
 from tuibench.cli.output import JSON, TEXT, check_format, info, timestamp
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import PlanValues, Takes
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import SessionMessage
-from tuibench.model.option import Option
 from tuibench.model.probe import ProbeEnd, ProbeState
 from tuibench.model.summary import Summary
 
@@ -35,15 +34,15 @@ REPORTED_PROBE_EVENTS = frozenset(
 
 
 def probe(
-    context: click.Context,
+    context: typer.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("probe")],
     session: SessionOptions,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     json_file: Annotated[
         str,
-        Option(
+        typer.Option(
             "--json",
             metavar="FILE",
             help="Write the summary with the probe's result to this file; - for stdout.",
@@ -71,11 +70,11 @@ def probe(
     spec = new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server)
     summary, code = run_async(run_in_process(spec, ProbePrinter().on_message, announce))
     code = probe_exit_code(code, summary)
-    click.echo(probe_output(summary, output), nl=False)
+    typer.echo(probe_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")
     if json_file:
         write_summary_json(json_file, summary)
-    raise click.exceptions.Exit(code)
+    raise typer.Exit(code)
 
 
 def probe_output(summary: Summary, output: str) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import Annotated
 
-import click
 import msgspec
+import typer
 
 from tuibench.base import files
 from tuibench.base.errors import UsageError
@@ -42,7 +42,7 @@ from tuibench.features.slap.sql import (
     split_user_statements,
 )
 from tuibench.model.counters import Counter
-from tuibench.model.option import Option, check_choice, check_range
+from tuibench.model.option import check_choice, check_range
 from tuibench.model.plan import EngineChoice
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.model.server import Target
@@ -132,31 +132,34 @@ class GenerationOptions:
     """Statements that mysqlslap generates by itself."""
 
     auto_generate_sql: Annotated[
-        bool, Option("-a", "--auto-generate-sql", help="Generate the table and the statements.")
+        bool, typer.Option("-a", "--auto-generate-sql", help="Generate the table and the statements.")
     ] = False
-    auto_generate_sql_load_type: Annotated[str, Option(help="mixed, update, write, key or read.")] = (
+    auto_generate_sql_load_type: Annotated[str, typer.Option(help="mixed, update, write, key or read.")] = (
         LoadType.MIXED
     )
     auto_generate_sql_add_autoincrement: Annotated[
-        bool, Option(help="Give the table an AUTO_INCREMENT key.")
+        bool,
+        typer.Option("--auto-generate-sql-add-autoincrement", help="Give the table an AUTO_INCREMENT key."),
     ] = False
-    auto_generate_sql_guid_primary: Annotated[bool, Option(help="Give the table GUIDs as its key.")] = False
-    auto_generate_sql_secondary_indexes: Annotated[int, Option(help="Number of secondary indexes.")] = 0
+    auto_generate_sql_guid_primary: Annotated[
+        bool, typer.Option("--auto-generate-sql-guid-primary", help="Give the table GUIDs as its key.")
+    ] = False
+    auto_generate_sql_secondary_indexes: Annotated[int, typer.Option(help="Number of secondary indexes.")] = 0
     auto_generate_sql_unique_query_number: Annotated[
-        int, Option(help="Number of distinct statements of the clients.")
+        int, typer.Option(help="Number of distinct statements of the clients.")
     ] = 10
     auto_generate_sql_unique_write_number: Annotated[
-        int, Option(help="Number of distinct INSERTs that fill the table.")
+        int, typer.Option(help="Number of distinct INSERTs that fill the table.")
     ] = 10
     auto_generate_sql_write_number: Annotated[
-        int, Option(help="Statements that create and fill the table: rows + 1.")
+        int, typer.Option(help="Statements that create and fill the table: rows + 1.")
     ] = 100
-    auto_generate_sql_execute_number: Annotated[int, Option(help="Queries of each client.")] = 0
+    auto_generate_sql_execute_number: Annotated[int, typer.Option(help="Queries of each client.")] = 0
     number_int_cols: Annotated[
-        str, Option("-y", "--number-int-cols", help="INT columns; 2:1 to index them.")
+        str, typer.Option("-y", "--number-int-cols", help="INT columns; 2:1 to index them.")
     ] = "1"
     number_char_cols: Annotated[
-        str, Option("-x", "--number-char-cols", help="VARCHAR columns; 2:1 to index them.")
+        str, typer.Option("-x", "--number-char-cols", help="VARCHAR columns; 2:1 to index them.")
     ] = "1"
 
     def script(self, before: tuple[str, ...], after: tuple[str, ...], stream: Random) -> SlapScript:
@@ -224,15 +227,19 @@ class StatementOptions:
     """The user's own statements."""
 
     query: Annotated[
-        str, Option("-q", "--query", metavar="SQL|FILE", help="Queries of the clients: SQL, or a file.")
+        str, typer.Option("-q", "--query", metavar="SQL|FILE", help="Queries of the clients: SQL, or a file.")
     ] = ""
     create: Annotated[
-        str, Option(metavar="SQL|FILE", help="Statements that create the tables: SQL, or a file.")
+        str, typer.Option(metavar="SQL|FILE", help="Statements that create the tables: SQL, or a file.")
     ] = ""
-    pre_query: Annotated[str, Option(metavar="SQL|FILE", help="SQL or a file, run before the clients.")] = ""
-    post_query: Annotated[str, Option(metavar="SQL|FILE", help="SQL or a file, run after the clients.")] = ""
+    pre_query: Annotated[
+        str, typer.Option(metavar="SQL|FILE", help="SQL or a file, run before the clients.")
+    ] = ""
+    post_query: Annotated[
+        str, typer.Option(metavar="SQL|FILE", help="SQL or a file, run after the clients.")
+    ] = ""
     delimiter: Annotated[
-        str, Option("-F", "--delimiter", metavar="TEXT", help="Separator of statements [end of line].")
+        str, typer.Option("-F", "--delimiter", metavar="TEXT", help="Separator of statements [end of line].")
     ] = "\n"
 
     @property
@@ -334,28 +341,38 @@ class ClientOptions:
 
     concurrency: Annotated[
         str,
-        Option("-c", "--concurrency", metavar="N,…", help="Concurrent clients, or several numbers: 16,32."),
+        typer.Option(
+            "-c", "--concurrency", metavar="N,…", help="Concurrent clients, or several numbers: 16,32."
+        ),
     ] = "1"
-    iterations: Annotated[int, Option("-i", "--iterations", help="Repetitions of each test.")] = 1
-    number_of_queries: Annotated[int, Option(help="Total number of queries of all clients.")] = 0
+    iterations: Annotated[int, typer.Option("-i", "--iterations", help="Repetitions of each test.")] = 1
+    number_of_queries: Annotated[int, typer.Option(help="Total number of queries of all clients.")] = 0
     engine: Annotated[
         str,
-        Option(
+        typer.Option(
             "-e", "--engine", metavar="NAME,…", help="Storage engines, one after the other: innodb,memory."
         ),
     ] = ""
-    create_schema: Annotated[str, Option(metavar="NAME", help=f"Schema to run in [{DEFAULT_SCHEMA}].")] = ""
-    commit: Annotated[int, Option(help="Commit after this many queries.")] = 0
-    detach: Annotated[int, Option(help="Reconnect after this many queries.")] = 0
-    no_drop: Annotated[bool, Option(help="Keep the schema.")] = False
-    drop_schema: Annotated[bool, Option(help="Allow dropping a schema that contains other tables.")] = False
-    pre_system: Annotated[str, Option(metavar="COMMAND", help="Shell command, run before the clients.")] = ""
-    post_system: Annotated[str, Option(metavar="COMMAND", help="Shell command, run after the clients.")] = ""
-    init_command: Annotated[str, Option(metavar="SQL", help="SQL to run at each client's login.")] = ""
-    rand_seed: Annotated[int, Option(help="Seed of all random values; 0: a new one.")] = 0
-    workers: Annotated[int, Option(help="Worker processes; 0: by number of cores.")] = 0
+    create_schema: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Schema to run in [{DEFAULT_SCHEMA}].")
+    ] = ""
+    commit: Annotated[int, typer.Option(help="Commit after this many queries.")] = 0
+    detach: Annotated[int, typer.Option(help="Reconnect after this many queries.")] = 0
+    no_drop: Annotated[bool, typer.Option("--no-drop", help="Keep the schema.")] = False
+    drop_schema: Annotated[
+        bool, typer.Option("--drop-schema", help="Allow dropping a schema that contains other tables.")
+    ] = False
+    pre_system: Annotated[
+        str, typer.Option(metavar="COMMAND", help="Shell command, run before the clients.")
+    ] = ""
+    post_system: Annotated[
+        str, typer.Option(metavar="COMMAND", help="Shell command, run after the clients.")
+    ] = ""
+    init_command: Annotated[str, typer.Option(metavar="SQL", help="SQL to run at each client's login.")] = ""
+    rand_seed: Annotated[int, typer.Option(help="Seed of all random values; 0: a new one.")] = 0
+    workers: Annotated[int, typer.Option(help="Worker processes; 0: by number of cores.")] = 0
     load_engine: Annotated[
-        str, Option(metavar="|".join(EngineChoice), help="As --engine of tuibench run.")
+        str, typer.Option(metavar="|".join(EngineChoice), help="As --engine of tuibench run.")
     ] = EngineChoice.AUTO
 
     def spec(self, target: Target, script: SlapScript, generation: GenerationOptions) -> SlapSpec:
@@ -398,14 +415,18 @@ class ClientOptions:
 class SlapReportOptions:
     """Output of the benchmark, and its destinations."""
 
-    only_print: Annotated[bool, Option(help="Print the statements without connecting.")] = False
+    only_print: Annotated[
+        bool, typer.Option("--only-print", help="Print the statements without connecting.")
+    ] = False
     csv: Annotated[
-        str, Option(metavar="FILE", help="CSV instead of the report: to a file, or to stdout.")
+        str, typer.Option(metavar="FILE", help="CSV instead of the report: to a file, or to stdout.")
     ] = ""
-    silent: Annotated[bool, Option("-s", "--silent", help="No report.")] = False
+    silent: Annotated[bool, typer.Option("-s", "--silent", help="No report.")] = False
     verbose: Annotated[
         int,
-        Option("-v", "--verbose", count=True, show_default=False, help="Print the time of each iteration."),
+        typer.Option(
+            "-v", "--verbose", count=True, show_default=False, help="Print the time of each iteration."
+        ),
     ] = 0
     output: TextOrJson = TEXT
 
@@ -420,7 +441,7 @@ class SlapReportOptions:
         if self.csv:
             write_output(self.csv, (slap_csv_row(done),), "a")
         elif self.output == TEXT and not self.silent:
-            click.echo(slap_report_text(done), nl=False)
+            typer.echo(slap_report_text(done), nl=False)
         if not self.silent:
             for line in slap_extra_lines(done):
                 info(line)
@@ -444,7 +465,7 @@ def slap(
     if report.only_print:
         spec = shape.spec(Target(), script, generation)
         for line in dry_run_lines(spec):
-            click.echo(line)
+            typer.echo(line)
         return
     done = run_async(_run(shape.spec(server.target(), script, generation), report))
     if report.output == JSON:

@@ -22,11 +22,11 @@ from tuibench.base.clock import SystemClock
 from tuibench.base.errors import RunError, ServerUnavailableError, TuibenchError, UsageError
 from tuibench.base.files import DECODE_ERRORS
 from tuibench.base.units import count, duration, pluralize
-from tuibench.cli.click_command import PlanValues, parse_plan_words
 from tuibench.cli.options import make_plan, parse_profile_options
 from tuibench.cli.runner import new_session_spec, spec_on_private_server, start_session
 from tuibench.cli.server_address import local_sockets, parse_place
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import PlanValues, parse_plan_words
 from tuibench.features.start.screen import (
     FormValues,
     ProfileChoice,

@@ -2,9 +2,8 @@
 
 from typing import Annotated
 
-import click
+import typer
 
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -13,13 +12,14 @@ from tuibench.cli.options import (
     StartOptions,
 )
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import PlanValues, Takes
 from tuibench.features.sweep.options import ResultOptions, SweepOptions
 
 __all__ = ["CONTEXT", "sweep"]
 
 
 def sweep(
-    context: click.Context,
+    context: typer.Context,
     server: ServerOptions,
     adhoc: AdhocSqlOptions,
     axes: SweepOptions,
@@ -28,7 +28,7 @@ def sweep(
     private: PrivateServerOptions,
     start: StartOptions,
     results: ResultOptions,
-    profile: Annotated[str, Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
+    profile: Annotated[str, typer.Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
 ) -> None:
     """Separate several profiles by commas, and several values of an option (those with N,… below, and those
     of a profile): --rate=100,200, --reconnect=0,10, --table-size=10000,100000,

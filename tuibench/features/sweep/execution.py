@@ -16,13 +16,12 @@ from os.path import exists
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench.base import paths, sanitize, units
 from tuibench.base.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.base.units import pluralize, significant
-from tuibench.cli.click_command import Argument, OmitOptions, PlanValues, Takes, is_given
 from tuibench.cli.headless import warn_leftovers
 from tuibench.cli.options import (
     CONTEXT,
@@ -34,8 +33,10 @@ from tuibench.cli.options import (
     parse_profile_options,
 )
 from tuibench.cli.output import check_writable, info, timestamp, write_output
+from tuibench.cli.parameters import is_given
 from tuibench.cli.runner import on_ending_signals, record_folder, run_async
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import OmitOptions, PlanValues, Takes
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.beginning import beginning_line
 from tuibench.features.sweep.bisection import sweep_step
@@ -68,7 +69,7 @@ from tuibench.features.sweep.versions import (
 from tuibench.load.tables import LoadProgress, ensure_database
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import SessionMessage
-from tuibench.model.option import Option, check_range, parse_words
+from tuibench.model.option import check_range, parse_words
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.schedule import checked_threads
 from tuibench.model.server import Target
@@ -248,7 +249,7 @@ def sweep_folder(place: str) -> Path:
 
 
 def run_sweep(
-    context: click.Context,
+    context: typer.Context,
     server: ServerOptions,
     adhoc: AdhocSqlOptions,
     axes: SweepOptions,
@@ -259,7 +260,7 @@ def run_sweep(
     results: ResultOptions,
     profile: str,
 ) -> None:
-    """Execute the command. Raises click's Exit with the exit code."""
+    """Execute the command. Raises typer's Exit with the exit code."""
     check_format(results.table, results.form)
     session.keep_records()
     login = Target()
@@ -307,7 +308,7 @@ def run_sweep(
             lambda known: results.write(sweep_text(known, results.table, results.form)),
             keeps_tables=True,
         )
-    raise click.exceptions.Exit(code)
+    raise typer.Exit(code)
 
 
 def _programs(axes: SweepOptions, private: PrivateServerOptions) -> list[ServerBuild]:
@@ -372,7 +373,7 @@ def _resumed_target(
 
 
 def _plan_from_options(
-    context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: PlanValues
+    context: typer.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: PlanValues
 ) -> SweepPlan | None:
     """Plan given on the command line; None without one."""
     if profile or adhoc.is_given:
@@ -488,18 +489,23 @@ class VersionsOptions:
 
     profile: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="PROFILE", help="Tests: oltp_read_only,tpcc; default: nine tests of the classic suite."
         ),
     ] = ""
-    starts: Annotated[int, Option(help="Starts of each server, each with new tables.")] = STARTS
+    starts: Annotated[int, typer.Option(help="Starts of each server, each with new tables.")] = STARTS
     bisect: Annotated[
-        bool, Option(help="Find the step in a list in order: measure the ends, then halve the rest.")
+        bool,
+        typer.Option(
+            "--bisect", help="Find the step in a list in order: measure the ends, then halve the rest."
+        ),
     ] = False
-    first_bad: Annotated[bool, Option(help="With --bisect: only a step after which it is worse.")] = False
-    threads: Annotated[str, Option("--threads", "--num-threads", help="Concurrent connections: 1,4,16.")] = (
-        "4"
-    )
+    first_bad: Annotated[
+        bool, typer.Option("--first-bad", help="With --bisect: only a step after which it is worse.")
+    ] = False
+    threads: Annotated[
+        str, typer.Option("--threads", "--num-threads", help="Concurrent connections: 1,4,16.")
+    ] = "4"
 
     @property
     def is_bisection(self) -> bool:
@@ -533,12 +539,14 @@ class VersionsOptions:
 class OutputOptions:
     """Destination of the result, and selection of a comparison."""
 
-    resume: Annotated[str, Option(metavar="DIR", help="Resume the comparison in this folder.")] = ""
-    show: Annotated[str, Option(metavar="DIR", help="Print the comparison in this folder.")] = ""
-    form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html.")] = (
-        "text"
-    )
-    out: Annotated[str, Option(metavar="FILE", help="Write the result to this file, not to stdout.")] = ""
+    resume: Annotated[str, typer.Option(metavar="DIR", help="Resume the comparison in this folder.")] = ""
+    show: Annotated[str, typer.Option(metavar="DIR", help="Print the comparison in this folder.")] = ""
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html.")
+    ] = "text"
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the result to this file, not to stdout.")
+    ] = ""
 
     def write(self, text: str) -> None:
         """Print or write the result. Raises UsageError if the file cannot be written."""
@@ -546,7 +554,7 @@ class OutputOptions:
 
 
 def versions(
-    context: click.Context,
+    context: typer.Context,
     tests: VersionsOptions,
     servers: PrivateServerOptions,
     start: StartOptions,
@@ -554,7 +562,7 @@ def versions(
     session: Annotated[SessionOptions, OmitOptions("yes_this_server")],
     output: OutputOptions,
     binary: Annotated[
-        str, Argument(help="mariadb:/usr/sbin/mariadbd mysql:/usr/sbin/mysqld", metavar="[BINARY…]")
+        str, typer.Argument(help="mariadb:/usr/sbin/mariadbd mysql:/usr/sbin/mysqld", metavar="[BINARY…]")
     ] = "",
 ) -> None:
     """Each server is a program, as NAME:PATH or PATH. The first one is the reference (1). Continue an
@@ -578,7 +586,7 @@ def versions(
     with closing(folder):
         run = run_on_private_servers(folder, versions_setup(folder.sweep))
         code = run_and_print(folder, run, partial(_write, folder, output))
-    raise click.exceptions.Exit(code)
+    raise typer.Exit(code)
 
 
 def _split_binaries(words: list[str]) -> tuple[list[str], list[str]]:
@@ -674,5 +682,5 @@ def ab_over_starts(
         return run_and_print(
             folder,
             run_on_private_servers(folder, versions_setup(folder.sweep)),
-            lambda known: click.echo(versions_text(known), nl=False),
+            lambda known: typer.echo(versions_text(known), nl=False),
         )

@@ -6,12 +6,12 @@ from itertools import product
 from typing import Annotated
 
 import msgspec
+import typer
 
 from tuibench.base.errors import UsageError, did_you_mean
-from tuibench.cli.click_command import AxisValue, PlanValues
 from tuibench.cli.options import AdhocSqlOptions, make_plan
 from tuibench.cli.output import write_output
-from tuibench.model.option import Option
+from tuibench.cli.typer_command import AxisValue, PlanValues
 from tuibench.model.plan import OptionValue
 from tuibench.model.schedule import checked_threads
 from tuibench.model.sweep import SUMMARY, CellOrder, SweepPlan
@@ -25,35 +25,42 @@ class SweepOptions:
     """Axes of the matrix, and options of its execution."""
 
     threads: Annotated[
-        str, Option("--threads", "--num-threads", help="Concurrent connections: 4,8,16,32.")
+        str, typer.Option("--threads", "--num-threads", help="Concurrent connections: 4,8,16,32.")
     ] = "1"
-    preset: Annotated[str, Option(metavar="NAME,…", help="Presets to compare: durable,relaxed,unsafe.")] = ""
+    preset: Annotated[
+        str, typer.Option(metavar="NAME,…", help="Presets to compare: durable,relaxed,unsafe.")
+    ] = ""
     setting: Annotated[
         list[str] | None,
-        Option(metavar="NAME=V,…", help="A setting and its values: sync_binlog=0,1; repeatable."),
+        typer.Option(metavar="NAME=V,…", help="A setting and its values: sync_binlog=0,1; repeatable."),
     ] = None
     server_programs: Annotated[
         str,
-        Option(
+        typer.Option(
             "--server",
             metavar="FILE",
             help="Private servers: programs, such as mariadbd,/opt/mysql/bin/mysqld, or NAME:FILE,NAME:FILE.",
         ),
     ] = ""
-    repeat: Annotated[int, Option(help="Runs of each combination.")] = 1
+    repeat: Annotated[int, typer.Option(help="Runs of each combination.")] = 1
     order: Annotated[
         str,
-        Option(
+        typer.Option(
             metavar="ORDER",
             help="interleaved: settings in turn, in alternating order, so that drift cancels; random: "
             "shuffled rounds; given: as specified.",
         ),
     ] = CellOrder.INTERLEAVED
-    prepare: Annotated[bool, Option(help="Create the tables, once for each table size.")] = False
-    create_database: Annotated[
-        bool, Option(help="With --prepare: create the database if it does not exist.")
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="Create the tables, once for each table size.")
     ] = False
-    cleanup: Annotated[bool, Option(help="At the end, drop the tables that --prepare created.")] = False
+    create_database: Annotated[
+        bool,
+        typer.Option("--create-database", help="With --prepare: create the database if it does not exist."),
+    ] = False
+    cleanup: Annotated[
+        bool, typer.Option("--cleanup", help="At the end, drop the tables that --prepare created.")
+    ] = False
 
     def plan(
         self,
@@ -132,21 +139,29 @@ def _loads(
 class ResultOptions:
     """Destination of the results, and selection of a sweep."""
 
-    resume: Annotated[str, Option(metavar="DIR", help="Continue the sweep in this folder with its plan.")] = (
-        ""
-    )
-    show: Annotated[bool, Option(help="Print the results of a recorded sweep: --show DIR.")] = False
+    resume: Annotated[
+        str, typer.Option(metavar="DIR", help="Continue the sweep in this folder with its plan.")
+    ] = ""
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the results of a recorded sweep: --show DIR.")
+    ] = False
     compare: Annotated[
-        bool, Option(help="Print sweeps of several servers, relative to the first: DIR DIR …")
+        bool,
+        typer.Option("--compare", help="Print sweeps of several servers, relative to the first: DIR DIR …"),
     ] = False
     table: Annotated[
         str,
-        Option(metavar="KIND", help="summary, runs (one row per run), or relative (to the first settings)."),
+        typer.Option(
+            metavar="KIND", help="summary, runs (one row per run), or relative (to the first settings)."
+        ),
     ] = SUMMARY
     form: Annotated[
-        str, Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html with charts.")
+        str,
+        typer.Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html with charts."),
     ] = "text"
-    out: Annotated[str, Option(metavar="FILE", help="Write the results to this file, not to stdout.")] = ""
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Write the results to this file, not to stdout.")
+    ] = ""
 
     def write(self, text: str) -> None:
         """Print or write the results. Raises UsageError if the file cannot be written."""

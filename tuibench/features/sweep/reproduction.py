@@ -18,14 +18,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Literal, NamedTuple
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench import __version__
 from tuibench.base import paths, sanitize, units
 from tuibench.base.document import Block, Table, write_text
 from tuibench.base.errors import ExitCode, ServerUnavailableError, UsageError
-from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir
 from tuibench.cli.output import check_writable, info
 from tuibench.cli.runner import record_folder, run_async
@@ -45,7 +44,7 @@ from tuibench.features.sweep.versions import (
 )
 from tuibench.metrics import inference
 from tuibench.metrics.inference import mean_with_interval
-from tuibench.model.option import Option, check_range, parse_words
+from tuibench.model.option import check_range, parse_words
 from tuibench.model.server import ServerInfo, ServerLimits
 from tuibench.model.sweep import (
     ServerBuild,
@@ -69,10 +68,14 @@ REPRODUCED, DIFFERS, CANNOT_TELL = "reproduced", "differs", "cannot tell"
 
 def bundle(
     record: Annotated[
-        str, Argument(metavar="RUN[,RUN…]|SWEEP", help="Runs of one plan, each on its own start; or a sweep.")
+        str,
+        typer.Argument(
+            metavar="RUN[,RUN…]|SWEEP", help="Runs of one plan, each on its own start; or a sweep."
+        ),
     ],
     out: Annotated[
-        str, Option("--out", "-o", metavar="FILE", help="The bundle; default: NAME.tar.gz, in this folder.")
+        str,
+        typer.Option("--out", "-o", metavar="FILE", help="The bundle; default: NAME.tar.gz, in this folder."),
     ] = "",
     run_dir: RunDir = "",
 ) -> None:
@@ -136,23 +139,24 @@ def _pages(folder: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def reproduce(
-    file: Annotated[str, Argument(metavar="FILE", help="A bundle.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle.")],
     server_programs: Annotated[
         str,
-        Option(
+        typer.Option(
             "--server",
             metavar="FILE,…",
             help="Server programs to run it on, one for each of the bundle; default: of the same versions.",
         ),
     ] = "",
     starts: Annotated[
-        int, Option(help="Starts of each server, each with new tables; default: as in the bundle.")
+        int, typer.Option(help="Starts of each server, each with new tables; default: as in the bundle.")
     ] = 0,
     allow_commands: Annotated[
         bool,
-        Option(
+        typer.Option(
+            "--allow-commands",
             help="Run also what the bundle has beside its load: commands and statements of --at, server "
-            "options that are no settings, other SQL. Without it, they are listed, and nothing is run."
+            "options that are no settings, other SQL. Without it, they are listed, and nothing is run.",
         ),
     ] = False,
 ) -> None:
@@ -178,15 +182,13 @@ def reproduce(
 
     def show(known: Sweep) -> None:
         blocks, any_differs = reproduction(there, known)
-        click.echo(write_text(blocks), nl=False)
+        typer.echo(write_text(blocks), nl=False)
         differs.append(any_differs)
 
     with closing(folder):
         run = run_on_private_servers(folder, private_servers(folder.sweep))
         code = run_and_print(folder, run, show)
-    raise click.exceptions.Exit(
-        ExitCode.THRESHOLD_CROSSED if code is ExitCode.DONE and any(differs) else code
-    )
+    raise typer.Exit(ExitCode.THRESHOLD_CROSSED if code is ExitCode.DONE and any(differs) else code)
 
 
 def _consented(there: "There", *, allow_commands: bool) -> "There":

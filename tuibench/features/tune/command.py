@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench.base.errors import ExitCode, RunError, UsageError
-from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -21,9 +20,9 @@ from tuibench.cli.options import (
 )
 from tuibench.cli.output import JSON, TEXT, check_format, info, timestamp
 from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.typer_command import PlanValues, Takes
 from tuibench.model.event import REPORTED_KINDS, Event, EventKind
 from tuibench.model.message import SessionMessage
-from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
 from tuibench.model.summary import Summary
 from tuibench.model.tune import TunePlan
@@ -37,20 +36,20 @@ __all__ = ["CONTEXT", "tune"]
 
 
 def tune(
-    context: click.Context,
+    context: typer.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("tune")],
     session: SessionOptions,
     private: PrivateServerOptions,
-    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     output: TextOrJson = TEXT,
     json_file: Annotated[
-        str, Option("--json", metavar="FILE", help="Write the summary of the run to this file.")
+        str, typer.Option("--json", metavar="FILE", help="Write the summary of the run to this file.")
     ] = "",
     server_program: Annotated[
         str,
-        Option(
+        typer.Option(
             "--server",
             metavar="FILE",
             help="Screen on a private server of this program, with new tables: mariadbd, …/mysqld.",
@@ -58,9 +57,10 @@ def tune(
     ] = "",
     with_restarts: Annotated[
         bool,
-        Option(
+        typer.Option(
+            "--with-restarts",
             help="With --server: also screen settings that need a restart, each value on starts of its own; "
-            "half of the budget is for each."
+            "half of the budget is for each.",
         ),
     ] = False,
 ) -> None:
@@ -86,14 +86,14 @@ def tune(
         )
     warn_leftovers()
     if with_restarts:
-        raise click.exceptions.Exit(_with_restarts(plan, server_program, private, output, json_file))
+        raise typer.Exit(_with_restarts(plan, server_program, private, output, json_file))
     if server_program:
         with _prepared_server(server_program, private, plan) as made:
             code = _screen(spec_on_private_server(plan, made), output, json_file)
     else:
         spec = new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server)
         code = _screen(spec, output, json_file)
-    raise click.exceptions.Exit(code)
+    raise typer.Exit(code)
 
 
 def _with_restarts(
@@ -145,7 +145,7 @@ def _screen(spec: SessionSpec, output: str, json_file: str) -> ExitCode:
     from tuibench.cli.runner import run_async, run_in_process
 
     summary, code = run_async(run_in_process(spec, on_message, announce))
-    click.echo(tune_output(summary, output), nl=False)
+    typer.echo(tune_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")
     if json_file:
         write_summary_json(json_file, summary)

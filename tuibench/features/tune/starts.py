@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from statistics import fmean
 
-import click
+import typer
 from msgspec.structs import replace
 
 from tuibench.base import paths, units
@@ -86,7 +86,7 @@ def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOption
         return run_and_print(
             folder,
             run_on_private_servers(folder, versions_setup(folder.sweep)),
-            lambda known: click.echo(
+            lambda known: typer.echo(
                 write_text(tuple(result_blocks(known, found, [*left_out, *refused, *cut], tune))), nl=False
             ),
         )

@@ -10,8 +10,8 @@ import pytest
 from tests.unit.cli.program import Program
 from tuibench import __version__
 from tuibench.base.errors import ExitCode, UsageError
-from tuibench.cli.click_command import HOSTS_OPTION
 from tuibench.cli.options import parse_profile_options
+from tuibench.cli.usage_errors import HOSTS_OPTION
 from tuibench.features.cluster.command import checks_text, summary_line
 from tuibench.model.cluster import HostCheck
 from tuibench.model.plan import part_options
