@@ -26,6 +26,7 @@ FEATURES = (
     tune.FEATURE,
     sweep.FEATURE,
     crash.FEATURE,
+    anomalies.FEATURE,
     slap.FEATURE,
     cluster.FEATURE,
     scenes.FEATURE,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.features.crash.crash_examples import FAST, KNOWN, NONE, SAFE, crash, losing, report
 from tuibench.features.crash.runner import crash_order
-from tuibench.features.crash.text import FORMATS, crash_line, crash_text, loss_text
+from tuibench.features.crash.text import FORMATS, crash_line, crash_text, loss_text, proof_text
 from tuibench.model.findings import BinlogAgreement, CommitFates
 from tuibench.model.sweep import SweepVariant
 
@@ -42,9 +42,40 @@ def test_the_table_has_gain_beside_loss() -> None:
 
 def test_the_sentences_name_the_worst() -> None:
     text = crash_text(KNOWN, "text")
-    assert f"{SAFE}: lost: 0 acknowledged commits in 2 crashes\n" in text
-    assert f"{FAST}: lost: 147 acknowledged commits (0.94 s), the most of 3 crashes\n" in text
+    assert f"{SAFE}: lost: 0 acknowledged commits\n" in text
+    assert f"{SAFE}: 0 of 2 crashes; at most 77.6 % of crashes lose something\n" in text
+    assert f"{FAST}: 2.40 × the TPS, lost: 147 acknowledged commits (0.94 s), the most of 3 crashes\n" in text
+    assert f"{FAST}: 3 of 3 crashes; at least 36.8 % of crashes lose something\n" in text
     assert "5 of 6" in text
+
+
+@pytest.mark.parametrize(
+    ("losing_crashes", "crashes", "words"),
+    [
+        (0, 1, "0 of 1 crash; at most 95.0 % of crashes lose something"),
+        (0, 5, "0 of 5 crashes; at most 45.1 % of crashes lose something"),
+        (0, 30, "0 of 30 crashes; at most 9.5 % of crashes lose something"),
+        (30, 30, "30 of 30 crashes; at least 90.5 % of crashes lose something"),
+        (28, 30, "28 of 30 crashes; 77.9 % to 99.2 % of crashes lose something"),
+    ],
+)
+def test_crashes_are_counted_with_what_they_prove(losing_crashes: int, crashes: int, words: str) -> None:
+    tried = [
+        crash(FAST, number, 1.0, losing(1, 0.1) if number < losing_crashes else NONE)
+        for number in range(crashes)
+    ]
+    assert proof_text(tried) == words
+
+
+def test_a_setting_that_a_kill_does_not_test_says_so() -> None:
+    relaxed = "innodb_flush_log_at_trx_commit=2"
+    tried = report(crash(SAFE, 1, 400.0), crash(relaxed, 1, 600.0))
+    untried = "a loss of power (--power) was not tried"
+    assert f"{relaxed}: 1.50 × the TPS, lost: 0 acknowledged commits; {untried}\n" in crash_text(
+        tried, "text"
+    )
+    assert untried not in crash_text(msgspec.structs.replace(tried, is_power_loss=True), "text")
+    assert untried not in crash_text(report(crash(SAFE, 1, 400.0)), "text")
 
 
 def test_the_report_says_which_of_the_two_was_tried() -> None:

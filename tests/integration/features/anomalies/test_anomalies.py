@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.integration.anomalies.proxy import Lie, LyingProxy
+from tests.integration.features.anomalies.proxy import Lie, LyingProxy
 from tests.integration.support.sbtest import connected, set_global
 from tuibench.base.clock import SystemClock
 from tuibench.features.anomalies.tables import ANOMALY_TALLY, LOST_UPDATES, UPDATES, WRITE_SKEWS
