@@ -32,7 +32,6 @@ FEATURES = (
     scenes.FEATURE,
     compare.FEATURE,
     flame.FEATURE,
-    anomalies.FEATURE,
 )
 """All features. Help lists their commands in this order."""
 
