@@ -254,7 +254,7 @@ class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
 
-LoadCommand = (
+Command = (
     SetThreads
     | SetRate
     | SetWeights
@@ -265,23 +265,16 @@ LoadCommand = (
     | Pause
     | Resume
     | ResetStats
-)
-"""Commands of the load: executed one at a time."""
-
-SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
-"""Commands of settings: executed one at a time, in parallel with the load, because a server may be slow to
-change a setting.
-"""
-
-ExperimentCommand = StartAbTest | StartTune | StartProbe | StopExperiment | NextStep | CrashServer
-"""Commands of experiments: they wait for no other command; the changes of an experiment are executed one at a
-time.
-"""
-
-Command = (
-    LoadCommand
-    | SettingCommand
-    | ExperimentCommand
+    | ChangeSetting
+    | ApplyPreset
+    | RestoreSettings
+    | TrustServer
+    | StartAbTest
+    | StartTune
+    | StartProbe
+    | StopExperiment
+    | NextStep
+    | CrashServer
     | Mark
     | Watch
     | RecordCpuProfile
@@ -290,6 +283,7 @@ Command = (
     | Undo
     | Stop
 )
+"""The commands of viewers. `session.dispatch` has the conditions of each."""
 
 PollCommand = Watch
 """Read-only commands: read-only viewers may send them, and their replies are not shown."""

@@ -42,6 +42,11 @@ def format_delay(milliseconds: float) -> str:
     return f"{milliseconds:.10g}ms"
 
 
+def format_rate(rate: float) -> str:
+    """Format a rate per second for display: 1,500/s, none."""
+    return f"{rate:,g}/s" if rate else "none"
+
+
 BYTES_PER_UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(?:I?B)?", re.IGNORECASE)
 

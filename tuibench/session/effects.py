@@ -31,6 +31,7 @@ from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadines
 from tuibench.model.settings import changed_settings
 from tuibench.model.tick import STATEMENT, TRANSACTION, Sample, SlowTransaction, Tick, slowest_of
 from tuibench.report.effects import effect_text, stall_event_text
+from tuibench.session.dispatch import Origin
 from tuibench.session.laboratory import (
     HOST_STARVED,
     NO_ANSWER,
@@ -110,8 +111,7 @@ class EffectTracker:
         self._doubtful: DoubtfulEffect | None = None
         self._resolutions = 0
         self._own_changes: set[int] = set()
-        self.is_undoing = False
-        """True while changes are taken back: the values of such a change never alternate."""
+        self._undoing = 0
         slots = SLOTS_OF_PRIVATE if resolve is not None else 0
         self._watch = EffectDetector(interval_seconds, decides, slots)
         self._decides = decides
@@ -168,14 +168,18 @@ class EffectTracker:
         )
 
     @contextmanager
-    def command_running(self) -> Iterator[None]:
-        """Context of a command's execution: its change began with it, even if the event comes late."""
+    def command_running(self, origin: Origin) -> Iterator[None]:
+        """Context of the execution of an operator's command: its change began with it, even if the event
+        comes late. The values of a change that is taken back never alternate.
+        """
         begun = self._session.log.elapsed_seconds()
         self._begun.append(begun)
+        self._undoing += origin is Origin.UNDO
         try:
             yield
         finally:
             self._begun.remove(begun)
+            self._undoing -= origin is Origin.UNDO
 
     def on_event(self, event: Event) -> None:
         self._steadiness.on_event(event.kind)
@@ -206,7 +210,7 @@ class EffectTracker:
                     and all(name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].at_commit for name in names),
                 )
             )
-            if event.kind is EventKind.SETTING and not self.is_undoing:
+            if event.kind is EventKind.SETTING and not self._undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
                 why = (

@@ -15,7 +15,7 @@ import signal
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tuibench.base import sanitize
 from tuibench.base.clock import NS_PER_SECOND, Clock
@@ -83,12 +83,20 @@ class _Course:
         return f"{DURING}{self.name}: {', '.join(levels)}" if levels else ""
 
 
+class Intervene(NamedTuple):
+    """The command of a plan to its session: begin an intervention."""
+
+    what: str
+    """The statement, or the command of this host after `EXEC`."""
+
+
 class Interventions:
-    """The interventions of one session."""
+    """The interventions of one session. `submit` executes the command that begins one of the plan."""
 
     def __init__(
         self,
         spec: SessionSpec,
+        submit: Callable[[Intervene], Awaitable[str]],
         guard: ProductionGuard,
         lifecycle: Lifecycle,
         log: EventLog,
@@ -97,6 +105,7 @@ class Interventions:
         own: OwnConnections,
     ) -> None:
         self._spec = spec
+        self._submit = submit
         self._own = own
         self._guard = guard
         self._lifecycle = lifecycle
@@ -117,8 +126,7 @@ class Interventions:
         """Start the clocks of the plan's interventions, at the beginning of the run."""
         begun_ns = self._clock.now_ns()
         for seconds, what in self._spec.plan.interventions:
-            carry_out = self._command if what.startswith(EXEC) else self._statement
-            self._start(self._at(begun_ns + int(seconds * NS_PER_SECOND), what, carry_out))
+            self._start(self._at(begun_ns + int(seconds * NS_PER_SECOND), what))
 
     def run_sql(self, sql: str) -> str:
         """Starts a statement; returns the reply as text. Raises a TuibenchError for a refusal.
@@ -132,6 +140,10 @@ class Interventions:
         self._guard.require_confirmation()
         self._start(self._run(sql, self._statement))
         return f"executing {shortened(sql)}"
+
+    def begin(self, what: str) -> None:
+        """Starts an intervention of the plan."""
+        self._start(self._run(what, self._command if what.startswith(EXEC) else self._statement))
 
     def on_message(self, message: SessionMessage) -> None:
         if not isinstance(message, Sample):
@@ -166,10 +178,10 @@ class Interventions:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _at(self, due_ns: int, what: str, carry_out: _CarryOut) -> None:
+    async def _at(self, due_ns: int, what: str) -> None:
         await self._clock.sleep(max(0, due_ns - self._clock.now_ns()) / NS_PER_SECOND)
         if not self._lifecycle.is_ending:
-            await self._run(what, carry_out)
+            await self._submit(Intervene(what))
 
     async def _run(self, what: str, carry_out: _CarryOut) -> None:
         """Execute an intervention; an error is an event, and does not end the run."""

@@ -28,7 +28,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
+from typing import ClassVar, NamedTuple, TypeVar, assert_never
 
 from tuibench.base.errors import (
     ConnectionLostError,
@@ -45,16 +45,11 @@ from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     ApplyPreset,
     ChangeSetting,
-    Command,
-    ExperimentCommand,
-    LoadCommand,
     RestoreSettings,
-    RunSql,
+    RunState,
     SessionMessage,
     SessionSpec,
     SetThreads,
-    SettingCommand,
-    Undo,
 )
 from tuibench.model.schedule import Quantity, checked_threads
 from tuibench.model.server import ServerInfo
@@ -100,10 +95,6 @@ def disturbance(sample: Sample, interval_seconds: float) -> str:
     return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
 
 
-Submit = Callable[[Command], Awaitable[str]]
-"""Executes a command of the session; returns the reply as text."""
-
-
 class LoadLevel(NamedTuple):
     """Threads and rate, set without the events of the commands."""
 
@@ -114,6 +105,9 @@ class LoadLevel(NamedTuple):
 
 
 Change = ApplyPreset | ChangeSetting | RestoreSettings | SetThreads | LoadLevel
+
+Submit = Callable[[Change], Awaitable[str]]
+"""Makes a change of an experiment, in order with the operators' commands; returns the reply as text."""
 
 Wanted = Mapping[str, Change]
 """The state to set: a change for each subject."""
@@ -168,15 +162,6 @@ class Experiment(ABC):
     async def of_plan(cls, session: ExperimentSession) -> "Experiment | None":
         """The experiment of the run's plan; None if the plan has none of this kind. Raises TuibenchError."""
         return None
-
-    @classmethod
-    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "Experiment":
-        """The experiment that an operator starts with this command. `number` counts the experiments of the
-        session.
-
-        Raises TuibenchError if the experiment is not possible.
-        """
-        raise NotImplementedError
 
     def __init__(
         self, *, is_by_hand: bool = False, before: Mapping[str, Sequence[Change]] = MappingProxyType({})
@@ -303,11 +288,11 @@ class Laboratory:
         self.present: Experiment | None = None
         """The experiment whose values are not put back yet."""
         self._session = session
+        self._ordered = 0
         self._on_change = on_change
         self._on_news = on_news
         self._is_due = self._is_running = self._is_moving = self._is_closed = False
         self._changing: EventKind | None = None
-        self._own: Change | None = None
         self._has_left = asyncio.Event()
         self._holds: dict[str, Change | None] = {}
         self._is_disturbed = False
@@ -368,9 +353,10 @@ class Laboratory:
     async def start(self, experiment: Experiment) -> str:
         """Starts an operator's experiment, which begins with the next tick; returns its reply.
 
-        Raises the server's refusal once everything is put back, and UsageError as long as the guard does not
-        know the level, or does not hold.
+        Raises the server's refusal once everything is put back, and UsageError while another experiment runs,
+        or as long as the guard does not know the level, or does not hold.
         """
+        self.check_idle(experiment.starts)
         if experiment.is_guarded:
             if missing := self._guard.missing_samples:
                 raise UsageError(
@@ -407,20 +393,47 @@ class Laboratory:
             self.present.end(self._now, why)
             self._conclude(self.present)
 
-    async def give_way(self, command: Command) -> None:
+    async def give_way(self, *, is_experiment: bool = False) -> None:
         """Ends an experiment that gives way before an operator's command, and waits until its values are put
-        back. Raises UsageError if the experiment does not allow the change.
+        back. Raises UsageError if the experiment does not allow the change. `is_experiment` if the command
+        starts or ends an experiment.
         """
-        is_change = isinstance(command, SettingCommand | LoadCommand | ExperimentCommand | RunSql | Undo)
-        if self.present is None or command is self._own or not is_change:
+        if self.present is None:
             return
-        if self.present.refusal and not isinstance(command, ExperimentCommand):
+        if self.present.refusal and not is_experiment:
             raise UsageError(self.present.refusal)
         if not self.present.gives_way:
             return
         if self._is_due or self._is_running:
             self.stop("another change was made")
         await self._has_left.wait()
+
+    def check_idle(self, starts: type | None) -> None:
+        """Raises UsageError while an experiment runs, or while the load does not. `starts` is the type of
+        command whose experiment is to be started.
+        """
+        state, present = self._session.lifecycle.state, self.present
+        if present is not None and not present.is_by_hand:
+            raise UsageError(f"this run is {present.name} itself; no other experiment can be started")
+        if state is not RunState.RUNNING:
+            raise UsageError(f"the load is not running: {state}")
+        if present is not None and present.starts is starts:
+            raise UsageError(f"{present.name} is already running", "stop it first")
+        if present is not None:
+            raise UsageError(f"{present.name} is running", "end it first")
+
+    def check_load_is_free(self) -> None:
+        """Raises UsageError while an operator's experiment runs, because it needs the load as it is."""
+        if self.present is not None and self.present.is_by_hand:
+            raise UsageError(
+                f"{self.present.name} is running; its load must not be changed",
+                f"end the {self.present.called} first",
+            )
+
+    def next_number(self) -> int:
+        """The number of an experiment that an operator starts: from 1, in order."""
+        self._ordered += 1
+        return self._ordered
 
     def on_manual_load(self, quantity: Quantity) -> str:
         """Process a change of the threads or the rate by an operator; returns an addition to the reply."""
@@ -658,25 +671,11 @@ class Laboratory:
         try:
             if self.present is not None:
                 log.steps = Steps(self._changing, self.present.called, self._is_numbered)
-            if isinstance(change, LoadLevel):
-                await self._set_level(change)
-                return ""
-            self._own = change
             return await self._session.submit(change)
         finally:
             if log.steps is not None:
                 self._is_numbered = log.steps.is_numbered
-            self._changing = self._own = log.steps = None
-
-    async def _set_level(self, wanted: LoadLevel) -> None:
-        session = self._session
-        async with self._load.lock:
-            if session.lifecycle.is_ending:
-                return
-            if wanted.text:
-                session.log.emit(EventKind.PROBE, wanted.text)
-            await self._load.set_level(wanted.threads, wanted.rate)
-        session.lifecycle.publish_status()
+            self._changing = log.steps = None
 
     async def _put_back(self, experiment: Experiment, subject: str) -> None:
         now = {state.name: state.value for state in self._session.settings.states}

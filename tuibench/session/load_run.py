@@ -9,6 +9,7 @@ count from the same transaction: the load is held and drained, both sides are re
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,21 +22,13 @@ from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
-    Command,
-    ExperimentCommand,
     Hello,
-    LoadCommand,
-    ResumePlan,
     RunState,
     SessionSpec,
-    SetPlan,
-    StartAbTest,
-    StartProbe,
-    StartTune,
     Status,
 )
 from tuibench.model.plan import RunPlan
-from tuibench.model.schedule import PlanPhase, checked_threads
+from tuibench.model.schedule import checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick, total_tick
@@ -45,7 +38,7 @@ from tuibench.record.sysbench_report import report_text
 from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
-from tuibench.session.commands import LoadCommands
+from tuibench.session.dispatch import Origin, SteeredLoad
 from tuibench.session.effects import EffectTracker
 from tuibench.session.lifecycle import cancel_all, ticks_until
 from tuibench.session.load import LoadController, LoadTick, host_totals, make_fleet
@@ -238,10 +231,6 @@ class MeasuringLoop:
         self.emit_refused(measured.refused)
 
 
-MOVES_LOAD = (SetPlan, ResumePlan)
-"""Commands that would move the load during an experiment."""
-
-
 class LoadRun(SessionRun):
     """A session with a load."""
 
@@ -257,7 +246,6 @@ class LoadRun(SessionRun):
         self.load: LoadController
         self.plan_runner: PlanRunner
         self.measuring: MeasuringLoop
-        self._commands: LoadCommands
         self._warnings: tuple[str, ...] = ()
         self._host_warnings: tuple[str, ...] = ()
         self._is_load_ended = False
@@ -293,29 +281,6 @@ class LoadRun(SessionRun):
         self.measuring.emit_refused(await self.load.open(self.watcher.lifecycle.over.is_set))
         await self.measuring.warm_up()
         await self.measuring.measure()
-
-    async def _execute(self, command: Command) -> str:
-        with self.effect_tracker.command_running():
-            if isinstance(command, StartAbTest | StartTune):
-                plan = self.plan_runner.state
-                if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
-                    raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")
-            if isinstance(command, StartProbe):
-                return await self._experiment(command) + self.plan_runner.on_manual_change(command.order.by)
-            if isinstance(command, ExperimentCommand):
-                return await self._experiment(command)
-            present = self.laboratory.present
-            if isinstance(command, MOVES_LOAD) and present is not None and present.is_by_hand:
-                raise UsageError(
-                    f"{present.name} is running; its load must not be changed",
-                    f"end the {present.called} first",
-                )
-            if not isinstance(command, LoadCommand):
-                return await self.watcher.submit(command)
-            try:
-                return await self._commands.execute(command)
-            finally:
-                self.watcher.publish_status()
 
     @property
     def seconds(self) -> float:
@@ -398,21 +363,15 @@ class LoadRun(SessionRun):
         watcher.sampler.know_transactions(transactions_by_statement(self.program))
         lifecycle = watcher.lifecycle
         watcher.settings.control_load(self.load.fleet.set_session)
-        self.plan_runner = PlanRunner(plan.schedule, self.load, lifecycle, watcher.log, watcher.clock)
+        submit = partial(self.submit, origin=Origin.SESSION)
+        self.plan_runner = PlanRunner(plan.schedule, self.load, submit, lifecycle, watcher.log, watcher.clock)
         self.effect_tracker = self._make_effect_tracker(self.load)
         most_lag = plan.max_lag_seconds
         guard = LagGuard(most_lag, self.submit, watcher.emit, watcher.tasks.start) if most_lag else None
         self.measuring = MeasuringLoop(
             watcher, self.load, self.engine, self.plan_runner, self.effect_tracker, guard
         )
-        self._commands = LoadCommands(
-            self.load,
-            lifecycle,
-            watcher.log,
-            self.plan_runner,
-            self.laboratory,
-            self.measuring.reset_stats,
-        )
+        self._accept_commands(SteeredLoad(self.load, self.plan_runner, self.measuring.reset_stats))
         watcher.bus.event_listeners.append(self.effect_tracker.on_event)
         watcher.statement_monitor.own = lambda: self.load.accounting.run.named(STATEMENT)
         watcher.extend_status = self._extend_status

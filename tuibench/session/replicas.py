@@ -12,7 +12,7 @@ and resumed when all lags are below half of the limit. A replica that cannot be 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,7 +28,6 @@ from tuibench.model.tick import ReplicaSample
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
-from tuibench.session.laboratory import Submit
 from tuibench.session.lifecycle import StartTask
 
 REPLICAS_SQL = ("SHOW REPLICAS", "SHOW SLAVE HOSTS")
@@ -392,7 +391,13 @@ class LagLimit:
 class LagGuard:
     """Executes the decisions of `LagLimit` as an operator's commands."""
 
-    def __init__(self, limit_seconds: float, submit: Submit, emit: Emit, start_task: StartTask) -> None:
+    def __init__(
+        self,
+        limit_seconds: float,
+        submit: Callable[[Pause | Resume], Awaitable[str]],
+        emit: Emit,
+        start_task: StartTask,
+    ) -> None:
         self._limit = LagLimit(limit_seconds)
         self._submit = submit
         self._emit = emit

@@ -1,14 +1,12 @@
 """A session on a server: the watcher that every session has, and the run that only watches.
 
-    async with Watcher(spec) as watcher:      connects, reads the settings, takes its connections
-        await watcher.run()                   samples until the session is over
-
-    async with WatchRun(spec) as run:         a watcher, the effects of changes, experiments
+    async with WatchRun(spec) as run:         connects, reads the settings, opens the record
         summary = await run.run()             sampling ──> end
 
-A watcher samples a server, records it, changes its settings and restores them. Leaving its context restores
-the settings, closes the record and the connections. A run uses a watcher; the run with a load (`load_run`)
-samples at its own ticks and adds the state of its load to the status.
+A run has a watcher, effects of changes, experiments, and a dispatcher of commands. The watcher samples a
+server, records it, changes its settings and restores them. Leaving its context restores the settings, closes
+the record and the connections. The run with a load (`load_run`) samples at its own ticks and adds the state
+of its load to the status.
 
 Every step of the end is executed, even if another one fails: the load ends, the settings are restored,
 summary and record are written. An error in tuibench itself makes the outcome "failed", as an error of the
@@ -25,6 +23,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+import tuibench.session.commands  # noqa: F401  It declares the handlers of a session's commands.
 from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.base.errors import UsageError
 from tuibench.features.ab.experiment import AbTest, Resolution, ordered_resolution, present_values
@@ -39,16 +38,10 @@ from tuibench.model.effect import AbTestResult
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
-    Command,
-    ExperimentCommand,
     Hello,
-    NextStep,
-    PollCommand,
     RunState,
     SessionSpec,
     Status,
-    StopExperiment,
-    Undo,
 )
 from tuibench.model.schedule import parse_ab
 from tuibench.model.server import ServerInfo
@@ -64,7 +57,7 @@ from tuibench.observe.statements import StatementSampler
 from tuibench.record.recorder import RunRecorder
 from tuibench.record.watch_totals import WatchTotals
 from tuibench.report.text import watch_text
-from tuibench.session.commands import UNDOABLE, SessionCommands, UndoStack
+from tuibench.session.dispatch import Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
 from tuibench.session.interventions import Interventions
@@ -82,6 +75,7 @@ from tuibench.session.preflight import identify_server
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.totals import LagTotals, Reading, add_last_readings, build_watch_summary
+from tuibench.session.undo import UndoStack
 from tuibench.tuning.trial_subject import THREADS
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
@@ -118,6 +112,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.log = EventLog(self.clock, self.bus.event)
         self.lifecycle = Lifecycle(self.log, self.publish_status)
         self.tasks = BackgroundTasks(self.lifecycle.fail)
+        self.dispatcher = Dispatcher()
+        """Executes the commands of the session, once the run has set its parts."""
         self._private_server = PrivateServerWatch(spec.private_server, self.clock)
         self.server: ServerInfo
         self.settings: Settings
@@ -125,8 +121,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.activity_monitor: ActivityMonitor
         self.statement_monitor: StatementMonitor
         self.interventions: Interventions
-        self._profiling: CpuProfiling
-        self._commands: SessionCommands
+        self.profiling: CpuProfiling
         self._identify = identify or partial(identify_server, spec.target, self.clock)
         self._stack = AsyncExitStack()
         self._steps: list[ClosingStep] = []
@@ -193,28 +188,25 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         )
         self.bus.event_listeners.append(self.statement_monitor.on_event)
         self.interventions = Interventions(
-            self.spec, self.settings.guard, self.lifecycle, self.log, self.tasks.start, self.clock, self.own
+            self.spec,
+            partial(self.dispatcher.submit, origin=Origin.SESSION),
+            self.settings.guard,
+            self.lifecycle,
+            self.log,
+            self.tasks.start,
+            self.clock,
+            self.own,
         )
         self.bus.listeners.append(self.interventions.on_message)
         self.interventions.check_allowed()
-        self._profiling = CpuProfiling(
+        self.profiling = CpuProfiling(
             Path(self.spec.run_directory),
             lambda: self.sampler.server_pid,
             self.emit,
             self.tasks.start,
             self.clock,
         )
-        self._commands = SessionCommands(
-            self.settings,
-            self.activity_monitor,
-            self.statement_monitor,
-            self.sampler.watch_time,
-            self._profiling,
-            self.interventions,
-            self.lifecycle,
-            self.emit,
-        )
-        self._steps[1:1] = [self._profiling.close, self.interventions.close]
+        self._steps[1:1] = [self.profiling.close, self.interventions.close]
         self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
 
     async def start_recording(self, program: Program | None = None) -> None:
@@ -227,25 +219,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         record = build_plan_record(self.spec, self.server, program, self.clock.wall_seconds())
         self.bus.recorder.open(record, environment)
         if self.spec.plan.cpu_profile:
-            await self._profiling.record_all()
-
-    async def run(self) -> None:
-        """Records and samples until the session is over, then restores the settings."""
-        try:
-            await self.start_recording()
-            await self.watch()
-        except Exception as error:
-            self.lifecycle.fail(error)
-        finally:
-            await self.close()
-
-    async def submit(self, command: Command) -> str:
-        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
-        try:
-            return await self._commands.execute(command)
-        finally:
-            if not isinstance(command, PollCommand):
-                self.publish_status()
+            await self.profiling.record_all()
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
         """Samples server and host, and reports what has changed."""
@@ -401,10 +375,11 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def __init__(self, spec: SessionSpec, watcher: Watcher) -> None:
         self.spec = spec
         self.watcher = watcher
-        self._undo = UndoStack(watcher.clock, watcher.status)
+        self.submit = watcher.dispatcher.submit
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         self.effect_tracker: EffectTracker
+        self._undo: UndoStack
         self._experiment_session: ExperimentSession
-        self._started = 0
         self._tune_log = TuneLog(Path(spec.run_directory))
         self._readings: tuple[Reading, Reading] = (None, None)
         self._summary: Summary | None = None
@@ -426,24 +401,6 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:
         """End the run in an orderly way; `outcome` is written to the summary."""
         self.watcher.lifecycle.request_stop(outcome)
-
-    async def submit(self, command: Command) -> str:
-        """Execute a command; returns the reply as text. Raises TuibenchError for a refusal."""
-        await self.laboratory.give_way(command)
-        try:
-            self.effect_tracker.is_undoing = isinstance(command, Undo)
-            if isinstance(command, Undo):
-                return await self._undo.undo(self._execute)
-            if self.laboratory.present is not None:
-                return await self._execute(command)
-            return await self._undo.run(command, self._execute)
-        finally:
-            self.effect_tracker.is_undoing = False
-            if isinstance(command, (*UNDOABLE, Undo)):
-                self.watcher.publish_status()
-
-    @abstractmethod
-    async def _execute(self, command: Command) -> str: ...
 
     @abstractmethod
     def text(self, summary: Summary) -> str:
@@ -475,7 +432,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.settings,
             watcher.lifecycle,
             watcher.log,
-            self._execute,
+            partial(self.submit, origin=Origin.SESSION),
             watcher.tasks.start,
             watcher.bus.publish,
         )
@@ -483,6 +440,28 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         resolve = self._resolution if self.spec.private_server and plan.trial is None else None
         return EffectTracker(
             plan.interval_seconds, self._experiment_session, self._on_news, plan.figure, resolve
+        )
+
+    def _accept_commands(self, load: SteeredLoad | None) -> None:
+        """From now on, the session executes commands."""
+        watcher, parts = self.watcher, self._experiment_session
+        self._undo = UndoStack(watcher.clock, partial(levels_of, watcher.settings, parts.load))
+        watcher.dispatcher.session = SteeredSession(
+            settings=watcher.settings,
+            lifecycle=watcher.lifecycle,
+            log=watcher.log,
+            laboratory=self.laboratory,
+            parts=parts,
+            experiments=EXPERIMENTS,
+            interventions=watcher.interventions,
+            activity_monitor=watcher.activity_monitor,
+            statement_monitor=watcher.statement_monitor,
+            watch_time=watcher.sampler.watch_time,
+            record_cpu_profile=watcher.profiling.record,
+            command_running=self.effect_tracker.command_running,
+            undo=self._undo,
+            submit=self.submit,
+            steered_load=load,
         )
 
     def _resolution(self, change: str, number: int, history: Sequence[Tick]) -> Resolution | None:
@@ -537,40 +516,6 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         for kind in EXPERIMENTS:
             if (experiment := await kind.of_plan(self._experiment_session)) is not None:
                 await self.laboratory.plan(experiment)
-
-    async def _experiment(self, command: ExperimentCommand) -> str:
-        """Starts or ends an operator's experiment; returns the reply as text. Raises TuibenchError for a
-        refusal.
-        """
-        laboratory = self.laboratory
-        if isinstance(command, NextStep):
-            probe = laboratory.running(Probe)
-            probe.next_step(self.watcher.log.elapsed_seconds())
-            laboratory.follow(probe)
-            return "continuing with the next step"
-        if isinstance(command, StopExperiment):
-            kind = next(one for one in EXPERIMENTS if one.kind == command.kind)
-            laboratory.running(kind)
-            laboratory.stop("stopped by the operator")
-            return f"the {kind.called} is stopped"
-        kind = next(one for one in EXPERIMENTS if one.starts is type(command))
-        self._check_startable(kind)
-        self._started += 1
-        experiment = await kind.of_command(command, self._experiment_session, self._started)
-        self._check_startable(kind)
-        return await laboratory.start(experiment)
-
-    def _check_startable(self, kind: type[Experiment]) -> None:
-        """Raises UsageError while another experiment runs, or while the load does not run."""
-        state, present = self.watcher.lifecycle.state, self.laboratory.present
-        if present is not None and not present.is_by_hand:
-            raise UsageError(f"this run is {present.name} itself; no other experiment can be started")
-        if state is not RunState.RUNNING:
-            raise UsageError(f"the load is not running: {state}")
-        if isinstance(present, kind):
-            raise UsageError(f"{present.name} is already running", "stop it first")
-        if present is not None:
-            raise UsageError(f"{present.name} is running", "end it first")
 
     # End
 
@@ -692,6 +637,7 @@ class WatchRun(SessionRun):
             await stack.enter_async_context(self.watcher)
             watcher = self.watcher
             self.effect_tracker = self._make_effect_tracker(None)
+            self._accept_commands(None)
             watcher.bus.event_listeners.append(self.effect_tracker.on_event)
             watcher.on_tick = self._on_tick
             watcher.extend_status = self._extend_status
@@ -702,12 +648,6 @@ class WatchRun(SessionRun):
 
     async def _measure(self) -> None:
         await self.watcher.watch()
-
-    async def _execute(self, command: Command) -> str:
-        with self.effect_tracker.command_running():
-            if isinstance(command, ExperimentCommand):
-                return await self._experiment(command)
-            return await self.watcher.submit(command)
 
     @property
     def seconds(self) -> float:

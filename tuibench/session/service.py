@@ -29,12 +29,10 @@ from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.base.files import DECODE_ERRORS
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.message import (
-    READ_ONLY_REFUSAL,
     Command,
     CommandReply,
     Hello,
     JoinSession,
-    PollCommand,
     SampleGap,
     ServiceSpec,
     SessionEnded,
@@ -47,6 +45,7 @@ from tuibench.model.probe import ProbeState
 from tuibench.model.tick import Sample
 from tuibench.model.tune import TuneResult
 from tuibench.session.client import Peer, peer_of
+from tuibench.session.dispatch import Origin
 from tuibench.session.http import serve_metrics
 from tuibench.session.load_run import LoadRun
 from tuibench.session.registry import SocketListener
@@ -121,7 +120,7 @@ MAX_PENDING_COMMANDS = 32
 """Maximum number of commands in progress per connection; more are refused."""
 
 _decoder = msgspec.json.Decoder(ViewerMessage)
-_Submit = Callable[[Command], Awaitable[str]]
+_Submit = Callable[[Command, Origin], Awaitable[str]]
 
 
 class _Numbered(msgspec.Struct):
@@ -173,10 +172,6 @@ class Viewer:
                             id=number, ok=False, text=f"{MAX_PENDING_COMMANDS} commands are already waiting"
                         )
                     )
-                case SubmitCommand(id=number, command=command) if self._read_only and not isinstance(
-                    command, PollCommand
-                ):
-                    self.send(CommandReply(id=number, ok=False, text=READ_ONLY_REFUSAL))
                 case SubmitCommand() as request:
                     task = asyncio.create_task(self._answer(request, submit))
                     running.add(task)
@@ -220,7 +215,8 @@ class Viewer:
 
     async def _answer(self, request: SubmitCommand, submit: _Submit) -> None:
         try:
-            self.send(CommandReply(id=request.id, ok=True, text=await submit(request.command)))
+            origin = Origin.READER if self._read_only else Origin.OPERATOR
+            self.send(CommandReply(id=request.id, ok=True, text=await submit(request.command, origin)))
         except TuibenchError as error:
             self.send(CommandReply(id=request.id, ok=False, text=str(error)))
         except Exception as error:

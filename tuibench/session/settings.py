@@ -6,19 +6,11 @@ A server that looks like production is changed only after a confirmation; restor
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import assert_never
 
 from tuibench.base.clock import Clock
 from tuibench.base.errors import ConnectionLostError, NotRestoredError, ServerUnavailableError, TuibenchError
 from tuibench.model.event import EventKind
-from tuibench.model.message import (
-    ApplyPreset,
-    ChangeSetting,
-    RestoreSettings,
-    SessionSpec,
-    SettingCommand,
-    TrustServer,
-)
+from tuibench.model.message import SessionSpec
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState, preset_change
 from tuibench.model.summary import RESTORE_COMMAND, UnrestoredSetting
@@ -188,28 +180,6 @@ class Settings:
             await self._guardian.ensure_alive()
         except TuibenchError as error:
             self._emit(EventKind.WARNING, str(error))
-
-    async def execute(self, command: SettingCommand) -> str:
-        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
-        match command:
-            case ChangeSetting(name=name, value=value):
-                self.guard.require_confirmation()
-                return self._reply(EventKind.SETTING, await self.change(name, value))
-            case ApplyPreset(name=name):
-                self.guard.require_confirmation()
-                return self._reply(EventKind.SETTING, await self.apply(name))
-            case RestoreSettings(names=names):
-                if not (texts := await self.restore_named(names)):
-                    return "nothing was changed, so there is nothing to restore"
-                return self._reply(EventKind.SETTING, "; ".join(texts))
-            case TrustServer():
-                return self._reply(EventKind.WARNING, self.guard.confirm())
-            case _:
-                assert_never(command)
-
-    def _reply(self, kind: EventKind, text: str) -> str:
-        self._emit(kind, text)
-        return text
 
     async def change(self, name: str, value: str) -> str:
         """Set one setting; returns the change as text."""

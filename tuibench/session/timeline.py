@@ -16,7 +16,7 @@ it stopped, and no stage is shortened.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, assert_never
 
@@ -273,14 +273,25 @@ the same time, and each sample belongs to one level.
 BY_HAND = "held manually"
 
 
+class FollowPlan(NamedTuple):
+    """The command of a plan to its session: make the changes that are due when it has its turn."""
+
+
 class PlanRunner:
-    """Makes the changes of the plan that are due."""
+    """Makes the changes of the plan that are due. `submit` executes its command."""
 
     def __init__(
-        self, stages: Schedule, load: LoadController, lifecycle: Lifecycle, log: EventLog, clock: Clock
+        self,
+        stages: Schedule,
+        load: LoadController,
+        submit: Callable[[FollowPlan], Awaitable[str]],
+        lifecycle: Lifecycle,
+        log: EventLog,
+        clock: Clock,
     ) -> None:
         self._timeline = PlanTimeline(stages) if stages else None
         self._load = load
+        self._submit = submit
         self._lifecycle = lifecycle
         self._log = log
         self._clock = clock
@@ -350,7 +361,7 @@ class PlanRunner:
         while True:
             self._changed.clear()
             if self._timeline is not None:
-                await self.follow(self._due)
+                await self._follow()
                 if self._timeline.is_over(self._now) and not self._is_over_reported:
                     self._is_over_reported = True
                     self._log.emit(EventKind.PLAN, "the plan has ended; its last level stays")
@@ -366,35 +377,36 @@ class PlanRunner:
                 for task in waiting:
                     task.cancel()
 
-    def _due(self) -> list[LevelChange]:
-        return self._timeline.due(self._now) if self._timeline is not None else []
+    async def _follow(self) -> None:
+        """Have the due changes made; none once the run is ending."""
+        try:
+            await self._submit(FollowPlan())
+        except UsageError:
+            if not self._lifecycle.is_ending:
+                raise
 
-    async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
-        """Makes the changes that are due when it has the lock; none once the run is ending.
+    async def make_due_changes(self) -> None:
+        """Make the changes that are due now, which may be others than when the command was given.
 
         Connections that the server refused are not retried at every change.
         """
         load = self._load
-        async with load.lock:
-            if self._lifecycle.is_ending:
-                return
-            for move in due():
-                match move.quantity:
-                    case Quantity.THREADS:
-                        threads = int(move.level)
-                        if load.accepted_connections is not None:
-                            threads = min(threads, load.accepted_connections)
-                        kind, is_change = EventKind.THREADS, threads != load.threads
-                        if is_change:
-                            await load.set_threads(threads)
-                    case Quantity.RATE:
-                        kind, is_change = EventKind.RATE, move.level != load.rate
-                        load.set_rate(move.level)
-                    case _:
-                        assert_never(move.quantity)
-                if move.text:
-                    self._log.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
-        self._lifecycle.publish_status()
+        for move in self._timeline.due(self._now) if self._timeline is not None else ():
+            match move.quantity:
+                case Quantity.THREADS:
+                    threads = int(move.level)
+                    if load.accepted_connections is not None:
+                        threads = min(threads, load.accepted_connections)
+                    kind, is_change = EventKind.THREADS, threads != load.threads
+                    if is_change:
+                        await load.set_threads(threads)
+                case Quantity.RATE:
+                    kind, is_change = EventKind.RATE, move.level != load.rate
+                    load.set_rate(move.level)
+                case _:
+                    assert_never(move.quantity)
+            if move.text:
+                self._log.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
 
     def _under_way(self) -> PlanTimeline:
         if self._timeline is None or self._timeline.is_over(self._now):

@@ -4,7 +4,7 @@ After a command, the session sends a status, an event and a reply one after the 
 for one frame, so that the app makes one view of them, and paints once.
 
 A held key repeats thirty times a second. Presses while a thread change is pending add up to one change that
-follows it. Any other command that is pending is not sent again; one of its kind with other values is sent
+follows it. Any other command that is pending is not sent again; one of its type with other values is sent
 after the reply.
 
 Navigation consists of pure functions from a view to a view. Their argument `columns` is the width of the
@@ -385,104 +385,49 @@ def _with_chart_state(view: View, **changes: object) -> View:
 ThreadChange = Callable[[int], int]
 
 
-class ThreadControl:
-    """The thread count that the operator has requested, and the commands for it."""
-
-    def __init__(self, least: int = 1) -> None:
-        self._least = least
-        self._wanted: int | None = None
-        self._asked: int | None = None
-
-    def press(self, change: ThreadChange, current: int) -> SetThreads | None:
-        """Apply a change to the requested count; returns the command to send now, None if there is none."""
-        base = self._wanted if self._wanted is not None else current
-        self._wanted = min(max(change(base), self._least), MAX_THREADS)
-        if self._asked is not None or self._wanted == current:
-            return None
-        return self._ask()
-
-    def answered(self, *, ok: bool) -> SetThreads | None:
-        """Handle the session's reply; returns the command for the key presses since the request, if any.
-
-        A refusal discards them, because they were relative to the refused count.
-        """
-        reached, self._asked = self._asked, None
-        if ok and self._wanted != reached:
-            return self._ask()
-        if not ok:
-            self._wanted = None
-        return None
-
-    def on_status(self) -> None:
-        """Handle a reported thread count: the next change starts from it."""
-        if self._asked is None:
-            self._wanted = None
-
-    def _ask(self) -> SetThreads | None:
-        if self._wanted is None:
-            return None
-        self._asked = self._wanted
-        return SetThreads(self._wanted)
-
-
-class PendingCommands:
-    """The commands that wait for their reply, at most one of each kind, and those queued after them."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[type[Command], list[Command]] = {}
-
-    def add(self, command: Command) -> bool:
-        """True if the command may be sent now. If one of its kind with other values is pending, it is
-        queued.
-        """
-        waiting = self._waiting.setdefault(type(command), [])
-        if command not in waiting[-1:]:
-            waiting.append(command)
-            return len(waiting) == 1
-        return False
-
-    def done(self, command: Command) -> Command | None:
-        """Handle the reply to a command; returns the command to send now, if any."""
-        waiting = self._waiting[type(command)]
-        waiting.pop(0)
-        return waiting[0] if waiting else None
-
-
 class CommandSender:
-    """Sends the commands of one viewer. `run` starts a background task of the app."""
+    """Sends the commands of one viewer, of each type one at a time: the next one after the reply to the last.
+
+    `run` starts a background task of the app.
+    """
 
     def __init__(
         self, client: ViewerClient, inbox: UpdateInbox, run: Callable[[Coroutine[None, None, None]], object]
     ) -> None:
         self._client = client
         self._inbox = inbox
-        self._threads = ThreadControl(0 if client.hello.plan.starts_idle else 1)
-        self._pending = PendingCommands()
         self._run = run
+        self._least_threads = 0 if client.hello.plan.starts_idle else 1
+        self._queues: dict[type[Command], list[Command]] = {}
+        """By type: the command whose reply is awaited, and those that follow it."""
+        self._threads: int | None = None
+        """The number last requested, until the session reports one."""
 
     def change_threads(self, change: ThreadChange, status: Status) -> None:
         """Apply a change to the number of threads last requested."""
-        if (command := self._threads.press(change, status.threads)) is not None:
-            self._submit(command, status)
+        present = status.threads if self._threads is None else self._threads
+        self.send(SetThreads(min(max(change(present), self._least_threads), MAX_THREADS)), status)
 
     def send(self, command: Command, status: Status) -> None:
-        """Submit a command after the reply to a pending one of its kind; drop a duplicate of a pending
-        one.
-        """
+        """Submit a command, or queue it behind one of its type. What repeats the last one is dropped."""
+        queue = self._queues.setdefault(type(command), [])
         if isinstance(command, SetThreads):
-            self.change_threads(lambda _: command.threads, status)
-        else:
-            self._submit(command, status)
+            if command.threads == (status.threads if self._threads is None else self._threads):
+                return
+            self._threads = command.threads
+            del queue[1:]
+        if command in queue[-1:]:
+            return
+        queue.append(command)
+        if len(queue) == 1:
+            self._run(self._exchange(command, status))
 
     def on_status(self) -> None:
-        """Handle a new status: the next thread change starts from it."""
-        self._threads.on_status()
+        """Handle a new status: the next thread change starts from it, unless one is pending."""
+        if not self._queues.get(SetThreads):
+            self._threads = None
 
-    def _submit(self, command: Command, status: Status) -> None:
-        if self._pending.add(command):
-            self._run(self._answer(command, status))
-
-    async def _answer(self, command: Command, status: Status) -> None:
+    async def _exchange(self, command: Command, status: Status) -> None:
         """Submit a command, and post its reply, unless it is a poll.
 
         If it changes a server that looks like production, `TrustServer` is submitted before it.
@@ -493,9 +438,13 @@ class CommandSender:
             reply = await self._client.submit(command)
         except RunError as error:
             reply = CommandReply(id=0, ok=False, text=str(error))
-        if (next_command := self._pending.done(command)) is not None:
-            self._run(self._answer(next_command, status))
-        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=reply.ok)):
-            self._submit(following, status)
+        queue = self._queues[type(command)]
+        queue.pop(0)
+        if isinstance(command, SetThreads) and not reply.ok:
+            # The presses since then were relative to the refused number.
+            queue.clear()
+            self._threads = None
+        if queue:
+            self._run(self._exchange(queue[0], status))
         if not isinstance(command, PollCommand):
             self._inbox.put(reply)

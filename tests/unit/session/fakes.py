@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from tests import examples
 from tests.fakes import FakeClock
-from tuibench.base.errors import ExitCode, TuibenchError
+from tuibench.base.errors import ExitCode, TuibenchError, UsageError
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
+    READ_ONLY_REFUSAL,
     Command,
     Hello,
-    LoadCommand,
     RunState,
     ServiceSpec,
     SessionMessage,
@@ -22,17 +24,18 @@ from tuibench.model.message import (
 )
 from tuibench.model.schedule import Quantity, Schedule, format_schedule
 from tuibench.model.server import Target
-from tuibench.model.settings import SettingState
+from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
-from tuibench.session.commands import LoadCommands, SessionCommands
+from tuibench.session.dispatch import HANDLERS, Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.timeline import PlanRunner
+from tuibench.session.timeline import FollowPlan, LevelChange, PlanRunner, PlanTimeline
+from tuibench.session.undo import UndoStack
 from tuibench.tuning.changer import ProductionError, SettingsManager
 from tuibench.tuning.restore import RestoreOutcome, RestoreResult
 
@@ -48,6 +51,7 @@ class FakeSettingsManager:
         self.working = 0
         self.most_working = 0
         self.known: tuple[SettingState, ...] = ()
+        self.presets: tuple[PresetState, ...] = ()
         self.changed: set[str] = set()
 
     async def change(self, name: str, value: str) -> SettingState:
@@ -158,11 +162,21 @@ class FakeLoad:
         self._done.append(f"delay {milliseconds:g}")
 
 
-class FakePlan:
-    """The plan; what it is told goes to `done`."""
+class FakePlan(PlanRunner):
+    """The plan; what it is told goes to `done`, and the changes of `moves` are due."""
 
-    def __init__(self, done: list[str]) -> None:
+    def __init__(self, load: LoadController, lifecycle: Lifecycle, log: EventLog, done: list[str]) -> None:
+        async def submit(_: FollowPlan) -> str:
+            raise AssertionError("the plan does not run")
+
+        super().__init__((), load, submit, lifecycle, log, FakeClock())
+        self.moves: list[LevelChange] = []
+        self._timeline = cast(PlanTimeline, SimpleNamespace(due=lambda now: self.moves))
         self._done = done
+
+    @property
+    def state(self) -> None:
+        return None
 
     def set(self, stages: Schedule) -> str:
         self._done.append(f"plan {format_schedule(stages)}")
@@ -190,6 +204,14 @@ class FakePlan:
 class FakeLaboratory:
     """No experiment runs."""
 
+    present = None
+
+    async def give_way(self, *, is_experiment: bool = False) -> None:
+        return
+
+    def check_load_is_free(self) -> None:
+        return
+
     def on_manual_load(self, quantity: Quantity) -> str:
         return ""
 
@@ -207,34 +229,35 @@ class FakeControllable:
         self.load = FakeLoad(self.done, threads)
         self.activity_monitor = FakeWatch(self.done)
         nothing: Any = None
-        self.session_commands = SessionCommands(
-            Settings(
-                cast(SettingsManager, self.manager),
-                nothing,
-                nothing,
-                cast(ProductionGuard, self.guard),
-                FakeClock(),
-                self.log.emit,
-            ),
-            cast(ActivityMonitor, self.activity_monitor),
-            cast(StatementMonitor, self.activity_monitor),
+        settings = Settings(
+            cast(SettingsManager, self.manager),
             nothing,
             nothing,
-            nothing,
-            self.lifecycle,
+            cast(ProductionGuard, self.guard),
+            FakeClock(),
             self.log.emit,
         )
-        self.plan_runner = PlanRunner(
-            (), cast(LoadController, self.load), self.lifecycle, self.log, FakeClock()
+        load = cast(LoadController, self.load)
+        self.plan = FakePlan(load, self.lifecycle, self.log, self.done)
+        self.dispatcher = Dispatcher()
+        self.dispatcher.session = self.session = SteeredSession(
+            settings=settings,
+            lifecycle=self.lifecycle,
+            log=self.log,
+            laboratory=cast(Laboratory, FakeLaboratory()),
+            parts=nothing,
+            experiments=(),
+            interventions=nothing,
+            activity_monitor=cast(ActivityMonitor, self.activity_monitor),
+            statement_monitor=cast(StatementMonitor, self.activity_monitor),
+            watch_time=nothing,
+            record_cpu_profile=nothing,
+            command_running=lambda origin: nullcontext(),
+            undo=UndoStack(FakeClock(), partial(levels_of, settings, load)),
+            submit=self.dispatcher.submit,
+            steered_load=SteeredLoad(load, self.plan, self._reset_stats),
         )
-        self.load_commands = LoadCommands(
-            cast(LoadController, self.load),
-            self.lifecycle,
-            self.log,
-            cast(PlanRunner, FakePlan(self.done)),
-            cast(Laboratory, FakeLaboratory()),
-            self._reset_stats,
-        )
+        self.execute = self.dispatcher.submit
 
     @property
     def told(self) -> list[tuple[EventKind, str]]:
@@ -243,12 +266,6 @@ class FakeControllable:
     @property
     def state(self) -> RunState:
         return self.lifecycle.state
-
-    async def execute(self, command: Command) -> str:
-        """Executes a command as a run does."""
-        if isinstance(command, LoadCommand):
-            return await self.load_commands.execute(command)
-        return await self.session_commands.execute(command)
 
     async def _reset_stats(self) -> None:
         self.done.append("reset")
@@ -312,7 +329,9 @@ class FakeSession:
         self.stops.append(outcome)
         self._over.set()
 
-    async def submit(self, command: Command) -> str:
+    async def submit(self, command: Command, origin: Origin = Origin.OPERATOR) -> str:
+        if origin is Origin.READER and not HANDLERS[type(command)].read_only:
+            raise UsageError(READ_ONLY_REFUSAL)
         self.submitted.append(command)
         await self.answering.wait()
         if self.refusal:

@@ -48,9 +48,11 @@ from tuibench.model.schedule import (
 )
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import ReplicaSample
+from tuibench.session.dispatch import AnyCommand, Origin
+from tuibench.session.laboratory import LoadLevel
 from tuibench.session.replicas import LagGuard, LagLimit
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.timeline import LevelChange
+from tuibench.session.timeline import FollowPlan, LevelChange
 from tuibench.tuning.changer import ProductionConsent, ProductionError, SettingsManager, WorkloadSettings
 from tuibench.tuning.guardian import Guardian
 from tuibench.tuning.restore import RestoreOutcome, RestoreResult
@@ -184,14 +186,15 @@ async def test_a_stop_ends_the_session() -> None:
 
 async def test_a_session_without_load_refuses_what_would_change_it() -> None:
     session = FakeControllable()
+    session.session.steered_load = None
     with pytest.raises(UsageError, match="has no load to change"):
-        await session.session_commands.execute(SetThreads(3))
+        await session.execute(SetThreads(3))
 
 
 # Commands to a session that are refused: in words, and without an event.
 
 
-COMMANDS: list[Command] = [
+COMMANDS: list[AnyCommand] = [
     SetThreads(4),
     SetRate(50),
     SetWeights({"new": 1}),
@@ -208,6 +211,8 @@ COMMANDS: list[Command] = [
     Mark("x"),
     ResetStats(),
     KillQuery(7),
+    FollowPlan(),
+    LoadLevel(9, 0.0, "step: 9 threads"),
 ]
 
 
@@ -272,8 +277,9 @@ async def test_after_a_refusal_the_next_command_has_its_turn() -> None:
 
 @for_each("state", [RunState.STOPPING, RunState.ENDED])
 @for_each("command", COMMANDS)
-async def test_nothing_is_changed_once_the_run_is_ending(state: RunState, command: Command) -> None:
+async def test_nothing_is_changed_once_the_run_is_ending(state: RunState, command: AnyCommand) -> None:
     session = FakeControllable(state)
+    session.plan.moves = [TO_16]
     with pytest.raises(UsageError, match="the run is ending"):
         await session.execute(command)
     assert (session.done, session.told, session.manager.asked) == ([], [], [])
@@ -371,6 +377,10 @@ ON_THE_WAY = LevelChange(31, Quantity.THREADS, 17, 1)
 RAMP = LevelChange(30, Quantity.RATE, 0, 1, "plan 2/2: from no rate to 9/s in 1m", is_ramp=True)
 
 
+async def follow(session: FakeControllable) -> None:
+    await session.execute(FollowPlan(), Origin.SESSION)
+
+
 @pytest.mark.parametrize(
     ("moves", "done", "told"),
     [
@@ -385,15 +395,17 @@ async def test_a_plan_step_is_reported_once_and_marked_if_a_level_changes(
     moves: list[LevelChange], done: list[str], told: Told
 ) -> None:
     session = FakeControllable()
-    await session.plan_runner.follow(lambda: moves)
+    session.plan.moves = moves
+    await follow(session)
     assert (session.done, session.told) == (done, told)
 
 
 async def test_a_plan_does_not_ask_again_for_what_the_server_refuses_but_an_operator_may() -> None:
     session = FakeControllable()
     session.load.accepted_connections = 12
-    await session.plan_runner.follow(lambda: [TO_16])
-    await session.plan_runner.follow(lambda: [ON_THE_WAY])
+    for move in (TO_16, ON_THE_WAY):
+        session.plan.moves = [move]
+        await follow(session)
     assert session.done == ["threads 12"]
     await session.execute(SetThreads(20))
     assert session.load.threads == 20
@@ -406,20 +418,13 @@ async def test_which_moves_are_due_is_asked_when_their_turn_comes() -> None:
     session.load.gate.clear()
     change = asyncio.create_task(session.execute(SetThreads(9)))
     await asyncio.sleep(0)
-    due = [TO_16]
-    following = asyncio.create_task(session.plan_runner.follow(lambda: due))
+    session.plan.moves = [TO_16]
+    following = asyncio.create_task(follow(session))
     await asyncio.sleep(0)
-    due.clear()
+    session.plan.moves = []
     session.load.gate.set()
     await asyncio.gather(change, following)
     assert session.done == ["threads 9", "threads by hand"]
-
-
-@pytest.mark.parametrize("state", [RunState.STOPPING, RunState.ENDED])
-async def test_no_move_is_made_once_the_run_is_ending(state: RunState) -> None:
-    session = FakeControllable(state)
-    await session.plan_runner.follow(lambda: [TO_16])
-    assert (session.done, session.told) == ([], [])
 
 
 # What counts as ours on the server: every value that we set, an original that we went back to, too.

@@ -22,12 +22,13 @@ from tuibench.metrics.stalls import SteadinessLog
 from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Stall
-from tuibench.model.message import Command, SessionMessage
+from tuibench.model.message import SessionMessage
 from tuibench.model.settings import COMMIT_ROLES, PresetState, SettingState
 from tuibench.model.tick import Tick
+from tuibench.session.dispatch import Origin
 from tuibench.session.effects import MEASURED_AGAIN, EffectTracker
 from tuibench.session.events import EventLog
-from tuibench.session.laboratory import ExperimentSession
+from tuibench.session.laboratory import Change, ExperimentSession
 
 # Effects, costs and the trial of a session: from its samples and events to what everybody hears.
 
@@ -68,7 +69,7 @@ class Run:
         self.log.start(0)
         self.log.emit(EventKind.START, "go")
 
-    async def submit(self, command: Command) -> str:
+    async def submit(self, change: Change) -> str:
         return ""
 
     def publish_status(self) -> None:
@@ -230,7 +231,7 @@ def test_a_server_that_goes_away_is_not_the_changes_doing() -> None:
 def test_a_change_that_took_its_time_began_when_it_was_asked_for() -> None:
     run = Run()
     run.ticks(20, 100)
-    with run.effect_tracker.command_running():
+    with run.effect_tracker.command_running(Origin.OPERATOR):
         run.ticks(3, 5000)
         run.change()
     run.ticks(20, 100)

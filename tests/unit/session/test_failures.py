@@ -115,7 +115,7 @@ BROKEN = {
     "watcher.sampler.begin": AsyncBroken,
     "load.open": AsyncBroken,
     "effect_tracker.tick": Broken,
-    "plan_runner._due": Broken,
+    "plan_runner.make_due_changes": AsyncBroken,
     "load.fleet.finished": AsyncBroken,
 }
 

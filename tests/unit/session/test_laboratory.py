@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -19,12 +19,9 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
-    Command,
-    ExperimentCommand,
-    NextStep,
     RestoreSettings,
+    RunState,
     SetThreads,
-    StopExperiment,
 )
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
@@ -38,7 +35,6 @@ from tuibench.session.laboratory import (
     Laboratory,
     LoadLevel,
 )
-from tuibench.session.run import EXPERIMENTS
 
 SYNC, FLUSH, LOAD = "sync_binlog", "innodb_flush_log_at_trx_commit", "load"
 ONE, ZERO = ChangeSetting(SYNC, "1"), ChangeSetting(SYNC, "0")
@@ -107,11 +103,12 @@ class Session:
     ) -> None:
         self.plan = plan
         self.values = {SYNC: "100", FLUSH: "2"}
-        self.submitted: list[Command] = []
+        self.submitted: list[Change] = []
         self.told: list[str] = []
         self.refusals: dict[str, TuibenchError] = {}
         self.gate: asyncio.Event | None = None
         self.is_ending = False
+        self.state = RunState.RUNNING
         self.is_timed = True
         self.stopped: RunOutcome | None = None
         self.outcome: RunOutcome = "interrupted"
@@ -175,16 +172,14 @@ class Session:
     async def apply(self, name: str) -> str:
         return await self._set(ApplyPreset(name))
 
-    async def submit(self, command: Command) -> str:
-        self.submitted.append(command)
+    async def submit(self, change: Change) -> str:
+        self.submitted.append(change)
         if self.gate is not None:
             await self.gate.wait()
-        reply = await self._set(cast(Change, command))
-        self.event(EventKind.THREADS if isinstance(command, SetThreads) else EventKind.SETTING)
+        reply = await self._set(change)
+        if not isinstance(change, LoadLevel):
+            self.event(EventKind.THREADS if isinstance(change, SetThreads) else EventKind.SETTING)
         return reply
-
-    async def set_level(self, threads: int, rate: float) -> None:
-        self.threads, self.rate = threads, rate
 
     async def _set(self, change: Change) -> str:
         match change:
@@ -203,8 +198,10 @@ class Session:
             case SetThreads(threads=threads):
                 self.threads = threads
                 return f"→ {threads}"
-            case LoadLevel():
-                raise AssertionError(change)
+            case LoadLevel(threads=threads, rate=rate, text=text):
+                self.threads, self.rate = threads, rate
+                self.told += [text] * bool(text)
+                return ""
 
     def event(self, kind: EventKind, text: str = "") -> None:
         self.laboratory.on_event(Event(at=0, elapsed_seconds=self.now, kind=kind, text=text, marker=1))
@@ -313,14 +310,6 @@ async def test_the_end_of_the_planned_one_ends_the_run() -> None:
     assert (session.stopped, session.failure) == ("done", None)
     assert session.told == ["found"]
     assert session.values[SYNC] == "0", "the end of the run restores it"
-
-
-def test_each_command_starts_or_stops_one_kind_of_experiment() -> None:
-    of_kinds = [kind.starts for kind in EXPERIMENTS if kind.starts is not None]
-    assert len(of_kinds) == len(set(of_kinds))
-    assert set(of_kinds) == set(get_args(ExperimentCommand)) - {NextStep, StopExperiment}
-    stopped = [kind.kind for kind in EXPERIMENTS if kind.kind]
-    assert sorted(stopped) == sorted(get_args(get_type_hints(StopExperiment)["kind"]))
 
 
 async def test_a_run_is_one_experiment() -> None:
@@ -443,19 +432,12 @@ async def test_a_level_of_the_load_is_one_event_and_is_put_back_at_the_end_of_an
         await session.planned()
     await session.tick({LOAD: HIGH})
     assert (session.threads, session.rate, session.told[-1]) == (64, 500.0, HIGH.text)
-    assert session.submitted == []
+    assert session.submitted == [HIGH]
     session.laboratory.stop("stopped")
     await asyncio.gather(*session.tasks)
     assert (session.threads, session.rate) == (8, 0.0)
     assert session.told.count(HIGH.text) == 1
     assert session.experiment.evaluations == [False, True], "before the change, and at the end"
-
-
-async def test_no_level_is_set_once_the_session_is_ending() -> None:
-    session = await started(BEFORE)
-    session.is_ending = True
-    await session.tick({LOAD: HIGH})
-    assert (session.threads, HIGH.text in session.told) == (8, False)
 
 
 @pytest.mark.parametrize("ends", [False, True])

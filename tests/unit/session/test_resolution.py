@@ -16,13 +16,14 @@ from tuibench.features.ab.experiment import LOOKS, Resolution, ordered_resolutio
 from tuibench.metrics.wait_changes import because_text
 from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import EventKind
-from tuibench.model.message import ChangeSetting, Command, Mark, SetThreads
+from tuibench.model.message import ChangeSetting, Mark, RunState, SetThreads
 from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState, ab_order
 from tuibench.model.tick import Tick
+from tuibench.session.dispatch import Origin
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventLog
-from tuibench.session.laboratory import ExperimentSession
+from tuibench.session.laboratory import Change, ExperimentSession
 
 SYNC = "sync_binlog"
 
@@ -30,7 +31,7 @@ SYNC = "sync_binlog"
 class PrivateServer:
     """A session on one, with a load of this noise that is faster with sync_binlog = 0."""
 
-    is_ending, outcome, plan = False, "done", PLAN
+    is_ending, outcome, plan, state = False, "done", PLAN, RunState.RUNNING
     presets = ()
 
     def __init__(
@@ -48,7 +49,7 @@ class PrivateServer:
             settings=played,
             lifecycle=played,
             log=self.log,
-            submit=self.submit,
+            submit=self.change,
             start_task=lambda work, name: asyncio.create_task(work, name=name),
             publish=lambda message: None,
         )
@@ -76,8 +77,13 @@ class PrivateServer:
     def publish_status(self) -> None:
         """Nobody looks."""
 
-    async def submit(self, command: Command) -> str:
-        await self.tracker.laboratory.give_way(command)
+    async def submit(self, command: Change | Mark) -> str:
+        """Executes an operator's command."""
+        if not isinstance(command, Mark):
+            await self.tracker.laboratory.give_way()
+        return await self.change(command)
+
+    async def change(self, command: Change | Mark) -> str:
         if isinstance(command, ChangeSetting):
             old, self.value = self.value, command.value
             self.log.emit(EventKind.SETTING, f"{SYNC} {old} → {self.value}")
@@ -140,9 +146,8 @@ async def test_what_is_taken_back_is_not_tried_again() -> None:
     """Its effect is measured as any; only the values of risk are not set once more without being asked."""
     server = PrivateServer(noise=0.16)
     await server.run(30)
-    server.tracker.is_undoing = True
-    await server.submit(ChangeSetting(SYNC, "0"))
-    server.tracker.is_undoing = False
+    with server.tracker.command_running(Origin.UNDO):
+        await server.submit(ChangeSetting(SYNC, "0"))
     await server.run(60, until_known=True)
     assert not server.is_alternating
     (effect,) = server.effects
@@ -169,7 +174,7 @@ async def test_an_effect_without_a_steady_load_before_it_is_decided_too() -> Non
 
 
 @pytest.mark.parametrize("command", [SetThreads(9), ChangeSetting(SYNC, "1")])
-async def test_the_operators_next_change_ends_it_at_once(command: Command) -> None:
+async def test_the_operators_next_change_ends_it_at_once(command: Change) -> None:
     server = PrivateServer(noise=0.16)
     await server.run(30)
     await server.submit(ChangeSetting(SYNC, "0"))

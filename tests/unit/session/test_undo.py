@@ -1,7 +1,6 @@
 """Undo: what a change was, what takes it back, and changes that are one."""
 
 import pytest
-from msgspec.structs import replace
 
 from tests.fakes import FakeClock
 from tuibench.base.clock import NS_PER_SECOND
@@ -11,19 +10,14 @@ from tuibench.model.message import (
     ChangeSetting,
     Command,
     Mark,
-    RunState,
     SetDelay,
     SetRate,
     SetThreads,
     SetWeights,
-    Status,
 )
-from tuibench.model.settings import PresetState, SettingState
-from tuibench.session.commands import UndoStack
-
-
-def setting(name: str, value: str) -> SettingState:
-    return SettingState(name=name, value=value, original=value, meaning="", at_risk=False)
+from tuibench.model.settings import PresetState
+from tuibench.session.dispatch import HANDLERS
+from tuibench.session.undo import Levels, UndoStack
 
 
 class Session:
@@ -31,42 +25,46 @@ class Session:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.status = Status(
-            state=RunState.RUNNING,
+        self.levels = Levels(
             threads=8,
-            workers=1,
+            rate=0.0,
             weights={"read": 90.0, "write": 10.0},
-            settings=(setting("flush_log", "1"), setting("sync_binlog", "1")),
+            client_delay_ms=0.0,
+            settings={"flush_log": "1", "sync_binlog": "1"},
             presets=(),
         )
         self.refused: set[str] = set()
-        self.stack = UndoStack(self.clock, lambda: self.status)
+        self.stack = UndoStack(self.clock, lambda: self.levels)
 
     async def execute(self, command: Command) -> str:
         values: dict[str, str] = {}
         match command:
             case SetThreads(threads=threads):
-                self.status = replace(self.status, threads=threads)
+                self.levels = self.levels._replace(threads=threads)
             case SetRate(rate=rate):
-                self.status = replace(self.status, rate=rate)
+                self.levels = self.levels._replace(rate=rate)
             case SetWeights(weights=weights):
-                self.status = replace(self.status, weights={**self.status.weights, **weights})
+                self.levels = self.levels._replace(weights={**self.levels.weights, **weights})
             case SetDelay(milliseconds=milliseconds):
-                self.status = replace(self.status, client_delay_ms=milliseconds)
+                self.levels = self.levels._replace(client_delay_ms=milliseconds)
             case ChangeSetting(name=name, value=value):
                 values = {name: value}
             case ApplyPreset(name=name):
                 values = dict.fromkeys(("flush_log", "sync_binlog"), "1" if name == "durable" else "0")
         if self.refused & values.keys():
             raise UsageError("refused")
-        known = (replace(each, value=values.get(each.name, each.value)) for each in self.status.settings)
-        self.status = replace(self.status, settings=tuple(known))
+        self.levels = self.levels._replace(settings=self.levels.settings | values)
         return "done"
 
     async def do(self, *commands: Command, after: float = 10.0) -> None:
         for command in commands:
             self.clock.ns += int(after * NS_PER_SECOND)
-            await self.stack.run(command, self.execute)
+            handler, before = HANDLERS[type(command)], self.levels
+            try:
+                await self.execute(command)
+            finally:
+                if handler.undoable:
+                    self.stack.remember(type(command), before, handler.coalesces_seconds)
 
     async def undo(self) -> str:
         return await self.stack.undo(self.execute)
@@ -74,7 +72,7 @@ class Session:
 
 async def test_changes_are_taken_back_the_last_one_first() -> None:
     session = Session()
-    before = session.status
+    before = session.levels
     await session.do(
         SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), Mark("no change"), ApplyPreset("unsafe"),
         SetThreads(8),
@@ -88,12 +86,12 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
     assert (
         await session.undo() == "undone: flush_log 1 → 0, sync_binlog 1 → 0; next: network delay 0ms → 2.5ms"
     )
-    assert session.status.settings == before.settings
-    assert session.status.rate == 400.5
+    assert session.levels.settings == before.settings
+    assert session.levels.rate == 400.5
     for _ in range(2):
         await session.undo()
     assert (await session.undo()).endswith("; nothing is left to undo")
-    assert session.status == before
+    assert session.levels == before
     with pytest.raises(UsageError, match="nothing to undo"):
         await session.undo()
 
@@ -102,7 +100,7 @@ async def test_settings_that_were_a_preset_are_taken_back_as_one() -> None:
     """So the effect of taking them back can be compared, and has one number."""
     session, done = Session(), list[Command]()
     durable = PresetState(name="durable", values={"flush_log": "1", "sync_binlog": "1"}, risk="")
-    session.status = replace(session.status, presets=(durable,))
+    session.levels = session.levels._replace(presets=(durable,))
     await session.do(ApplyPreset("unsafe"), ChangeSetting("sync_binlog", "1"))
 
     async def execute(command: Command) -> str:
@@ -112,7 +110,7 @@ async def test_settings_that_were_a_preset_are_taken_back_as_one() -> None:
     await session.stack.undo(execute)
     await session.stack.undo(execute)
     assert done == [ChangeSetting("sync_binlog", "0"), ApplyPreset("durable")]
-    assert [each.value for each in session.status.settings] == ["1", "1"]
+    assert list(session.levels.settings.values()) == ["1", "1"]
 
 
 async def test_thread_changes_that_follow_each_other_are_one() -> None:
@@ -123,7 +121,7 @@ async def test_thread_changes_that_follow_each_other_are_one() -> None:
     assert session.stack.texts == ("threads 11 → 64", "threads 8 → 11")
     await session.undo()
     await session.undo()
-    assert session.status.threads == 8
+    assert session.levels.threads == 8
 
 
 async def test_a_refused_undo_can_be_tried_again_and_a_change_that_failed_half_is_known() -> None:
@@ -135,7 +133,7 @@ async def test_a_refused_undo_can_be_tried_again_and_a_change_that_failed_half_i
     assert session.stack.texts == ("flush_log 1 → 0, sync_binlog 1 → 0",)
     session.refused = set()
     await session.undo()
-    assert [each.value for each in session.status.settings] == ["1", "1"]
+    assert list(session.levels.settings.values()) == ["1", "1"]
     session.refused = {"flush_log"}
     with pytest.raises(UsageError, match="refused"):
         await session.do(ChangeSetting("flush_log", "2"))

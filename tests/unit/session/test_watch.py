@@ -34,7 +34,6 @@ from tuibench.model.message import (
     SetThreads,
     StartProbe,
 )
-from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome
 from tuibench.model.tick import Sample
@@ -81,17 +80,6 @@ def server(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     return scripted
 
 
-def watcher_on(server: Server, folder: Path, private_server: str = "") -> Watcher:
-    spec = SessionSpec(
-        session="w1",
-        plan=RunPlan(profile="", threads=0, seconds=None, no_waits=True),
-        target=TARGET,
-        run_directory=str(folder / "record"),
-        private_server=private_server,
-    )
-    return Watcher(spec, FakeClock(), server.identify)
-
-
 def at_sample(watcher: Watcher, number: int, act: Callable[[], object]) -> None:
     def listen(message: object) -> None:
         if isinstance(message, Sample) and message.number == number:
@@ -102,51 +90,53 @@ def at_sample(watcher: Watcher, number: int, act: Callable[[], object]) -> None:
 
 async def test_a_watcher_samples_and_records_without_a_load(server: Server, tmp_path: Path) -> None:
     samples: list[Sample] = []
-    async with watcher_on(server, tmp_path) as watcher:
+    async with run_on(server, spec(tmp_path)) as run:
+        watcher = run.watcher
         watcher.bus.listeners.append(lambda each: samples.append(each) if isinstance(each, Sample) else None)
         at_sample(watcher, 3, watcher.lifecycle.request_stop)
-        await watcher.run()
+        await run.run()
     assert [(each.number, each.load) for each in samples] == [(1, None), (2, None), (3, None)]
     assert all(each.server is not None and read("threads_connected", each.server) == 9 for each in samples)
     record = tmp_path / "record"
     assert len(gzip.decompress((record / SAMPLES).read_bytes()).splitlines()) == 3
     assert (record / PLAN).exists()
     assert "watching socket" in (record / EVENTS).read_text()
-    assert not (record / SUMMARY).exists()
     assert watcher.lifecycle.state is RunState.ENDED
     assert watcher.lifecycle.exit_code is ExitCode.DONE
     assert [connection.end for connection in server.status.connections] == ["closed"]
 
 
 async def test_settings_changed_from_a_watcher_are_restored(server: Server, tmp_path: Path) -> None:
-    async with watcher_on(server, tmp_path) as watcher:
+    async with run_on(server, spec(tmp_path)) as run:
+        watcher = run.watcher
 
         async def change() -> None:
-            assert await watcher.submit(CHANGE) == "sync_binlog 1 → 0"
+            assert await run.submit(CHANGE) == "sync_binlog 1 → 0"
             assert server.settings.settings["sync_binlog"] == "0"
-            assert await watcher.submit(Mark("x")) == "marked"
+            assert await run.submit(Mark("x")) == "marked"
             with pytest.raises(UsageError, match="no load to change"):
-                await watcher.submit(SetThreads(3))
+                await run.submit(SetThreads(3))
             watcher.lifecycle.request_stop()
 
         at_sample(watcher, 2, lambda: watcher.tasks.start(change(), "change"))
-        await watcher.run()
+        await run.run()
         assert watcher.lifecycle.error is None
         assert server.settings.settings["sync_binlog"] == "1"
         with pytest.raises(UsageError, match="ending"):
-            await watcher.submit(CHANGE)
-    kinds = [event.kind for event in watcher.log.events]
-    assert kinds == [EventKind.START, EventKind.SETTING, EventKind.MARK, EventKind.RESTORE]
+            await run.submit(CHANGE)
+    expected = [EventKind.START, EventKind.SETTING, EventKind.MARK, EventKind.RESTORE]
+    assert [event.kind for event in watcher.log.events if event.kind in expected] == expected
 
 
 async def test_a_watcher_that_is_left_without_running_restores_too(server: Server, tmp_path: Path) -> None:
-    async with watcher_on(server, tmp_path) as watcher:
-        await watcher.submit(CHANGE)
+    async with run_on(server, spec(tmp_path)) as run:
+        await run.submit(CHANGE)
     assert server.settings.settings["sync_binlog"] == "1"
 
 
 async def test_a_viewer_is_greeted_without_a_load(server: Server, tmp_path: Path) -> None:
-    async with watcher_on(server, tmp_path) as watcher:
+    async with run_on(server, spec(tmp_path)) as run:
+        watcher = run.watcher
         hello = watcher.hello(1, with_events=True)
         assert (hello.session, hello.server, hello.status.threads) == ("w1", SERVER, 0)
         assert [state.value for state in hello.status.settings if state.name == "sync_binlog"] == ["1"]
@@ -158,12 +148,13 @@ async def test_an_error_of_our_own_ends_a_watcher_as_failed(server: Server, tmp_
         if event.kind is EventKind.MARK:
             raise IndexError("list index out of range")
 
-    async with watcher_on(server, tmp_path) as watcher:
-        await watcher.submit(CHANGE)
+    async with run_on(server, spec(tmp_path)) as run:
+        watcher = run.watcher
+        await run.submit(CHANGE)
         watcher.bus.event_listeners.append(broken)
         at_sample(watcher, 2, lambda: watcher.emit(EventKind.MARK, "x"))
         async with asyncio.timeout(30):
-            await watcher.run()
+            await run.run()
     assert watcher.lifecycle.outcome == "failed"
     assert "IndexError" in str(watcher.lifecycle.error)
     assert server.settings.settings["sync_binlog"] == "1"
@@ -175,15 +166,16 @@ async def test_a_watcher_ends_with_its_private_server(server: Server, tmp_path: 
     reserve_end(layout)
     with layout.supervisor_lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        async with watcher_on(server, tmp_path, str(layout.root)) as watcher:
-            await watcher.submit(CHANGE)
+        async with run_on(server, spec(tmp_path, private_server=str(layout.root))) as run:
+            watcher = run.watcher
+            await run.submit(CHANGE)
             assert list(paths.journal_dir().iterdir())
             killed = ErrorMessage("it was killed")
             watcher.bus.listeners.append(
                 lambda each: write_end(layout, killed) if isinstance(each, Sample) else None
             )
             async with asyncio.timeout(30):
-                await watcher.run()
+                await run.run()
     assert str(watcher.lifecycle.error) == "the private server has ended: it was killed"
     assert (watcher.lifecycle.outcome, watcher.lifecycle.exit_code) == (
         "failed",
@@ -195,11 +187,12 @@ async def test_a_watcher_ends_with_its_private_server(server: Server, tmp_path: 
 
 
 async def test_settings_that_are_not_restored_are_named(server: Server, tmp_path: Path) -> None:
-    async with watcher_on(server, tmp_path) as watcher:
-        await watcher.submit(CHANGE)
+    async with run_on(server, spec(tmp_path)) as run:
+        watcher = run.watcher
+        await run.submit(CHANGE)
         at_sample(watcher, 2, lambda: setattr(server.settings, "away", True))
         at_sample(watcher, 2, watcher.lifecycle.request_stop)
-        await watcher.run()
+        await run.run()
     assert watcher.not_restored == "Not restored: sync_binlog; the events have the reason"
     assert watcher.lifecycle.exit_code is ExitCode.NOT_RESTORED
 
@@ -276,7 +269,7 @@ def refuse_changes(server: Server) -> None:
 async def test_a_server_that_does_not_answer_leaves_nothing_open(server: Server, tmp_path: Path) -> None:
     server.settings.away = True
     with pytest.raises(ServerUnavailableError, match="cannot reach"):
-        await watcher_on(server, tmp_path).__aenter__()
+        await run_on(server, spec(tmp_path)).__aenter__()
     assert server.status.connections == []
     assert not (tmp_path / "record").exists()
 
@@ -287,10 +280,16 @@ async def test_a_server_that_does_not_answer_leaves_nothing_open(server: Server,
 COMMITS, QUERIES = 10, 200
 
 
-def spec(folder: Path, seconds: float | None = None) -> SessionSpec:
+def spec(folder: Path, seconds: float | None = None, private_server: str = "") -> SessionSpec:
     watched = planned(f"--time={seconds or 0}", command="watch", profile="watch")
     plan = msgspec.structs.replace(watched, no_waits=True)
-    return SessionSpec(session="w1", plan=plan, target=TARGET, run_directory=str(folder / "record"))
+    return SessionSpec(
+        session="w1",
+        plan=plan,
+        target=TARGET,
+        run_directory=str(folder / "record"),
+        private_server=private_server,
+    )
 
 
 def run_on(scripted: Server, made: SessionSpec) -> WatchRun:

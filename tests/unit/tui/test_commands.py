@@ -1,6 +1,9 @@
 """Keys and choices become commands; views of charts."""
 
+import asyncio
 from collections import Counter
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
@@ -16,12 +19,15 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
+    Command,
+    CommandReply,
     Mark,
     Pause,
     ReplayState,
     RunState,
     SetRate,
     SetThreads,
+    Watch,
 )
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.tui import styled_app
@@ -40,9 +46,11 @@ from tuibench.tui.screens.dialogs import RESTORED_NOTE
 from tuibench.tui.screens.help import ACTION_SUBJECTS, KEY_WIDTH, help_sections
 from tuibench.tui.screens.load_dialogs import ORIGINAL_VALUE_NOTE, durability_choices
 from tuibench.tui.steering import (
-    PendingCommands,
-    ThreadControl,
+    CommandSender,
+    ThreadChange,
+    UpdateInbox,
     ViewChange,
+    ViewerClient,
     clear_marks,
     cursor_to_newest,
     cursor_to_oldest,
@@ -56,6 +64,7 @@ from tuibench.tui.text import plain_text
 from tuibench.tui.view import (
     MAX_SAMPLES,
     View,
+    ViewMessage,
     change_markers,
     chart_points,
     initial_view,
@@ -188,87 +197,169 @@ def test_an_unknown_theme_names_the_nearest() -> None:
     styled_app.check_theme("ansi-dark")
 
 
-# Held keys do not flood: one thread change on its way, and one command of a kind.
+# Held keys do not flood: one thread change on its way, and one command of a type.
+
+
+class Session:
+    """What a viewer sends, each command until it is answered. The threads are as `status` says."""
+
+    def __init__(self, threads: int = 8, *, starts_idle: bool = False) -> None:
+        hello = script.hello()
+        plan = msgspec.structs.replace(hello.plan, threads=0, schedule=()) if starts_idle else hello.plan
+        assert plan.starts_idle is starts_idle
+        self.hello = msgspec.structs.replace(hello, plan=plan)
+        self.submitted: list[Command] = []
+        self.replies: list[ViewMessage] = []
+        self.status = msgspec.structs.replace(script.status(), threads=threads, production_signs=())
+        self._awaited: list[asyncio.Future[CommandReply]] = []
+        inbox = cast(UpdateInbox, SimpleNamespace(put=self.replies.append))
+        self.sender = CommandSender(cast(ViewerClient, self), inbox, asyncio.ensure_future)
+
+    async def submit(self, command: Command) -> CommandReply:
+        self.submitted.append(command)
+        self._awaited.append(asyncio.get_running_loop().create_future())
+        return await self._awaited[-1]
+
+    async def answer(self, *, ok: bool = True) -> None:
+        """Answers the oldest command, and lets the viewer react."""
+        self._awaited.pop(0).set_result(CommandReply(id=0, ok=ok, text=""))
+        await self.settle()
+
+    async def press(self, *changes: ThreadChange) -> None:
+        for change in changes:
+            self.sender.change_threads(change, self.status)
+        await self.settle()
+
+    async def send(self, *commands: Command) -> None:
+        for command in commands:
+            self.sender.send(command, self.status)
+        await self.settle()
+
+    async def settle(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    def report(self, threads: int) -> None:
+        self.status = msgspec.structs.replace(self.status, threads=threads)
+        self.sender.on_status()
 
 
 def one_more(threads: int) -> int:
     return threads + 1
 
 
-def press(steering: ThreadControl, wanted: int, current: int) -> SetThreads | None:
-    return steering.press(lambda _: wanted, current)
+def one_fewer(threads: int) -> int:
+    return threads - 1
 
 
-def test_the_first_press_is_sent_at_once() -> None:
-    assert ThreadControl().press(one_more, 8) == SetThreads(9)
+def to(threads: int) -> ThreadChange:
+    return lambda present: threads
 
 
-def test_presses_on_the_way_add_up_to_one_following_change() -> None:
-    steering = ThreadControl()
-    steering.press(one_more, 8)
-    assert [steering.press(one_more, 8) for _ in range(5)] == [None] * 5
-    assert steering.answered(ok=True) == SetThreads(14)
-    assert steering.answered(ok=True) is None
+async def test_presses_on_the_way_add_up_to_one_following_change() -> None:
+    session = Session()
+    await session.press(one_more, *[one_more] * 5)
+    assert session.submitted == [SetThreads(9)]
+    await session.answer()
+    assert session.submitted == [SetThreads(9), SetThreads(14)]
+    await session.answer()
+    assert len(session.submitted) == len(session.replies) == 2
 
 
-def test_a_refusal_forgets_what_was_pressed_on_top() -> None:
-    steering = ThreadControl()
-    steering.press(one_more, 8)
-    steering.press(one_more, 8)
-    assert steering.answered(ok=False) is None
-    assert steering.press(one_more, 8) == SetThreads(9)
+async def test_presses_that_take_each_other_back_send_nothing_more() -> None:
+    session = Session()
+    await session.press(one_more, one_more, one_fewer)
+    await session.answer()
+    assert session.submitted == [SetThreads(9)]
 
 
-def test_a_press_between_answer_and_status_counts_from_what_was_answered() -> None:
-    steering = ThreadControl()
-    steering.press(one_more, 8)
-    steering.answered(ok=True)
-    assert steering.press(one_more, 8) == SetThreads(10)
+async def test_a_refusal_forgets_what_was_pressed_on_top() -> None:
+    session = Session()
+    await session.press(one_more, one_more)
+    await session.answer(ok=False)
+    assert session.submitted == [SetThreads(9)]
+    await session.press(one_more)
+    assert session.submitted == [SetThreads(9), SetThreads(9)]
 
 
-def test_after_a_status_the_session_is_right() -> None:
-    steering = ThreadControl()
-    steering.press(one_more, 8)
-    steering.answered(ok=True)
-    steering.on_status()
-    assert steering.press(one_more, 5) == SetThreads(6)
+async def test_a_press_between_answer_and_status_counts_from_what_was_answered() -> None:
+    session = Session()
+    await session.press(one_more)
+    await session.answer()
+    await session.press(one_more)
+    await session.answer()
+    await session.press(one_fewer, one_fewer)
+    assert session.submitted == [SetThreads(9), SetThreads(10), SetThreads(9)]
+    await session.answer()
+    assert session.submitted[3:] == [SetThreads(8)]
 
 
-def test_nothing_is_sent_that_changes_nothing() -> None:
-    assert ThreadControl().press(lambda threads: threads // 2, 1) is None
+async def test_after_a_status_the_session_is_right() -> None:
+    session = Session()
+    await session.press(one_more)
+    session.report(5)
+    await session.press(one_more)
+    await session.answer()
+    assert session.submitted == [SetThreads(9), SetThreads(10)], "a status on the way changes nothing"
+    await session.answer()
+    session.report(5)
+    await session.press(one_more)
+    assert session.submitted[2:] == [SetThreads(6)]
+
+
+async def test_nothing_is_sent_that_changes_nothing() -> None:
+    session = Session(1)
+    await session.press(lambda threads: threads // 2)
+    await session.send(SetThreads(1))
+    assert session.submitted == []
 
 
 @given(st.lists(st.integers(-10, MAX_THREADS * 2), min_size=1, max_size=8), st.integers(1, 500))
-def test_what_is_sent_is_always_a_possible_number(wanted: list[int], current: int) -> None:
-    steering = ThreadControl()
-    sent = [press(steering, number, current) for number in wanted]
-    sent.append(steering.answered(ok=True))
-    assert all(1 <= command.threads <= MAX_THREADS for command in sent if command)
+def test_what_is_sent_is_always_a_possible_number(wanted: list[int], present: int) -> None:
+    async def press() -> None:
+        session = Session(present)
+        for number in wanted:
+            await session.press(to(number))
+        while len(session.replies) < len(session.submitted):
+            await session.answer()
+        assert all(
+            isinstance(each, SetThreads) and 1 <= each.threads <= MAX_THREADS for each in session.submitted
+        )
+
+    asyncio.run(press())
 
 
-def test_one_command_of_a_kind_waits() -> None:
-    outstanding = PendingCommands()
-    assert outstanding.add(Mark())
-    assert not outstanding.add(Mark())
-    assert outstanding.add(Pause())
-    assert outstanding.done(Mark()) is None
-    assert outstanding.add(Mark())
+async def test_one_command_of_a_type_waits() -> None:
+    session = Session()
+    await session.send(Mark(), Mark(), Pause())
+    assert session.submitted == [Mark(), Pause()]
+    await session.answer()
+    await session.send(Mark())
+    assert session.submitted == [Mark(), Pause(), Mark()]
 
 
-def test_a_command_with_other_values_follows_the_one_of_its_kind() -> None:
-    outstanding = PendingCommands()
-    assert outstanding.add(SetRate(1))
-    assert not outstanding.add(SetRate(2))
-    assert not outstanding.add(SetRate(2))
-    assert not outstanding.add(SetRate(1))
-    assert outstanding.done(SetRate(1)) == SetRate(2)
-    assert outstanding.done(SetRate(2)) == SetRate(1)
-    assert outstanding.done(SetRate(1)) is None
+async def test_a_command_with_other_values_follows_the_one_of_its_type() -> None:
+    session = Session()
+    await session.send(SetRate(1), SetRate(2), SetRate(2), SetRate(1))
+    sent = [SetRate(1), SetRate(2), SetRate(1)]
+    for number in (1, 2, 3):
+        assert session.submitted == sent[:number]
+        await session.answer()
+    assert session.submitted == sent
 
 
-def test_a_load_in_reserve_may_be_taken_away_to_the_last_thread() -> None:
-    assert ThreadControl(0).press(lambda n: n - 1, 1) == SetThreads(0)
-    assert ThreadControl().press(lambda n: n - 1, 1) is None
+async def test_the_answer_to_a_poll_is_not_shown() -> None:
+    session = Session()
+    await session.send(Watch("activity"))
+    await session.answer()
+    assert session.replies == []
+
+
+async def test_a_load_in_reserve_may_be_taken_away_to_the_last_thread() -> None:
+    for starts_idle, sent in ((True, [SetThreads(0)]), (False, [])):
+        session = Session(1, starts_idle=starts_idle)
+        await session.press(one_fewer)
+        assert session.submitted == sent
 
 
 # Cursor, zoom and comparison: what the keys of the charts make of a view.

@@ -5,7 +5,7 @@ Another change, a pause or an outage of the server invalidates the cycle in whic
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -40,6 +40,7 @@ from tuibench.model.schedule import settings_of
 from tuibench.model.settings import SettingState
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.report.effects import with_sentence
+from tuibench.session.dispatch import Needs, SteeredSession, handles
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
@@ -139,12 +140,6 @@ class AbTest(Experiment):
         is_guarded = parse_guard(plan.guard, is_traffic=plan.shows_traffic)
         states = session.settings.states
         return cls(trial, before=present_values(trial, session.load, states) if is_guarded else {})
-
-    @classmethod
-    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "AbTest":
-        trial = ordered_test(command, session.spec.plan, session.load, number)
-        before = present_values(trial, session.load, session.settings.states)
-        return cls(trial, is_by_hand=True, before=before)
 
     def _changes_to(self, value: str) -> dict[str, ApplyPreset | SetThreads | ChangeSetting]:
         trial = self._trial
@@ -453,3 +448,11 @@ def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None,
             plan.figure, is_traffic=plan.shows_traffic, rate=load.rate if load is not None else 0.0
         ).key,
     )
+
+
+@handles(StartAbTest, needs=Needs.CONSTANT_LOAD)
+async def start_ab_test(session: SteeredSession, command: StartAbTest) -> str:
+    parts = session.parts
+    trial = ordered_test(command, parts.spec.plan, parts.load, session.laboratory.next_number())
+    before = present_values(trial, parts.load, session.settings.states)
+    return await session.laboratory.start(AbTest(trial, is_by_hand=True, before=before))

@@ -26,6 +26,7 @@ from tuibench.model.message import CRASH_REFUSAL, NO_LOAD_REFUSAL, CrashServer
 from tuibench.model.tick import Sample, Tick, fold_histograms
 from tuibench.servers.server import KillableServer
 from tuibench.servers.supervisor import SupervisorControl
+from tuibench.session.dispatch import Needs, SteeredSession, handles
 from tuibench.session.laboratory import Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning.setting import SettingScope
@@ -77,9 +78,8 @@ class CrashOnStage(Experiment):
     reply = "the load begins to keep a ledger; then the server is killed"
 
     @classmethod
-    async def of_command(
-        cls, command: CrashServer, session: ExperimentSession, number: int
-    ) -> "CrashOnStage":
+    def of_session(cls, session: ExperimentSession, number: int) -> "CrashOnStage":
+        """A crash of the session's private server. Raises UsageError if it is not possible."""
         load, plan, control = session.load, session.spec.plan, session.spec.control
         if load is None:
             raise UsageError(NO_LOAD_REFUSAL)
@@ -165,3 +165,9 @@ class CrashOnStage(Experiment):
             self._server.close()
         self.crash = replace(crash, repeat=self._number)
         session.log.emit(EventKind.WARNING, crash_sentence(self.crash))
+
+
+@handles(CrashServer, needs=Needs.IDLE_LABORATORY)
+async def crash_server(session: SteeredSession, command: CrashServer) -> str:
+    crash = CrashOnStage.of_session(session.parts, session.laboratory.next_number())
+    return await session.laboratory.start(crash)

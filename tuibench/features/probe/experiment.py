@@ -14,7 +14,6 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -64,7 +63,7 @@ from tuibench.metrics.measurement_warnings import (
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Finding, Mean
-from tuibench.model.message import NO_LOAD_REFUSAL, StartProbe
+from tuibench.model.message import NO_LOAD_REFUSAL, NextStep, StartProbe
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import (
     LOW,
@@ -85,6 +84,7 @@ from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Sample, Tick
 from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 from tuibench.servers.process import is_private_socket
+from tuibench.session.dispatch import Needs, SteeredSession, handles
 from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession, LoadLevel
 
 GROWN = 1.1
@@ -478,14 +478,11 @@ class Probe(Experiment):
     @classmethod
     async def of_plan(cls, session: ExperimentSession) -> "Probe | None":
         order = session.spec.plan.probe
-        return None if order is None else cls._of_order(order, session)
+        return None if order is None else cls.of_order(order, session)
 
     @classmethod
-    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "Probe":
-        return cls._of_order(command.order, session, is_by_hand=True)
-
-    @classmethod
-    def _of_order(cls, order: ProbeOrder, session: ExperimentSession, *, is_by_hand: bool = False) -> "Probe":
+    def of_order(cls, order: ProbeOrder, session: ExperimentSession, *, is_by_hand: bool = False) -> "Probe":
+        """A probe of the session's load. Raises UsageError without a load."""
         if session.load is None:
             raise UsageError(NO_LOAD_REFUSAL)
         return cls(
@@ -688,3 +685,18 @@ class Probe(Experiment):
 async def fit_usl(progress: ProbeProgress) -> UslFit:
     """Fit the curve in a thread, because importing its library takes a second."""
     return await asyncio.to_thread(usl_of, progress)
+
+
+@handles(StartProbe, needs=Needs.IDLE_LABORATORY)
+async def start_probe(session: SteeredSession, command: StartProbe) -> str:
+    probe = Probe.of_order(command.order, session.parts, is_by_hand=True)
+    reply = await session.laboratory.start(probe)
+    return reply + session.load.plan_runner.on_manual_change(command.order.by)
+
+
+@handles(NextStep, needs=Needs.EXPERIMENT)
+async def next_step(session: SteeredSession, command: NextStep) -> str:
+    probe = session.laboratory.running(Probe)
+    probe.next_step(session.log.elapsed_seconds())
+    session.laboratory.follow(probe)
+    return "continuing with the next step"

@@ -16,7 +16,6 @@ import random
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -44,6 +43,7 @@ from tuibench.model.tune import (
     TuneWindow,
 )
 from tuibench.observe.host_facts import free_memory_bytes
+from tuibench.session.dispatch import Needs, SteeredSession, handles
 from tuibench.session.laboratory import Experiment, ExperimentSession, Wanted
 from tuibench.tuning.catalogue import SETTINGS, wanted_settings
 
@@ -132,11 +132,6 @@ class TuneRun(Experiment):
     async def of_plan(cls, session: ExperimentSession) -> "TuneRun | None":
         order = session.spec.plan.tune
         return None if order is None else await prepare_screening(order, session)
-
-    @classmethod
-    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "TuneRun":
-        order = ordered_screening(command.plan, session.spec.plan, session)
-        return await prepare_screening(order, session, is_by_hand=True)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -387,3 +382,10 @@ def ordered_screening(plan: TunePlan, run: RunPlan, session: ExperimentSession) 
             rate=session.load.rate if session.load is not None else 0.0,
         ).key,
     )
+
+
+@handles(StartTune, needs=Needs.CONSTANT_LOAD)
+async def start_screening(session: SteeredSession, command: StartTune) -> str:
+    parts = session.parts
+    order = ordered_screening(command.plan, parts.spec.plan, parts)
+    return await session.laboratory.start(await prepare_screening(order, parts, is_by_hand=True))
