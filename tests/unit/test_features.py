@@ -4,12 +4,33 @@ import ast
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.paths import ROOT
 from tests.tables import for_each
-from tuibench.base.feature import CommandEntry, Feature, command_entries, installed
+from tuibench.base.feature import CommandEntry, Feature, command_entries, installed, merged, resolve
 
 FOLDER = ROOT / "tuibench" / "features"
+
+
+class Entry(NamedTuple):
+    name: str
+    after: str = ""
+
+
+def test_an_entry_of_a_feature_follows_the_one_that_it_names() -> None:
+    own = (Entry("one"), Entry("two"))
+    brought = (Entry("third", after="second"), Entry("second", after="one"), Entry("chained", after="second"))
+    names = [entry.name for entry in merged(own, brought)]
+    assert names == ["one", "second", "chained", "two", "third"]
+
+
+def references() -> set[str]:
+    """Every reference of every feature."""
+    found: set[str] = set()
+    for feature in installed():
+        found |= {feature.report, feature.actions, *feature.tabs, *feature.dialogs.values()}
+    return found - {""}
 
 
 def test_each_folder_is_a_feature_of_the_table() -> None:
@@ -51,3 +72,8 @@ def test_a_feature_uses_of_another_only_what_that_offers(feature: Feature) -> No
     used = {name for path in (FOLDER / feature.name).rglob("*.py") for name in imported(path)}
     foreign = {name for name in used if name.partition(".")[0] != feature.name}
     assert foreign <= offered
+
+
+@for_each("reference", sorted(references()))
+def test_a_reference_leads_to_what_exists(reference: str) -> None:
+    assert resolve(reference) is not None

@@ -9,11 +9,12 @@ Parts are named by references, `module:attribute`, and imported when they are ne
 only what it uses: a session no screen, a worker no feature at all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 PROGRAM = "tuibench.app"
 """The module with the table. It is imported by name, because it imports everything that is in it."""
@@ -53,6 +54,12 @@ class Feature(NamedTuple):
     commands: tuple[CommandEntry, ...] = ()
     report: Reference = ""
     """A `report.part.ReportPart`: what the reports say about its results."""
+    tabs: tuple[Reference, ...] = ()
+    """Screens of the tab line, each a `tui.screens.tab.ScreenTab`."""
+    actions: Reference = ""
+    """Its keys, a tuple of `tui.action.UserAction`."""
+    dialogs: Mapping[str, Reference] = MappingProxyType({})
+    """Makers of dialogs, by the name of the action that opens the dialog."""
     offers: tuple[str, ...] = ()
     """The modules of the folder that other features may import."""
 
@@ -76,3 +83,26 @@ def command_entries() -> Iterator[CommandEntry]:
     entries = [*core, *(entry for feature in installed() for entry in feature.commands)]
     for section in CommandSection:
         yield from (entry for entry in entries if entry.section is section)
+
+
+class Placed(Protocol):
+    """An entry of a table that features extend."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def after(self) -> str:
+        """The name of the entry that it follows; empty for an entry of the core."""
+
+
+AnyPlaced = TypeVar("AnyPlaced", bound=Placed)
+
+
+def merged(own: Sequence[AnyPlaced], brought: Iterable[AnyPlaced]) -> tuple[AnyPlaced, ...]:
+    """A table of the core with the entries of features in their places; an unknown place is the end."""
+    found = list(own)
+    for entry in brought:
+        names = [one.name for one in found]
+        found.insert(names.index(entry.after) + 1 if entry.after in names else len(found), entry)
+    return tuple(found)

@@ -49,9 +49,9 @@ from tuibench.session.client import SessionClient
 from tuibench.session.registry import launch
 
 if TYPE_CHECKING:
-    from tuibench.features.scenes.scene import ScenePlayer
     from tuibench.servers.server import PrivateServer
     from tuibench.session.load_run import LoadRun
+    from tuibench.tui.script import ViewerScript
     from tuibench.tui.styled_app import DisplayOptions
 
 
@@ -356,7 +356,7 @@ def open_viewer(
     *,
     owner: bool = True,
     read_only: bool = False,
-    scene: "ScenePlayer | None" = None,
+    scene: "ViewerScript | None" = None,
 ) -> SessionEnded | None:
     """Open the screen on a session; returns the end message, None if the session continues."""
     from tuibench.tui import viewer

@@ -1,21 +1,21 @@
 """The table of the operator's actions: the source of key bindings, footer, palette and help.
 
+A feature adds its actions by the `actions` of its `FEATURE`.
+
 What an action does is determined by its field `command`, `change`, `view_change`, `place` or `play`. An
-action without any of them opens a dialog of `app.DIALOGS`, or calls the app's method `_open_` with its name.
-In the replay of a recorded run, actions that would control the load are refused.
+action without any of them opens a dialog of `app.DIALOGS` or of a feature, or calls the app's method
+`_open_` with its name. In the replay of a recorded run, actions that would control the load are refused.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
 
+from tuibench.base.feature import installed, merged, resolve
 from tuibench.model.message import (
-    CRASH_REFUSAL,
     NO_LOAD_REFUSAL,
     READ_ONLY_REFUSAL,
     REPLAY_REFUSAL,
@@ -27,14 +27,18 @@ from tuibench.model.message import (
     Resume,
     ResumePlan,
     RunState,
-    StopExperiment,
     Undo,
 )
 from tuibench.model.schedule import PlanPhase
+from tuibench.tui.action import (
+    UserAction,
+    always,
+    on_chart,
+    on_load,
+    replays,
+)
 from tuibench.tui.steering import (
     ReplayPlayer,
-    ThreadChange,
-    ViewChange,
     compare_effects,
     cursor_to_newest,
     cursor_to_oldest,
@@ -48,46 +52,12 @@ from tuibench.tui.steering import (
 )
 from tuibench.tui.view import View
 
-STEERABLE_STATES = frozenset({RunState.RUNNING, RunState.PAUSED})
-ALL_STATES = frozenset(RunState)
 
-
-class UserAction(NamedTuple):
-    """An action of the operator."""
-
-    name: str
-    keys: str
-    """Textual's names of its keys."""
-    shown: str
-    """The text for its keys in the footer."""
-    label: str
-    """Its label in the footer; adjacent actions with the same label share one place."""
-    help: str
-    states: frozenset[RunState] = STEERABLE_STATES
-    """The states of the run in which the action is possible; in others it is dimmed."""
-    command: Callable[[View], Command | None] | None = None
-    """Returns the command to submit, None if there is none now."""
-    change: ThreadChange | None = None
-    """A change of the number of threads."""
-    rarity: int = 0
-    """If space is short, the footer omits the actions with the highest rarity first, those with 0 never."""
-    applies: Callable[[View], bool] = lambda _: True
-    """Whether the action makes sense in this run; otherwise it is not listed."""
-    place: str = ""
-    """The screen of the tab line that the action opens."""
-    view_change: ViewChange | None = None
-    """A change of the charts."""
-    in_footer: bool = True
-    """Whether the footer lists the action; the help always does."""
-    play: Callable[[ReplayPlayer], None] | None = None
-    """An operation of a replay."""
-    absent: str = ""
-    """The message for its key if the action does not apply."""
-
-    @property
-    def steers(self) -> bool:
-        """True if the action changes the run, or queries its server."""
-        return self.states is STEERABLE_STATES
+def features_actions() -> Iterator[UserAction]:
+    """The actions of all features."""
+    for feature in installed():
+        if feature.actions:
+            yield from resolve(feature.actions)
 
 
 def _hold_or_resume_plan(view: View) -> Command:
@@ -101,45 +71,33 @@ def _resolve(view: View) -> Command | None:
     return None if found is None or found.is_too_long else found.order
 
 
-def _stop_tune(view: View) -> Command | None:
-    """The command that ends a running screening of settings."""
-    is_stoppable = view.tune is not None and view.tune.can_be_stopped and not view.stopping
-    return StopExperiment("tune") if is_stoppable else None
-
-
-_load = partial(UserAction, applies=lambda view: not view.is_watch, absent=NO_LOAD_REFUSAL)
-"""An action on the load: in a session without load, its key shows a message."""
-_chart = partial(UserAction, states=ALL_STATES, in_footer=False)
-_replay = partial(UserAction, states=ALL_STATES, applies=lambda view: view.replay is not None)
-_always = partial(UserAction, states=ALL_STATES)
-
 # fmt: off
 CHART_ACTIONS = (
-    _chart("cursor_left", "left", "←", "cursor", "Cursor one column back", view_change=move_cursor(-1)),
-    _chart("cursor_right", "right", "→", "cursor", "Cursor one column forward", view_change=move_cursor(1)),
-    _chart(
+    on_chart("cursor_left", "left", "←", "cursor", "Cursor one column back", view_change=move_cursor(-1)),
+    on_chart("cursor_right", "right", "→", "cursor", "Cursor one column forward", view_change=move_cursor(1)),
+    on_chart(
         "cursor_far_left", "shift+left", "⇧←", "cursor", "Cursor ten columns back",
         view_change=move_cursor(-10),
     ),
-    _chart(
+    on_chart(
         "cursor_far_right", "shift+right", "⇧→", "cursor", "Cursor ten columns forward",
         view_change=move_cursor(10),
     ),
-    _chart(
+    on_chart(
         "cursor_oldest", "home", "home", "cursor", "Cursor to the oldest column",
         view_change=cursor_to_oldest,
     ),
-    _chart(
+    on_chart(
         "cursor_newest", "end", "end", "cursor", "Cursor to the newest column",
         view_change=cursor_to_newest,
     ),
-    _chart("zoom_out", "z", "z", "zoom", "More time on the charts", view_change=zoom_by(1)),
-    _chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", view_change=zoom_by(-1)),
-    _chart("clock", "a", "a", "clock", "Time of day, or seconds ago", view_change=toggle_clock),
-    _always("figures", "f", "f", "figures", "Figures on the charts", in_footer=False),
-    _chart("freeze", "v", "v", "freeze", "Freeze the display, or resume", view_change=toggle_freeze),
-    _chart("compare_effects", "E", "E", "effects", "Compare two effects", view_change=compare_effects),
-    _chart(
+    on_chart("zoom_out", "z", "z", "zoom", "More time on the charts", view_change=zoom_by(1)),
+    on_chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", view_change=zoom_by(-1)),
+    on_chart("clock", "a", "a", "clock", "Time of day, or seconds ago", view_change=toggle_clock),
+    always("figures", "f", "f", "figures", "Figures on the charts", in_footer=False),
+    on_chart("freeze", "v", "v", "freeze", "Freeze the display, or resume", view_change=toggle_freeze),
+    on_chart("compare_effects", "E", "E", "effects", "Compare two effects", view_change=compare_effects),
+    on_chart(
         "compare", "c", "c", "compare", "Compare two spans of time",
         view_change=mark_span_end,
     ),
@@ -155,55 +113,45 @@ def _seek(seconds: float) -> Callable[[ReplayPlayer], None]:
 
 # fmt: off
 REPLAY_ACTIONS = (
-    _replay(
+    replays(
         "seek_start", "circumflex_accent", "^", "start/end", "Replay: to the start",
         play=_seek(-WHOLE_RUN_SECONDS),
     ),
-    _replay("seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", play=_seek(WHOLE_RUN_SECONDS)),
-    _replay("seek_back", "comma", ",", "10 s", "Replay: 10 s back", play=_seek(-10)),
-    _replay("seek_on", "full_stop", ".", "10 s", "Replay: 10 s forward", play=_seek(10)),
-    _replay("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", play=_seek(-60)),
-    _replay("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", play=_seek(60)),
-    _replay(
+    replays("seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", play=_seek(WHOLE_RUN_SECONDS)),
+    replays("seek_back", "comma", ",", "10 s", "Replay: 10 s back", play=_seek(-10)),
+    replays("seek_on", "full_stop", ".", "10 s", "Replay: 10 s forward", play=_seek(10)),
+    replays("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", play=_seek(-60)),
+    replays("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", play=_seek(60)),
+    replays(
         "slower", "left_curly_bracket", "{", "speed", "Replay: half as fast",
         play=lambda it: it.slower(),
     ),
-    _replay(
+    replays(
         "faster", "right_curly_bracket", "}", "speed", "Replay: twice as fast",
         play=lambda it: it.faster(),
     ),
 )
 
-ACTIONS = (
+OWN_ACTIONS = (
     UserAction("durability", "d", "d", "durability", "Durability: preset or value"),
-    _load("type_threads", "t", "t", "threads", "Number of threads"),
-    _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1, rarity=2),
-    _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1, rarity=2),
-    _load(
+    on_load("type_threads", "t", "t", "threads", "Number of threads"),
+    on_load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1, rarity=2),
+    on_load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1, rarity=2),
+    on_load(
         "halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2,
         rarity=2,
     ),
-    _load(
+    on_load(
         "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2,
         rarity=2,
     ),
-    # The key ends an experiment that the operator started; otherwise it opens the dialog.
-    UserAction(
-        "ab_test", "A", "A", "A/B", "A/B test of two values",
-        command=lambda view: StopExperiment("ab") if view.is_ab_testing else None,
-    ),
-    _load(
-        "probe", "P", "P", "probe", "Probe: saturation point",
-        command=lambda view: StopExperiment("probe") if view.is_probing else None,
-    ),
-    _always(
+    always(
         "pin", "e", "e", "effects", "Effects, the newest first", view_change=pin_previous_effect, rarity=1,
     ),
     UserAction(
         "resolve", "enter", "enter", "resolve", "Decide a doubtful effect",
         command=_resolve, in_footer=False,
     ),
-    UserAction("screening", "U", "U", "tune", "Tune: settings that matter", command=_stop_tune, rarity=3),
     UserAction(
         "undo", "u,ctrl+z", "u", "undo", "Undo the last change", command=lambda _: Undo(),
         applies=lambda view: bool(view.status.undo), absent="there is nothing to undo", rarity=1,
@@ -214,25 +162,21 @@ ACTIONS = (
         applies=lambda view: not view.is_watch or view.replay is not None, absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),
     ),
-    _load("rate", "r", "r", "rate", "Target rate, 0 for none", rarity=2),
+    on_load("rate", "r", "r", "rate", "Target rate, 0 for none", rarity=2),
     UserAction(
         "weights", "w", "w", "weights", "Weights of the transactions", rarity=3,
         applies=lambda view: bool(view.status.weights),
         absent="this load has only one kind of transaction: there are no weights",
     ),
-    _load("delay", "n", "n", "network", "Simulated network delay", rarity=3),
+    on_load("delay", "n", "n", "network", "Simulated network delay", rarity=3),
     UserAction(
         "plan", "H", "H", "plan", "Hold the plan, or resume it",
         command=_hold_or_resume_plan, rarity=1,
         applies=lambda view: view.plan_under_way is not None, absent="no plan is running: T enters one",
     ),
-    _load("type_plan", "T", "T", "plan", "Plan: the load in stages", rarity=3),
+    on_load("type_plan", "T", "T", "plan", "Plan: the load in stages", rarity=3),
     UserAction("locks", "l", "l", "locks", "Sessions and locks", place="sessions", in_footer=False),
     UserAction("run_sql", "exclamation_mark", "!", "run SQL", "Run an SQL statement", in_footer=False),
-    UserAction(
-        "crash", "K", "K", "crash", "Crash of the private server",
-        applies=lambda view: view.can_crash, absent=f"{CRASH_REFUSAL}: tuibench demo", in_footer=False,
-    ),
     UserAction(
         "cpu_profile", "C", "C", "profile", "CPU profile of a minute", command=lambda _: RecordCpuProfile(),
         in_footer=False,
@@ -243,17 +187,18 @@ ACTIONS = (
     UserAction("name_mark", "m", "m", "mark", "Mark with your own text", in_footer=False),
     *CHART_ACTIONS,
     *REPLAY_ACTIONS,
-    _always("copy", "y", "y", "copy", "Copy figures, or the command", in_footer=False),
-    _always("save", "S", "S", "save", "Save the screen as a picture", in_footer=False),
-    _always("menu", "ctrl+p", "^p", "menu", "Menu: all commands, themes", rarity=1),
-    _always("help", "question_mark,f1", "?", "help", "This help"),
-    _always(
+    always("copy", "y", "y", "copy", "Copy figures, or the command", in_footer=False),
+    always("save", "S", "S", "save", "Save the screen as a picture", in_footer=False),
+    always("menu", "ctrl+p", "^p", "menu", "Menu: all commands, themes", rarity=1),
+    always("help", "question_mark,f1", "?", "help", "This help"),
+    always(
         "leave", "x", "x", "leave", "Leave; the run continues",
         applies=lambda view: view.replay is None, rarity=1,
     ),
-    _always("stop", "q", "q", "stop", "Stop, and print the summary"),
+    always("stop", "q", "q", "stop", "Stop, and print the summary"),
 )
 # fmt: on
+ACTIONS = merged(OWN_ACTIONS, features_actions())
 ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
 
 

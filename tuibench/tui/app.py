@@ -26,8 +26,7 @@ from textual.keys import format_key
 from textual.screen import ModalScreen, Screen
 
 from tuibench.base.errors import RunError, TuibenchError
-from tuibench.features.ab.dialog import AbTestDialog
-from tuibench.features.scenes.scene import PinEffects, ScenePlayer, ShowScreen
+from tuibench.base.feature import installed, resolve
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
     REPLAY_REFUSAL,
@@ -56,19 +55,18 @@ from tuibench.tui.screens.dialogs import StopDialog
 from tuibench.tui.screens.help import HelpScreen, unknown_key_hint
 from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
-    crash_dialog,
     delay_dialog,
     figures_dialog,
     mark_dialog,
     plan_dialog,
-    probe_dialog,
     rate_dialog,
     sql_dialog,
     threads_dialog,
-    tune_dialog,
     weights_dialog,
 )
 from tuibench.tui.screens.monitor import FigurePalette
+from tuibench.tui.screens.tab import ScreenTab, tab_key
+from tuibench.tui.script import PinEffects, ShowScreen, ViewerScript
 from tuibench.tui.steering import (
     CommandSender,
     Connect,
@@ -106,14 +104,12 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "type_plan": plan_dialog,
     "name_mark": mark_dialog,
     "run_sql": sql_dialog,
-    "crash": crash_dialog,
-    "probe": probe_dialog,
     "figures": figures_dialog,
-    "ab_test": AbTestDialog,
-    "screening": tune_dialog,
     "durability": DurabilityDialog,
 }
-"""The dialogs by the action that opens them; each returns a command, None if cancelled."""
+"""The core's dialogs by the action that opens them; each returns a command, None if cancelled."""
+FEATURES_DIALOGS = {action: made for feature in installed() for action, made in feature.dialogs.items()}
+"""References to the makers of the features' dialogs."""
 RESULT_TABS = {place.form: place.name for place in tabs.SCREEN_TABS if place.form}
 """The screen of the tab line that shows the result of a dialog's command, by the dialog's action."""
 UNASKED_SECONDS = 60.0
@@ -149,7 +145,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         owner: bool = True,
         player: ReplayPlayer | None = None,
         read_only: bool = False,
-        scene: ScenePlayer | None = None,
+        scene: ViewerScript | None = None,
     ) -> None:
         super().__init__(display)
         self._scene = scene
@@ -242,7 +238,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._change_view(action.view_change)
         elif action.place:
             self.action_go(action.place)
-        elif name in DIALOGS:
+        elif name in DIALOGS or name in FEATURES_DIALOGS:
             self._ask(name, view)
         else:
             getattr(self, f"_open_{name}")(view)
@@ -303,11 +299,11 @@ class TuibenchApp(StyledApp[SessionEnded]):
         for place in tabs.SCREEN_TABS:
             if self.view is not None and place.offered(self.view):
                 go = partial(self.action_go, place.name)
-                yield SystemCommand(f"{place.label}: {place.help}", tabs.tab_key(place, self.view), go)
+                yield SystemCommand(f"{place.label}: {place.help}", tab_key(place, self.view), go)
         for theme in styled_app.theme_names():
             yield SystemCommand(f"Theme: {theme}", "", partial(setattr, self, "theme", theme))
 
-    def _made(self, place: tabs.ScreenTab, view: View) -> MainScreen:
+    def _made(self, place: ScreenTab, view: View) -> MainScreen:
         """Screen of a tab: created on first use, then kept."""
         if not self.is_screen_installed(place.name):
             frame = ScreenFrame(partial(tab_line, tabs.visible_tabs, place.name), self._ascii_only, self.size)
@@ -358,7 +354,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
                 self._next_tab = RESULT_TABS.get(name, "")
 
         if self._has_room():
-            self.push_screen(DIALOGS[name](view), answered)
+            made = DIALOGS[name] if name in DIALOGS else resolve(FEATURES_DIALOGS[name])
+            self.push_screen(made(view), answered)
 
     def _has_room(self) -> bool:
         """True if a dialog fits on the terminal; reports it if not."""

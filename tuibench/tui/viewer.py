@@ -12,11 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tuibench.features.scenes.scene import ScenePlayer
 from tuibench.model.message import REPLAY_REFUSAL, Command, CommandReply, Hello, SessionEnded
 from tuibench.model.tick import Sample
 from tuibench.session.client import SessionClient
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.script import ViewerScript
 from tuibench.tui.steering import UpdatesArrived, ViewerClient
 from tuibench.tui.styled_app import DisplayOptions
 from tuibench.tui.textual_internals import screen_rows
@@ -32,7 +32,7 @@ def run_viewer(
     *,
     owner: bool = True,
     read_only: bool = False,
-    scene: ScenePlayer | None = None,
+    scene: ViewerScript | None = None,
 ) -> SessionEnded | None:
     """Show the session at `socket` until the operator leaves; returns its end message, None if it continues.
 

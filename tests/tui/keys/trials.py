@@ -16,6 +16,7 @@ from tests.tui.support import catalogue, script
 from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tuibench.features.ab.dialog import AbTestDialog
+from tuibench.features.probe.screen import SaturationScreen
 from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.message import (
     ApplyPreset,
@@ -63,7 +64,6 @@ from tuibench.tui.screens.monitor import (
     FigureScreen,
     HostScreen,
     LiveScreen,
-    SaturationScreen,
     ServerScreen,
     StatementsScreen,
     TimeScreen,

@@ -9,11 +9,11 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import probed
 from tuibench.base.units import milliseconds
+from tuibench.features.probe.screen import SaturationScreen
 from tuibench.model.message import Command, NextStep, StartProbe, StopExperiment
 from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
 from tuibench.tui.screens.dialogs import InputDialog
-from tuibench.tui.screens.monitor import SaturationScreen
 
 
 def hello(probe: ProbeState | None) -> Any:

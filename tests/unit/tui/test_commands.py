@@ -32,7 +32,7 @@ from tuibench.model.message import (
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.tui import styled_app
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, is_possible
-from tuibench.tui.app import DIALOGS, TuibenchApp
+from tuibench.tui.app import DIALOGS, FEATURES_DIALOGS, TuibenchApp
 from tuibench.tui.charts import ZOOMS
 from tuibench.tui.panels.bars import tab_line
 from tuibench.tui.panels.effects import comparison_card
@@ -115,7 +115,7 @@ def test_the_help_lists_every_key() -> None:
 
 def test_every_action_leads_somewhere() -> None:
     for action in ACTIONS:
-        opens = action.name in DIALOGS or hasattr(TuibenchApp, f"_open_{action.name}")
+        opens = action.name in {*DIALOGS, *FEATURES_DIALOGS} or hasattr(TuibenchApp, f"_open_{action.name}")
         leads = (
             action.play
             or action.command
@@ -128,7 +128,7 @@ def test_every_action_leads_somewhere() -> None:
 
 
 def test_every_dialog_has_its_action() -> None:
-    assert set(DIALOGS) <= set(ACTIONS_BY_NAME)
+    assert {*DIALOGS, *FEATURES_DIALOGS} <= set(ACTIONS_BY_NAME)
 
 
 def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.unit.tui.views import role_of, short_story, text, with_load
-from tuibench.features.cluster.panel import load_hosts, load_hosts_height
 from tuibench.model.cluster import HostState, LoadHost
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline
@@ -32,6 +31,7 @@ from tuibench.tui.panels.load import (
     slowest_panel,
     small_figure,
 )
+from tuibench.tui.panels.load_hosts import load_hosts, load_hosts_height
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, heat_map, heat_map_legend, time_chart
 from tuibench.tui.steering import move_cursor
 from tuibench.tui.text import TextLine, line_width, plain_text

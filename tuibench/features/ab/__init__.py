@@ -4,4 +4,6 @@ from tuibench.base.feature import Feature
 
 FEATURE = Feature(
     "ab",
+    actions="tuibench.features.ab.keys:ACTIONS",
+    dialogs={"ab_test": "tuibench.features.ab.dialog:AbTestDialog"},
 )

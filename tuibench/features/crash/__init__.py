@@ -13,4 +13,6 @@ FEATURE = Feature(
         ),
     ),
     report="tuibench.features.crash.report:REPORT",
+    actions="tuibench.features.crash.keys:ACTIONS",
+    dialogs={"crash": "tuibench.features.crash.dialog:crash_dialog"},
 )

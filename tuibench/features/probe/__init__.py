@@ -13,4 +13,7 @@ FEATURE = Feature(
         ),
     ),
     report="tuibench.features.probe.report:REPORT",
+    tabs=("tuibench.features.probe.screen:TAB",),
+    actions="tuibench.features.probe.keys:ACTIONS",
+    dialogs={"probe": "tuibench.features.probe.dialog:probe_dialog"},
 )

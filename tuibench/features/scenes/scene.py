@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -41,6 +41,7 @@ from tuibench.model.message import (
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import parse_delay_ms
 from tuibench.tui.panels.effects import before_after_text
+from tuibench.tui.script import PinEffects, ScriptAction, ShowScreen
 from tuibench.tui.view import Caption, View
 
 REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")}
@@ -301,21 +302,6 @@ PROBE_START_SECONDS = 5.0
 DIRECTIONS = {"higher": Verdict.HIGHER, "lower": Verdict.LOWER, "equal": Verdict.EQUAL}
 
 
-class ShowScreen(NamedTuple):
-    """Switch to a screen of the tab line."""
-
-    name: str
-
-
-class PinEffects(NamedTuple):
-    """Pin the effects of these changes: one, or two side by side."""
-
-    markers: tuple[int, ...]
-
-
-SceneAction = Command | ShowScreen | PinEffects
-
-
 class ScenePlayer:
     """Plays a scene. With `by_space`, texts stay until the speaker continues; with `loop`, it is repeated."""
 
@@ -343,11 +329,11 @@ class ScenePlayer:
         """Continue with the next step now."""
         self._is_released = True
 
-    def advance(self, view: View, now: float) -> list[SceneAction]:
+    def advance(self, view: View, now: float) -> list[ScriptAction]:
         """Return the actions due now; called with every new view, and periodically."""
         if self._is_over or not view.points or view.stopping:
             return []
-        actions: list[SceneAction] = []
+        actions: list[ScriptAction] = []
         if self._place >= 0 and self._step.action == "ask" and not self._by_space:
             left = max(self._reading_seconds(self._step) - (now - self._since), 0)
             self._caption = self._caption._replace(waiting=f"{left:.0f} s to guess")
@@ -363,7 +349,7 @@ class ScenePlayer:
     def _step(self) -> SceneStep:
         return self.scene.steps[self._place]
 
-    def _end(self, now: float) -> list[SceneAction]:
+    def _end(self, now: float) -> list[ScriptAction]:
         """End the scene; with `loop`, restore everything and start again."""
         if not self._loop:
             self._is_over = True
@@ -379,7 +365,7 @@ class ScenePlayer:
             ShowScreen("live"),
         ]
 
-    def _begin(self, step: SceneStep, view: View) -> list[SceneAction]:
+    def _begin(self, step: SceneStep, view: View) -> list[ScriptAction]:
         match step.action:
             case "say":
                 self._show_caption(step.say, "say")

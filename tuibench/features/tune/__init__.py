@@ -13,4 +13,7 @@ FEATURE = Feature(
         ),
     ),
     report="tuibench.features.tune.report:REPORT",
+    tabs=("tuibench.features.tune.screen:TAB",),
+    actions="tuibench.features.tune.keys:ACTIONS",
+    dialogs={"screening": "tuibench.features.tune.dialog:tune_dialog"},
 )

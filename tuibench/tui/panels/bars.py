@@ -27,7 +27,8 @@ from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import ReplayState, RunState
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_delay, format_weights
-from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, UserAction, action_key, is_offered, is_possible
+from tuibench.tui.action import UserAction
+from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, action_key, is_offered, is_possible
 from tuibench.tui.panels.effects import progress_text
 from tuibench.tui.panels.load import is_untimed
 from tuibench.tui.text import (

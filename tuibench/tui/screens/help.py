@@ -25,18 +25,19 @@ from textual.widgets import Static
 
 from tuibench.base import sanitize
 from tuibench.base.errors import UsageError
+from tuibench.tui.action import UserAction
 from tuibench.tui.actions import (
     ACTIONS,
     ACTIONS_BY_NAME,
     CHART_ACTIONS,
     REPLAY_ACTIONS,
-    UserAction,
     action_key,
     is_offered,
     is_possible,
 )
 from tuibench.tui.panels.bars import verdicts
 from tuibench.tui.screens import tabs
+from tuibench.tui.screens.tab import tab_key
 from tuibench.tui.screens.tabs import SCREEN_TABS
 from tuibench.tui.view import View
 
@@ -132,7 +133,7 @@ def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
             yield title, entries
     yield (
         SCREENS_TITLE,
-        [(tabs.tab_key(each, view), f"{each.label}: {each.help}") for each in tabs.SCREEN_TABS],
+        [(tab_key(each, view), f"{each.label}: {each.help}") for each in tabs.SCREEN_TABS],
     )
 
 
@@ -152,7 +153,7 @@ def unknown_key_hint(key: str, view: View, screen_keys: Sequence[KeyEntry] = ())
     case, and keys whose labels begin with the letter.
     """
     actions = [(action_key(each, view), each.label) for each in ACTIONS if is_possible(each, view)]
-    screens = [(tabs.tab_key(each, view), each.label) for each in SCREEN_TABS if each.offered(view)]
+    screens = [(tab_key(each, view), each.label) for each in SCREEN_TABS if each.offered(view)]
     known = [*actions, *screens, *screen_keys] if key.isalpha() and len(key) == 1 else []
     near = [each for each in known if each[0] == key.swapcase()]
     near += [each for each in known if each[1].lower().startswith(key.lower()) and each not in near]

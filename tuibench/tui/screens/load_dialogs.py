@@ -13,14 +13,12 @@ from textual.widgets.option_list import Option
 
 from tuibench.base import sanitize
 from tuibench.base.errors import UsageError
-from tuibench.base.units import milliseconds, pluralize
+from tuibench.base.units import pluralize
 from tuibench.metrics.figures import FIGURES, read
-from tuibench.metrics.thresholds import parse_probe_text
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
-    CrashServer,
     Mark,
     RunSql,
     SetDelay,
@@ -28,8 +26,6 @@ from tuibench.model.message import (
     SetRate,
     SetThreads,
     SetWeights,
-    StartProbe,
-    StartTune,
 )
 from tuibench.model.schedule import (
     MAX_CLIENT_DELAY_MS,
@@ -42,11 +38,9 @@ from tuibench.model.schedule import (
     parse_schedule,
     parse_weights,
 )
-from tuibench.model.settings import PresetState, SettingState, SettingTopic, consequence
-from tuibench.model.tune import parse_tune_text
+from tuibench.model.settings import PresetState, SettingState, consequence
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.time_chart import LAYOUTS, SLOT_FIGURES, parse_slots
-from tuibench.tui.screens import tabs
 from tuibench.tui.screens.dialogs import (
     MAX_NUMBER_LENGTH,
     RESTORED_NOTE,
@@ -157,28 +151,6 @@ def parse_sql(text: str) -> RunSql:
     return RunSql(text.strip())
 
 
-def crash_dialog(view: View) -> ConfirmDialog:
-    """Asks before the server is killed."""
-    values = " · ".join(f"{setting.label} {setting.value}" for setting in view.durability)
-    steps = (
-        "The load keeps a ledger of what the server acknowledges, for 6 to 7 seconds.",
-        "Then the server's process is killed (kill -9), and started again.",
-        f"Now: {values}" if values else "The settings stay as they are.",
-    )
-    lost = "acknowledged commits can be lost" if view.at_risk else "no acknowledged commit should be lost"
-    return ConfirmDialog(
-        ChangePrompt(
-            CrashServer(),
-            "Crash the private server?",
-            steps,
-            f"It is a crash of the process, not a loss of power: {lost}.",
-            view.at_risk,
-            "The load goes on afterwards, with the same settings.",
-            "kill the server",
-        )
-    )
-
-
 def delay_dialog(view: View) -> InputDialog:
     """Asks for milliseconds per round trip; 0 removes the delay."""
     now = format_delay(view.status.client_delay_ms) if view.status.client_delay_ms else ""
@@ -229,64 +201,6 @@ def figures_dialog(view: View) -> InputDialog:
     return InputDialog(
         "Figures on the charts", facts, "for example tps,fsyncs,p99",
         lambda text: show_slots(parse_slots(text)), verb="shows", offers=offers,
-    )  # fmt: skip
-
-
-_PROBE_FACTS = (
-    "Doubles the threads, or the rate, until throughput stops growing, then refines: about a minute, at most "
-    "three. Objectives can be typed: p95<20ms errors<1%. Screen {screen} shows the probe and its answer; "
-    "{key} ends it. The previous load is then restored."
-)
-_TIGHT, _WIDE = 2, 5
-"""Factors of the current p95 that are offered as objectives."""
-
-
-def probe_dialog(view: View) -> InputDialog:
-    """Asks for the objectives of a probe, which starts at once."""
-    facts = _PROBE_FACTS.format(
-        key=action_key(ACTIONS_BY_NAME["probe"], view),
-        screen=tabs.tab_key(tabs.TABS_BY_NAME["saturation"], view),
-    )
-    offers = {"": "threads, until throughput stops growing"}
-    p95_ms = view.points[-1].p95_ms if view.points else None
-    for times in (_TIGHT, _WIDE) if p95_ms else ():
-        limit = f"{float(f'{(p95_ms or 0.0) * times:.1g}'):g}"
-        offers[f"p95<{limit}ms"] = f"the most threads with p95 below {limit} ms, now {milliseconds(p95_ms)}"
-    offers["errors<1%"] = "the most threads with fewer than 1 % errors"
-    offers["rate"] = "transactions per second instead of threads"
-    return InputDialog(
-        "Probe: find the saturation point", facts, "for example p95<20ms",
-        lambda text: StartProbe(parse_probe_text(text)), verb="starts", offers=offers, empty="no objective",
-    )  # fmt: skip
-
-
-_TUNE_FACTS = (
-    "Alternates each value with the current settings, shows which are better, worse or without effect, and "
-    "restores everything. Topics, settings, a time (10m), a tolerance (2%) and allow-risk can be combined. "
-    "Screen {screen} shows the screening; {key} ends it."
-)
-
-
-def tune_dialog(view: View) -> InputDialog:
-    """Asks for the settings of a screening, which starts at once."""
-    facts = _TUNE_FACTS.format(
-        key=action_key(ACTIONS_BY_NAME["screening"], view),
-        screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),
-    )
-    offers = {"": "every setting without a risk, 10 min"}
-    for topic in SettingTopic:
-        # The topic has a setting that this login can change while the server runs.
-        names = [
-            each.short_name or each.name
-            for each in view.status.settings
-            if each.topic == topic and not each.unavailable
-        ]
-        if names:
-            risk = " allow-risk" if topic is SettingTopic.DURABILITY else ""
-            offers[f"{topic}{risk}"] = ", ".join(names)
-    return InputDialog(
-        "Tune: find the settings that matter", facts, "for example flushing 10m",
-        lambda text: StartTune(parse_tune_text(text)), verb="starts", offers=offers, empty="all",
     )  # fmt: skip
 
 

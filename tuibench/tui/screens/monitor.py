@@ -19,11 +19,8 @@ from textual.command import Hit, Hits, Provider
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
-from tuibench.features.cluster.panel import load_hosts, load_hosts_height
-from tuibench.features.probe import panel as panel_panel
-from tuibench.features.tune.panel import tune_panel, winner_lines
 from tuibench.metrics.wait_classes import WaitClass
-from tuibench.model.message import Command, NextStep, Watch
+from tuibench.model.message import Command, Watch
 from tuibench.tui.actions import palette_line
 from tuibench.tui.figures import (
     CHARTED_FIGURES,
@@ -60,6 +57,7 @@ from tuibench.tui.panels.load import (
     slowest_panel,
     small_figure,
 )
+from tuibench.tui.panels.load_hosts import load_hosts, load_hosts_height
 from tuibench.tui.panels.numbers import (
     big_numbers,
     client_section,
@@ -81,15 +79,11 @@ from tuibench.tui.panels.settings import statements_panel
 from tuibench.tui.panels.time_chart import (
     AXIS_WIDTH,
     FEWEST_BANDS,
-    LATENCY,
     SLOT_ROLES,
-    THROUGHPUT,
     cpu_chart,
     cpu_figure,
     heat_map,
     heat_map_legend,
-    level_axis,
-    probe_chart,
     slot_measure,
     time_axis_lines,
 )
@@ -226,75 +220,6 @@ class LatencyScreen(MainScreen):
         super().apply_size_classes(size)
         if self.is_mounted:
             self.prepare(self.view)
-
-
-class SaturationScreen(MainScreen):
-    """Running probe, or the last one."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "jump", "Next step", show=False),
-        Binding("enter", "whole", "Whole answer, or the charts", show=False),
-    ]
-    KEYS = (
-        ("j", "next step"),
-        ("enter", "whole answer, or charts"),
-        ("P", "end the probe, or start one"),
-    )
-
-    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
-        if view.is_probing:
-            return (*self.KEYS[:-1], ("P", "end the probe"))
-        return (*self.KEYS[1:-1], ("P", "another probe"))
-
-    def body(self) -> ComposeResult:
-        yield self.panel(panel_panel.probe_status, id="probe")
-        yield self.panel(panel_panel.probe_answer, id="answer")
-        yield self.panel(partial(probe_chart, THROUGHPUT), id="bend")
-        yield self.panel(partial(probe_chart, LATENCY), id="bend-latency")
-        yield self.panel(level_axis, id="bend-axis")
-        yield self.panel(
-            lambda *drawn: panel_panel.probe_result(*drawn, is_whole=self.has_class("-whole")), id="found"
-        )
-
-    def prepare(self, view: View) -> None:
-        lines = panel_panel.probe_answer_height(view, self.size.width - 2)
-        self.query_one("#answer").styles.height = lines
-        self.query_one("#probe").styles.height = 1 if lines else 2
-
-    def copied(self, view: View) -> str:
-        """The commands of the formal run, if there are any, otherwise the figures."""
-        result = view.probe.result if view.probe is not None else None
-        if result is None or not result.commands:
-            return super().copied(view)
-        return "\n".join(result.commands.values()) + "\n"
-
-    def action_jump(self) -> None:
-        if self.view.is_probing:
-            self.submit(NextStep())
-
-    def action_whole(self) -> None:
-        """Show answer and steps in place of the charts, or the charts again."""
-        self.toggle_class("-whole")
-
-
-class TuneScreen(MainScreen):
-    """Running screening of settings, or the last one."""
-
-    KEYS = (("U", "end the screening, or start one"),)
-
-    def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
-        if view.tune is not None and view.tune.is_over:
-            is_winner = bool(winner_lines(view.tune))
-            return (*(("y", "copy the lines for my.cnf"),) * is_winner, ("U", "another screening"))
-        return (("U", "end the screening"),)
-
-    def body(self) -> ComposeResult:
-        yield self.panel(tune_panel, id="tune")
-
-    def copied(self, view: View) -> str:
-        """The lines of the best settings for my.cnf, if there are any, otherwise the figures."""
-        lines = winner_lines(view.tune) if view.tune is not None else []
-        return "\n".join(lines) + "\n" if lines else super().copied(view)
 
 
 class TimeScreen(MainScreen):

@@ -1,16 +1,13 @@
-"""The table of the screens in the tab line.
+"""The table of the screens in the tab line, with those of the features.
 
 A screen draws a `View`, and is independent of sessions. The app creates it on first use, keeps it, and gives
 it new views only while it is visible.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from textual.binding import Binding, BindingType
 
+from tuibench.base.feature import installed, merged, resolve
 from tuibench.tui.panels.bars import TabLabel
-from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.lists import EventsScreen, SessionsScreen, SettingsScreen
 from tuibench.tui.screens.monitor import (
     BigScreen,
@@ -18,40 +15,16 @@ from tuibench.tui.screens.monitor import (
     HostScreen,
     LatencyScreen,
     LiveScreen,
-    SaturationScreen,
     ServerScreen,
     StatementsScreen,
     TimeScreen,
-    TuneScreen,
 )
+from tuibench.tui.screens.tab import ScreenTab
 from tuibench.tui.view import View
-
-
-class ScreenTab(NamedTuple):
-    """A screen of the tab line."""
-
-    key: str
-    name: str
-    """Its internal name."""
-    label: str
-    short: str
-    """Its label if space is short."""
-    help: str
-    make: Callable[[View, ScreenFrame], MainScreen]
-    offered: Callable[[View], bool] = lambda _: True
-    """Whether it is available."""
-    absent: str = ""
-    """The message for its key while it is not available."""
-    form: str = ""
-    """The action whose dialog its key opens while it is not available; the screen shows the result."""
-
-    def tab(self, view: View) -> TabLabel:
-        return TabLabel(tab_key(self, view), self.name, self.label, self.short, not self.offered(view))
-
 
 HOME_TAB = "live"
 # fmt: off
-SCREEN_TABS = (
+OWN_TABS = (
     ScreenTab("1", HOME_TAB, "Live", "Live", "load, server and host", LiveScreen),
     ScreenTab("2", "latency", "Latency", "Lat", "p50 to max, heat map", LatencyScreen),
     ScreenTab("3", "server", "Server", "Srv", "the server's counters", ServerScreen),
@@ -62,16 +35,6 @@ SCREEN_TABS = (
         offered=lambda view: view.replay is None, absent="a recorded run has no sessions",
     ),
     ScreenTab("7", "events", "Events", "Evts", "changes and effects", EventsScreen),
-    ScreenTab(
-        "8", "saturation", "Saturation", "Sat", "result of a probe", SaturationScreen,
-        offered=lambda view: view.probe is not None, absent="no probe has run yet: P starts one",
-        form="probe",
-    ),
-    ScreenTab(
-        "9", "tune", "Tune", "Tune", "settings that matter", TuneScreen,
-        offered=lambda view: view.tune is not None, absent="no screening has run yet: U starts one",
-        form="screening",
-    ),
     ScreenTab("0", "time", "Time", "Time", "work and waits", TimeScreen),
     ScreenTab("o", "cost", "Cost", "Cost", "per transaction", CostScreen),
     ScreenTab(
@@ -81,12 +44,8 @@ SCREEN_TABS = (
     ScreenTab("b", "big", "Big", "Big", "for a projector", BigScreen),
 )
 # fmt: on
+SCREEN_TABS = merged(OWN_TABS, [resolve(one) for feature in installed() for one in feature.tabs])
 TABS_BY_NAME = {place.name: place for place in SCREEN_TABS}
-
-
-def tab_key(place: ScreenTab, view: View) -> str:
-    """Key label in tab line and help: the user's own, if configured."""
-    return view.keys.get(place.name, place.key)
 
 
 def visible_tabs(view: View) -> list[TabLabel]:

@@ -13,12 +13,9 @@ from tuibench.cli.demo import SceneOptions
 from tuibench.features.crash.text import crash_sentence
 from tuibench.features.scenes.scene import (
     REVEALED,
-    PinEffects,
     Scene,
-    SceneAction,
     ScenePlayer,
     SceneStep,
-    ShowScreen,
     available_scenes,
     decode_scene,
     is_settled,
@@ -38,6 +35,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.probe import ProbeState
 from tuibench.tui.panels.bars import caption_height, caption_lines
+from tuibench.tui.script import PinEffects, ScriptAction, ShowScreen
 from tuibench.tui.text import plain_text
 from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
@@ -142,7 +140,7 @@ class Stage:
         self.view: View = initial_view(script.hello(60))
         self.now = 0.0
 
-    def after(self, seconds: float) -> list[SceneAction]:
+    def after(self, seconds: float) -> list[ScriptAction]:
         self.now += seconds
         return self.player.advance(self.view, self.now)
 
