@@ -1,4 +1,4 @@
-"""Reading of query logs: decompressed, decoded, and split into pieces of bounded length."""
+"""Reading of query logs: decompressed and decoded."""
 
 import bz2
 import gzip
@@ -17,9 +17,6 @@ from tuibench.workload.query_log import LoggedStatement, QueryLog, unknown_forma
 
 HEAD = 1 << 16
 """Number of bytes from which compression, encoding and format are recognised."""
-
-PIECE = 1 << 16
-"""Maximum length of a piece of a line, in characters."""
 
 
 class _Decompressor(NamedTuple):
@@ -127,7 +124,7 @@ def _statements(name: str, binary: BinaryIO, log: QueryLog) -> Iterator[LoggedSt
     errors = "surrogateescape" if encoding.startswith("utf-8") else "replace"
     with io.TextIOWrapper(stream, encoding, errors=errors, newline="\n") as lines:
         found = 0
-        for statement in log.statements(iter(lambda: lines.readline(PIECE), ""), text):
+        for statement in log.statements(lines, text):
             found += 1
             yield statement
     if not found and not log.lost:

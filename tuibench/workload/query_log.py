@@ -2,7 +2,8 @@
 TiDB.
 
 With `long_query_time=0` a slow query log has all statements, including BEGIN and COMMIT, and the values of
-prepared ones. It is read in one pass, in bounded memory: a statement has at most `MAX_STATEMENT` characters.
+prepared ones. It is read in one pass, in bounded memory: a statement has at most `MAX_STATEMENT` characters,
+and the open transactions `MAX_OPEN_TEXT`.
 
 A line such as `# Time:` begins an entry, unless it lies in a quoted text or a comment. If the quotes do not
 end within `MAX_PENDING` characters, the statement is damaged, and the line does begin an entry.
@@ -14,10 +15,11 @@ autocommit=0; every other statement is a transaction of its own.
 import json
 import re
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from functools import partial
+from typing import NamedTuple, Protocol, TextIO
 
 from tuibench.base.errors import UsageError
 from tuibench.workload.sql import is_closed, tokens_of
@@ -26,6 +28,9 @@ MAX_STATEMENT = 1 << 20
 MAX_PENDING = 1 << 16
 MAX_OPEN = 10_000
 """Most connections whose open transaction is kept."""
+
+MAX_OPEN_TEXT = 1 << 26
+"""Most characters of all open transactions together; if they have more, the oldest ones are left out."""
 
 MAX_TRANSACTION = 1000
 """Most statements of a transaction; longer transactions are left out."""
@@ -128,7 +133,9 @@ class _Form(Protocol):
         """The statement of the entry that has ended; None if the entry has none."""
 
 
-_CONNECTION = re.compile(r"\bId:\s*(\d+)|^# (?:Thread_id|Conn_ID):\s*(\d+)")
+_ENTRY_BEGINS = ("# Time:", "# User@Host:")
+_ID = re.compile(r"\bId:\s*(\d+)")
+_CONNECTION = re.compile(rf"{_ID.pattern}|^# (?:Thread_id|Conn_ID):\s*(\d+)")
 _WITH_CONNECTION = frozenset({"User@Host:", "Thread_id:", "Conn_ID:"})
 _WITH_SCHEMA = frozenset({"Thread_id:", "Schema:", "DB:"})
 _SCHEMA = re.compile(r"# (?:DB: *|(?:Thread_id:\s*\d+\s+)?Schema: ?)([^\s:]*)(?=\s|$)")
@@ -177,7 +184,7 @@ class _SlowForm:
 
     def begins(self, line: str) -> bool:
         if line.startswith("# "):
-            return line.startswith(("# Time:", "# User@Host:"))
+            return line.startswith(_ENTRY_BEGINS)
         is_likely = " started with:" in line or line.startswith(("Tcp port: ", "Time"))
         return is_likely and _SERVER_START.match(line) is not None
 
@@ -220,6 +227,20 @@ class _SlowForm:
         if "_rate_limit" in line and (found := _RATE_LIMIT.search(line)):
             self._times = max(1, int(found[1]))
 
+    def take_plain(self, entry: re.Match[str]) -> None:
+        """Read the lines before the SQL of a `_PLAIN_ENTRY`."""
+        user, thread, schema, quoted, database, at = entry.group(1, 2, 3, 4, 5, 6)
+        self._has_begun, self._has_ended, self._has_timestamps = True, False, True
+        self._times, self._is_internal, self._at = 1, False, int(at)
+        if thread:
+            self._connection = int(thread)
+        elif found := _ID.search(user):
+            self._connection = int(found[1])
+        if name := quoted or database:
+            self._database = name.replace("``", "`")
+        elif schema is not None:
+            self._database = schema
+
     def statement(self, sql: str) -> LoggedStatement | None:
         if self._has_ended:
             self._has_ended = False
@@ -234,7 +255,7 @@ class _SlowForm:
 
 def _with_arguments(sql: str) -> str:
     """TiDB's statement with the values of its placeholders, which follow it in the log."""
-    found = _ARGUMENTS.search(sql)
+    found = _ARGUMENTS.search(sql) if "[arguments: " in sql else None
     if found is None:
         return sql
     text = found[1].strip()
@@ -295,6 +316,107 @@ class _GeneralForm:
         return None
 
 
+class _Cutter:
+    """Cuts a log into entries, line by line. `statement_of` makes the statement of an entry from its lines
+    and their length.
+    """
+
+    def __init__(
+        self,
+        form: _Form,
+        statement_of: Callable[[Sequence[str], int], LoggedStatement | None],
+        damaged: Callable[[], None],
+    ) -> None:
+        self._form, self._statement_of, self._damaged = form, statement_of, damaged
+        self._clear()
+        self._is_line_start = True
+
+    def _clear(self) -> None:
+        self._sql: list[str] = []
+        self._size = 0
+        self._pending: list[str] = []
+        """The lines since the first one that begins an entry unless it is part of a quoted text."""
+        self._pending_size = 0
+
+    def is_between_entries(self) -> bool:
+        """True if a line that seems to begin an entry does."""
+        is_open = bool(self._sql) and self._size <= MAX_STATEMENT and not is_closed("".join(self._sql))
+        return self._is_line_start and not is_open
+
+    def feed(self, piece: str) -> Iterator[LoggedStatement]:
+        """Take a line, or a piece of a long one; the statements of the entries that have ended."""
+        again = deque([piece])
+        while again:
+            line = again.popleft()
+            if self._is_line_start and (is_mark := self._form.begins(line)):
+                if self.is_between_entries():
+                    yield from self.finish()
+                elif self._pending_size > MAX_PENDING:
+                    again.extendleft((line, *reversed(self._give_up())))
+                    continue
+            else:
+                is_mark = False
+            if self._pending or (is_mark and self._sql):
+                self._pending.append(line)
+                self._pending_size += len(line)
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        text = line.rstrip("\r\n") if line.endswith("\n") else line
+        is_part = self._is_line_start or bool(self._sql)
+        part = self._form.body(text, is_first=not self._sql) if is_part else None
+        if part is not None:
+            self._size += len(part) + 1
+            if self._size <= MAX_STATEMENT:
+                self._sql.append(part + "\n" if line.endswith("\n") else part)
+        self._is_line_start = line.endswith("\n")
+
+    def finish(self) -> Iterator[LoggedStatement]:
+        """The statement of the entry that ends here, if it has one."""
+        found = self._statement_of(self._sql, self._size)
+        self._clear()
+        if found is not None:
+            yield found
+
+    def close(self) -> Iterator[LoggedStatement]:
+        """The statements that are left at the end of the log."""
+        self._is_line_start = True
+        while not self.is_between_entries():
+            for line in self._give_up():
+                yield from self.feed(line)
+            self._is_line_start = True
+        yield from self.finish()
+
+    def _give_up(self) -> list[str]:
+        """Forget a statement whose quotes do not end; the lines to be read again."""
+        self._damaged()
+        pending = self._pending
+        self._clear()
+        self._is_line_start = True
+        return pending
+
+
+_PLAIN_ENTRY = re.compile(
+    r"""(?:\#\ Time:[^\n]*\n)?
+        \#\ User@Host:([^\n]*)\n
+        (?:\#\ (?:Thread_id:\ (\d+)\ \ )?Schema:\ ?([^\s:]*)(?:\ [^\n]*)?\n)?
+        (?:\#\ +(?!Time:|User@Host:|Thread_id:|Schema:|DB:|Conn_ID:|Is_internal:|administrator\ |Log_slow_r)
+            [^\n]*\n)+
+        (?:use\ (?:`((?:[^`\n]|``)+)`|([^`;\s]+));\n)?
+        SET\ timestamp=(\d+)(?:\.\d+)?;\n
+        (?!\s|(?i:use|set)\s)((?:(?!\#|Time|Tcp\ port:\ )[^\n]*+\n)++)
+        (?=\#\ (?:Time|User@Host):)""",
+    re.VERBOSE,
+)
+"""An entry of a slow query log as most are. Everything else, and an entry whose quotes do not end, is read
+line by line.
+"""
+
+BLOCK = 1 << 18
+PIECE = 1 << 16
+"""Characters that are read at once, and the maximum length of a piece of a line."""
+
+
 class QueryLog:
     """The statements of several logs in turn, such as rotated ones."""
 
@@ -306,57 +428,61 @@ class QueryLog:
         self._slow = _SlowForm(self.lost)
         self._general = _GeneralForm()
 
-    def statements(self, pieces: Iterable[str], head: str) -> Iterator[LoggedStatement]:
-        """The statements of a log in their order; empty if its format is unknown. `pieces` are its lines, of
-        which a long one may be several pieces; `head` is its beginning.
+    def statements(self, log: TextIO, head: str, block: int = BLOCK) -> Iterator[LoggedStatement]:
+        """The statements of a log in their order; empty if its format is unknown. `head` is its beginning;
+        `block` characters are read at once.
         """
         strip = prefix_of(head)
         lines = (
             head.splitlines() if strip is None else [strip(line).rstrip("\n") for line in head.splitlines()]
         )
         is_general = not any(map(_SLOW_MARK.match, lines)) and any(map(_GENERAL_MARK.match, lines))
-        form: _Form = self._general if is_general else self._slow
-        yield from self._cut(_stripped(pieces, strip) if strip else pieces, form)
+        if strip is None and not is_general:
+            yield from self._plain_entries_and_others(log, block)
+            return
+        cutter = self._cutter(self._general if is_general else self._slow)
+        pieces = iter(lambda: log.readline(PIECE), "")
+        for piece in _stripped(pieces, strip) if strip else pieces:
+            yield from cutter.feed(piece)
+        yield from cutter.close()
 
-    def _cut(self, pieces: Iterable[str], form: _Form) -> Iterator[LoggedStatement]:
-        """Cut the log into entries."""
-        sql: list[str] = []
-        size = 0
-        pending: list[str] = []
-        pending_size = 0
-        again: deque[str] = deque()
-        remaining = iter(pieces)
-        is_line_start = True
-        while True:
-            line = again.popleft() if again else next(remaining, None)
-            is_end = line is None
-            is_mark = line is not None and is_line_start and form.begins(line)
-            if is_end or is_mark:
-                is_open = bool(sql) and size <= MAX_STATEMENT and not is_closed("".join(sql))
-                if is_open and (is_end or pending_size > MAX_PENDING):
-                    self.seen += 1
-                    self.lost[DAMAGED] += 1
-                    again.extendleft(reversed([*pending, *([] if line is None else [line])]))
-                    sql, size, pending, pending_size, is_line_start = [], 0, [], 0, True
-                    continue
-                if not is_open:
-                    if (found := self._entry(sql, size, form)) is not None:
-                        yield found
-                    sql, size, pending, pending_size = [], 0, [], 0
-            if line is None:
-                return
-            if pending or (is_mark and sql):
-                pending.append(line)
-                pending_size += len(line)
-            text = line.rstrip("\r\n") if line.endswith("\n") else line
-            part = form.body(text, is_first=not sql) if is_line_start or sql else None
-            if part is not None:
-                size += len(part) + 1
-                if size <= MAX_STATEMENT:
-                    sql.append(part + "\n" if line.endswith("\n") else part)
-            is_line_start = line.endswith("\n")
+    def _plain_entries_and_others(self, log: TextIO, block: int) -> Iterator[LoggedStatement]:
+        cutter, has_fed = self._cutter(self._slow), False
+        text = ""
+        while chunk := log.read(block):
+            text, at = text + chunk, 0
+            while True:
+                if text.startswith(_ENTRY_BEGINS, at) and (not has_fed or cutter.is_between_entries()):
+                    entry = _PLAIN_ENTRY.match(text, at)
+                    if entry is not None and " started with:" not in entry[7] and is_closed(entry[7]):
+                        if has_fed:
+                            yield from cutter.finish()
+                            has_fed = False
+                        self._slow.take_plain(entry)
+                        if (found := self._entry(self._slow, (entry[7],), 0)) is not None:
+                            yield found
+                        at = entry.end()
+                        continue
+                if not (end := text.find("\n", at) + 1):
+                    break
+                yield from cutter.feed(text[at:end])
+                at, has_fed = end, True
+            text = text[at:]
+            if len(text) > PIECE:
+                yield from cutter.feed(text)
+                text, has_fed = "", True
+        if text:
+            yield from cutter.feed(text)
+        yield from cutter.close()
 
-    def _entry(self, sql: list[str], size: int, form: _Form) -> LoggedStatement | None:
+    def _cutter(self, form: _Form) -> _Cutter:
+        return _Cutter(form, partial(self._entry, form), self._lose_damaged)
+
+    def _lose_damaged(self) -> None:
+        self.seen += 1
+        self.lost[DAMAGED] += 1
+
+    def _entry(self, form: _Form, sql: Sequence[str], size: int) -> LoggedStatement | None:
         if size > MAX_STATEMENT:
             self.seen += 1
             self.lost[TOO_LONG] += 1
@@ -408,6 +534,7 @@ _COMMITS = re.compile(
 """Statements that implicitly commit the transaction before them."""
 
 _CONTROL = re.compile(r"\s*(?:--|#|/\*|[ABCDFGILORSTUX])", re.IGNORECASE)
+_OF_ROWS = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ", "select ", "insert ", "update ", "delete ")
 MAX_CONTROL = 2000
 """Longer statements do not begin or end a transaction."""
 
@@ -415,11 +542,13 @@ MAX_CONTROL = 2000
 class _Open:
     """What a connection has sent since its transaction began."""
 
-    __slots__ = ("count", "statements")
+    __slots__ = ("count", "size", "statements")
 
     def __init__(self) -> None:
         self.statements: list[LoggedStatement] = []
         self.count = 0
+        self.size = 0
+        """Characters of the statements."""
 
 
 class TransactionGrouper:
@@ -431,6 +560,7 @@ class TransactionGrouper:
         self.frames = 0
         """Number of statements that begin or end transactions."""
         self._open: OrderedDict[int, _Open] = OrderedDict()
+        self._text = 0
         self._manual: OrderedDict[int, None] = OrderedDict()
 
     def add(self, statement: LoggedStatement) -> LoggedTransaction | None:
@@ -438,7 +568,7 @@ class TransactionGrouper:
         connection, sql = statement.connection, statement.sql
         if not sql:
             self._manual.pop(connection, None)
-            self._forget(self._open.pop(connection, None), UNFINISHED)
+            self._forget(self._take(connection), UNFINISHED)
             return None
         word = _command(sql)
         if found := _BEGINS.match(word):
@@ -450,7 +580,7 @@ class TransactionGrouper:
             self.frames += 1
             verb = found[1] or found[3]
             if verb == "ROLLBACK":
-                self._forget(self._open.pop(connection, None), ROLLED_BACK)
+                self._forget(self._take(connection), ROLLED_BACK)
                 done = None
             else:
                 done = self._finish(connection)
@@ -472,15 +602,27 @@ class TransactionGrouper:
             current.count += 1
             if current.count <= MAX_TRANSACTION:
                 current.statements.append(statement)
-            else:
+                current.size += len(sql)
+                self._text += len(sql)
+            elif current.statements:
                 current.statements.clear()
+                self._text -= current.size
+                current.size = 0
+            while self._text > MAX_OPEN_TEXT:
+                self._forget(self._take(next(iter(self._open))), UNFINISHED)
             return None
         return LoggedTransaction((statement,), False)
 
     def close(self) -> None:
         """Count the statements of transactions that are open at the end of the log."""
         while self._open:
-            self._forget(self._open.popitem()[1], UNFINISHED)
+            self._forget(self._take(next(iter(self._open))), UNFINISHED)
+
+    def _take(self, connection: int) -> _Open | None:
+        """The connection's open transaction, which is open no longer."""
+        found = self._open.pop(connection, None)
+        self._text -= found.size if found is not None else 0
+        return found
 
     def _set_manual(self, connection: int, *, is_manual: bool) -> None:
         if not is_manual:
@@ -495,10 +637,10 @@ class TransactionGrouper:
     def _begin(self, connection: int) -> None:
         self._open[connection] = _Open()
         if len(self._open) > MAX_OPEN:
-            self._forget(self._open.popitem(last=False)[1], UNFINISHED)
+            self._forget(self._take(next(iter(self._open))), UNFINISHED)
 
     def _finish(self, connection: int) -> LoggedTransaction | None:
-        done = self._open.pop(connection, None)
+        done = self._take(connection)
         if done is None:
             return None
         if done.count > MAX_TRANSACTION:
@@ -515,7 +657,7 @@ def _command(sql: str) -> str:
     """The statement in capitals and without comments if it may begin or end a transaction;
     otherwise empty.
     """
-    if len(sql) > MAX_CONTROL or not _CONTROL.match(sql):
+    if sql.startswith(_OF_ROWS) or len(sql) > MAX_CONTROL or not _CONTROL.match(sql):
         return ""
     if sql[0] in "/-#":
         return "".join(token.text for token in tokens_of(sql)).upper().strip()

@@ -85,6 +85,8 @@ class _Reading(NamedTuple):
     """Number of rows of each slot; only `MAX_ROWS_KEPT` of them have sources."""
     sources: tuple[tuple[tuple[_Source, ...], ...], ...]
     """For each slot its rows, as in `Observed.values`."""
+    placeholders: int
+    """Number of placeholders of the prepared statement."""
 
 
 class Observed:
@@ -135,9 +137,7 @@ class Observed:
     @property
     def placeholders(self) -> int:
         """Number of placeholders of the prepared statement."""
-        return sum(
-            slot.width * length for slot, length in zip(self.template.slots, self.lengths, strict=True)
-        )
+        return self._reading.placeholders
 
 
 _SIGNS = frozenset("= < > <= >= <> != <=> := + - * / % || && | & ^ ~ ! ( ,".split())  # noqa: SIM905
@@ -246,19 +246,28 @@ def _read(sql: str) -> tuple[_Reading, list[Token], set[int]]:
     return builder.read(), literals, builder.used
 
 
+_QUOTED = r"'(?:[^'\\]++|\\.|'')*+'"
 _OUTLINE = re.compile(
-    r"""( `[^`]*+` | /\*.*?\*/ | \#[^\n]*+ | --(?=\s|$)[^\n]*+
-        | (?:(?<![\w$@])[xXbBnN])?+'(?:[^'\\]++|\\.|'')*+' | "(?:[^"\\]++|\\.|"")*+"
-        | (?<![\w$@.`])0[xb][0-9A-Fa-f]++(?![\w$])
-        | (?<![\w$@`])(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w$]) )""",
+    rf"""( `[^`]*+` | /\*.*?\*/ | \#[^\n]*+ | --(?=\s|$)[^\n]*+
+        | {_QUOTED} | [xXbBnN](?<![\w$@].){_QUOTED} | "(?:[^"\\]++|\\.|"")*+"
+        | 0[xb](?<![\w$@.`]..)[0-9A-Fa-f]++(?![\w$])
+        | (?:\d(?<![\w$@`].)\d*+(?:\.\d*+)?+ | \.(?<![\w$@`].)\d++) (?:[eE][+-]?\d++)?+(?![\w$]) )""",
     re.DOTALL | re.VERBOSE,
 )
-"""The parts in which statements of one template differ."""
+"""The parts in which statements of one template differ. Each alternative begins with a character, which rules
+out most places of a text; what is before it is matched afterwards.
+"""
 
 _PLAIN_NUMBER = re.compile(r"\d{1,18}|\d{0,9}\.\d{1,10}|\d{1,9}\.")
 _LONG_HEX = re.compile(rf"(?:0x|[xX]')(?:[0-9A-Fa-f]{{2}}){{{NUMERIC_HEX_DIGITS // 2 + 1},}}'?")
-MAX_REMEMBERED = 1 << 24
-"""Most characters of outlines that are remembered."""
+MAX_REMEMBERED = 1 << 26
+"""Most bytes of readings that are remembered, by `_bytes_kept`."""
+
+
+def _bytes_kept(outline: str, reading: _Reading) -> int:
+    """About the memory of a reading: its outline, its fragments, and the objects of its slots and rows."""
+    rows = sum(map(len, reading.sources))
+    return 1200 + 3 * len(outline) + 300 * len(reading.sources) + 300 * rows
 
 
 class StatementReader:
@@ -318,11 +327,12 @@ class StatementReader:
         """Keep a reading for statements with the same outline, unless outline and tokens disagree about the
         literals.
         """
-        self._size += 2 * len(outline)
+        size = _bytes_kept(outline, reading)
+        self._size += size
         if self._size > MAX_REMEMBERED:
             self._fixed.clear()
             self._readings.clear()
-            self._size = 2 * len(outline)
+            self._size = size
         seen = [text[1:] if text[0] in "nN" else text for text in literals]
         if seen != [token.text for token in tokens] or not all(token.escapes for token in tokens):
             self._fixed[outline] = None
@@ -454,7 +464,10 @@ class _Builder:
             place = self._take(place)
         fragments = tuple(map(_valid_text, self._fragments))
         template = Template(fragments, tuple(self._slots))
-        return _Reading(template, tuple(self._lengths), tuple(self._sources))
+        placeholders = sum(
+            slot.width * length for slot, length in zip(self._slots, self._lengths, strict=True)
+        )
+        return _Reading(template, tuple(self._lengths), tuple(self._sources), placeholders)
 
     def _take(self, place: int) -> int:
         """Take the token at an index, or the literal or list that begins there. Returns the next index."""

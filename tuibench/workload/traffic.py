@@ -46,11 +46,20 @@ MAX_SAMPLES = 1000
 MIN_SAMPLES = 20
 """Samples kept for each kind even if all samples are too large."""
 MAX_KEPT = 500_000
-"""Size of all samples together: a value counts 1, plus 1 for every 32 characters. If they are larger, fewer
-samples of each kind are kept.
+"""Size of all samples together: a statement and a value count 1, plus 1 for every 32 characters. If they are
+larger, fewer samples of each kind are kept.
 """
 
 MAX_KINDS = 5000
+MAX_TEXT = 1 << 25
+"""Characters of all kinds together. If there are more kinds or characters, the rarer half of the kinds is
+forgotten.
+"""
+
+MAX_REASONS = 200
+MAX_DATABASES = 1000
+"""Numbers of reasons and databases that are kept apart."""
+
 MAX_PLACEHOLDERS = 65_535
 """The servers' limit of placeholders in a prepared statement."""
 
@@ -61,6 +70,7 @@ RARE = "of rare kinds"
 UNBOUND = "with ? in place of a value"
 TOO_MANY_VALUES = f"with more than {MAX_PLACEHOLDERS:,} values"
 WITH_FILES = "that read or write files"
+OTHER_STATEMENTS = "of other kinds"
 
 
 class SlotModel(NamedTuple):
@@ -120,10 +130,12 @@ class TrafficMix:
         self._counts: Counter[_Kind] = Counter()
         self._samples: dict[_Kind, list[_Sample]] = {}
         self._kept = 0
+        self._text = 0
         self._most_samples = MAX_SAMPLES
         self._random = Random(0)
         self._reader = StatementReader()
         self._losses: dict[Template, str] = {}
+        self._losses_text = 0
 
     def add(
         self, statements: Sequence[str], *, explicit: bool, databases: Sequence[str] = (), times: int = 1
@@ -141,12 +153,15 @@ class TrafficMix:
         if not observed:
             return
         self.transactions += times
-        self.databases.update(filter(None, known))
+        if len(self.databases) < MAX_DATABASES:
+            self.databases.update(filter(None, known))
         kind = _Kind(
             explicit, tuple((each.template, name) for each, name in zip(observed, known, strict=True))
         )
-        if kind not in self._counts and len(self._counts) >= MAX_KINDS:
-            self._drop_rare()
+        if kind not in self._counts:
+            self._text += _length(kind)
+            if len(self._counts) >= MAX_KINDS or (self._text > MAX_TEXT and len(self._counts) > 1):
+                self._drop_rare()
         self._counts[kind] += times
         self._sample(kind, tuple(observed))
 
@@ -168,8 +183,9 @@ class TrafficMix:
 
     def _drop_rare(self) -> None:
         """Forget the rarer half of the kinds."""
-        for kind, times in self._counts.most_common()[MAX_KINDS // 2 :]:
+        for kind, times in self._counts.most_common()[len(self._counts) // 2 :]:
             del self._counts[kind]
+            self._text -= _length(kind)
             self._kept -= sum(map(_size, self._samples.pop(kind)))
             self.lost[RARE] += times * len(kind.statements)
 
@@ -182,13 +198,18 @@ class TrafficMix:
         """The statement; None if a profile cannot contain it, for the reason counted in `lost`."""
         observed = self._reader.observe(sql)
         template = observed.template
-        if template not in self._losses:
-            if len(self._losses) > 2 * MAX_KINDS:
+        loss = self._losses.get(template)
+        if loss is None:
+            self._losses_text += sum(map(len, template.fragments))
+            if len(self._losses) > 2 * MAX_KINDS or self._losses_text > MAX_TEXT:
                 self._losses.clear()
-            self._losses[template] = _loss(template)
-        loss = TOO_MANY_VALUES if observed.placeholders > MAX_PLACEHOLDERS else self._losses[template]
+                self._losses_text = 0
+            loss = self._losses[template] = _loss(template)
+        if observed.placeholders > MAX_PLACEHOLDERS:
+            loss = TOO_MANY_VALUES
         if loss:
-            self.lost[loss] += 1
+            is_known = loss in self.lost or len(self.lost) < MAX_REASONS
+            self.lost[loss if is_known else OTHER_STATEMENTS] += 1
             return None
         return observed
 
@@ -223,9 +244,14 @@ def _loss(template: Template) -> str:
 _FILES = re.compile(r"\bINTO\s+(?:OUTFILE|DUMPFILE)\b|\s*LOAD\b", re.IGNORECASE)
 
 
+def _length(kind: _Kind) -> int:
+    """The characters of a kind's statements."""
+    return sum(len(fragment) for template, _ in kind.statements for fragment in template.fragments)
+
+
 def _size(sample: _Sample) -> int:
-    """The size of a sample's values, in the unit of `MAX_KEPT`."""
-    return sum(
+    """The size of a sample, in the unit of `MAX_KEPT`."""
+    return len(sample) + sum(
         1 + (len(value) // 32 if isinstance(value, str) else 0)
         for observed in sample
         for rows in observed.values

@@ -2,14 +2,16 @@
 
 import io
 import json
+import re
 from collections import Counter
+from unittest import mock
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.workload.player import Player, nothing
-from tuibench.workload import library
+from tuibench.workload import library, query_log
 from tuibench.workload.query_log import (
     DAMAGED,
     INTERNAL,
@@ -17,6 +19,7 @@ from tuibench.workload.query_log import (
     MAX_TRANSACTION,
     ROLLED_BACK,
     TOO_LONG,
+    UNFINISHED,
     LoggedStatement,
     QueryLog,
     TransactionGrouper,
@@ -199,11 +202,12 @@ def test_a_statement_that_is_too_long_is_one_loss() -> None:
     assert log.lost == {TOO_LONG: 1}
 
 
-def test_long_lines_come_in_pieces() -> None:
+def test_long_lines_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_log, "PIECE", 120)
     long = f"SELECT '{'x' * 250}# Time: x{'y' * 200}'"
     text = entry(long, number=5) + entry("SELECT 2", number=6)
     stream = io.StringIO(text)
-    found = list(QueryLog().statements(iter(lambda: stream.readline(120), ""), text))
+    found = list(QueryLog().statements(stream, text, block=120))
     assert [each.sql for each in found] == [long, "SELECT 2"]
 
 
@@ -346,6 +350,22 @@ def test_other_formats_are_named(head: str, what: str) -> None:
     assert what in str(unknown_format("x.log", head))
 
 
+def test_open_transactions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_log, "MAX_OPEN_TEXT", 3000)
+    grouper = TransactionGrouper()
+    for connection in range(10):
+        for sql in ("BEGIN", f"SELECT '{'x' * 900}'"):
+            assert grouper.add(LoggedStatement(connection, None, "", sql)) is None
+    assert grouper.lost == {UNFINISHED: 7}
+    done = [grouper.add(LoggedStatement(connection, None, "", "COMMIT")) for connection in range(10)]
+    assert [each is not None for each in done] == [False] * 7 + [True] * 3
+    for _ in range(4):
+        grouper.add(LoggedStatement(1, None, "", "BEGIN"))
+        grouper.add(LoggedStatement(1, None, "", f"SELECT '{'x' * 900}'"))
+    grouper.close()
+    assert grouper.lost == {UNFINISHED: 8}
+
+
 # Any bytes, and logs with damage anywhere, are read without an error, and make a profile that compiles.
 
 SAMPLES = (
@@ -386,6 +406,18 @@ def test_damaged_logs(text: str) -> None:
     check_log(text)
 
 
+@given(damaged(), st.integers(1, 2000))
+@example(MARIADB + MYSQL + entry("SELECT 'a' -- b"), 100_000)
+@settings(deadline=None)
+def test_plain_entries_are_those_that_are_read_line_by_line(text: str, block: int) -> None:
+    """Whatever the size of the blocks, and what is counted as lost."""
+    whole, lines = QueryLog(), QueryLog()
+    found = list(whole.statements(io.StringIO(text, newline="\n"), text, block))
+    with mock.patch.object(query_log, "_PLAIN_ENTRY", re.compile("(?!)")):
+        assert found == list(lines.statements(io.StringIO(text, newline="\n"), text))
+    assert (whole.seen, whole.lost) == (lines.seen, lines.lost)
+
+
 @pytest.mark.whole
 @given(damaged() | st.text())
 @settings(deadline=None, max_examples=1500)
@@ -396,7 +428,7 @@ def test_many_damaged_logs(text: str) -> None:
 def check_log(text: str) -> None:
     log, grouper, mix = QueryLog(), TransactionGrouper(), TrafficMix()
     stream = io.StringIO(text, newline="\n")
-    for statement in log.statements(iter(lambda: stream.readline(50), ""), text[:300]):
+    for statement in log.statements(stream, text[:300], block=50):
         if (done := grouper.add(statement)) is not None:
             mix.add(
                 [each.sql for each in done.statements],

@@ -333,6 +333,20 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 20 <= len(slot.models[0].values) <= 500 / 4
 
 
+def test_long_statements_and_strange_verbs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tuibench.workload.traffic.MAX_TEXT", 10_000)
+    monkeypatch.setattr("tuibench.workload.traffic.MAX_REASONS", 5)
+    mix = TrafficMix()
+    for number in range(100):
+        mix.add([f"SELECT a{number:0900} FROM t"], explicit=False)
+        mix.add(["SELECT b FROM t"], explicit=False)
+        mix.add([f"{'WORD'[number % 4] * (number + 2)} x"], explicit=False)
+    frequent, *rare = mix.kinds(1000)
+    assert (frequent.times, len(rare) < 12) == (100, True)
+    assert len(mix.lost) <= 5 + 2
+    assert mix.lost.total() == 100 + 100 - len(rare)
+
+
 def test_tables_of_several_databases() -> None:
     mix = TrafficMix()
     for name in ("a", "b"):
