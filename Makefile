@@ -12,7 +12,7 @@ UNITS := -n $(CORES) --dist worksteal tests/unit tests/tui
 SERVERS := -n $$(($(CORES) + 2)) --dist loadfile --no-loadscope-reorder tests/integration tests/faults
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-units test-servers test-all test-whole test-lowest check lint pure native dist audit docs bench chaos faults soak stability tpcc screenshots showcase format clean setup-demo setup-test
+.PHONY: help archive demo test test-units test-servers test-all test-whole test-lowest check lint pure native dist release-check audit docs bench chaos faults soak stability tpcc screenshots showcase format clean setup-demo setup-test
 
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
@@ -23,6 +23,8 @@ help:
 	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed (part of test-all)"
 	@echo "make native       check format, lint and unit tests of the native engine (part of test-all)"
 	@echo "make dist         build wheel, sdist and bill of materials in dist/, twice, and compare"
+	@echo "make archive      build the archive with an interpreter of its own in dist/ (PYTHON selects which; ARGS=WHEEL)"
+	@echo "make release-check  everything that a release needs, as one table"
 	@echo "make audit        check dependencies, licences and workflows"
 	@echo "make docs         build the documentation site in site/"
 	@echo "make bench        compare tuibench with sysbench on the same tables"
@@ -78,6 +80,12 @@ native:
 
 dist:
 	@.github/release/dist
+
+archive:
+	@$${PYTHON:-python3} .github/release/archive $(ARGS)
+
+release-check:
+	@.github/release/check
 
 audit:
 	@.github/release/audit
