@@ -52,6 +52,10 @@ class Feature(NamedTuple):
     name: str
     """The name of its folder."""
     commands: tuple[CommandEntry, ...] = ()
+    experiments: tuple[Reference, ...] = ()
+    """Kinds of `session.laboratory.Experiment`. Their modules declare the handlers of their commands."""
+    resolver: Reference = ""
+    """Makes the `session.effects.Alternation` that decides a doubtful effect of a change."""
     report: Reference = ""
     """A `report.part.ReportPart`: what the reports say about its results."""
     tabs: tuple[Reference, ...] = ()

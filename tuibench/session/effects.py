@@ -4,6 +4,7 @@ The arithmetic is in `metrics`. This module decides which events are changes and
 reports the results. Changes during an experiment are the experiment's: no effect is measured then.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -11,7 +12,6 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.base.errors import TuibenchError
-from tuibench.features.ab.experiment import Resolution
 from tuibench.load.messages import CompletionGaps
 from tuibench.metrics.control import COMMIT
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
@@ -70,12 +70,6 @@ alternated.
 MEASURED_AGAIN = "measured again, as the load moved later"
 
 
-Resolver = Callable[[str, int, Sequence[Tick]], Resolution | None]
-"""Makes the alternation that decides the doubtful effect of a change: from the change, the number of the
-alternation in the session, and the ticks before the change. None if it is impossible.
-"""
-
-
 class DoubtfulEffect(NamedTuple):
     """The effect of a change while its values alternate."""
 
@@ -89,6 +83,25 @@ class DoubtfulEffect(NamedTuple):
     """Why `effect` is None."""
 
 
+class Alternation(Experiment):
+    """An experiment that decides a doubtful effect: the two values of the change alternate."""
+
+    @property
+    @abstractmethod
+    def seconds(self) -> tuple[float, float]:
+        """Shortest and longest duration."""
+
+    @abstractmethod
+    def effect_of(self, doubtful: DoubtfulEffect) -> Effect | None:
+        """The effect that was found; None if it ended too early."""
+
+
+Resolver = Callable[[str, int, Sequence[Tick]], Alternation | None]
+"""Makes the alternation that decides the doubtful effect of a change: from the change, the number of the
+alternation in the session, and the ticks before the change. None if it is impossible.
+"""
+
+
 class EffectTracker:
     """Effects and costs of one run.
 
@@ -100,12 +113,11 @@ class EffectTracker:
         self,
         interval_seconds: float,
         session: ExperimentSession,
-        on_news: Callable[[Experiment], None] = lambda _: None,
         decides: str = "",
         resolve: Resolver | None = None,
     ) -> None:
         self.effects: list[Effect] = []
-        self.laboratory = Laboratory(session, self._on_experiment, on_news)
+        self.laboratory = Laboratory(session, self._on_experiment)
         self._session = session
         self._resolve = resolve
         self._doubtful: DoubtfulEffect | None = None
@@ -236,7 +248,7 @@ class EffectTracker:
     def _on_experiment(self, experiment: Experiment) -> None:
         """An operator's experiment starts or ends: nothing is compared across it."""
         self._interrupt(f"{experiment.name} changed values")
-        if isinstance(experiment, Resolution) and experiment.is_over:
+        if isinstance(experiment, Alternation) and experiment.is_over:
             self._end_resolution(experiment)
 
     def _start_resolution(self, one: DoubtfulEffect) -> bool:
@@ -252,7 +264,7 @@ class EffectTracker:
         self._session.start_task(self._run_resolution(experiment), experiment.called)
         return True
 
-    async def _run_resolution(self, experiment: Resolution) -> None:
+    async def _run_resolution(self, experiment: Alternation) -> None:
         try:
             if self.laboratory.present is None and not self._session.lifecycle.is_ending:
                 await self.laboratory.start(experiment)
@@ -262,30 +274,12 @@ class EffectTracker:
                 return
         self._end_resolution(experiment)
 
-    def _end_resolution(self, experiment: Resolution) -> None:
+    def _end_resolution(self, experiment: Alternation) -> None:
         """Report the effect: that of the alternation, or what was known without it."""
         one, self._doubtful = self._doubtful, None
         if one is None:
             return
-        found = experiment.comparisons
-        if found and not experiment.why_ended:
-            seconds = experiment.alternated_seconds
-            result = experiment.result
-            effect: Effect | None = Effect(
-                markers=(one.marker,),
-                change=one.change,
-                at_seconds=one.at_seconds,
-                window_seconds=seconds / 2,
-                settling_seconds=0.0,
-                settled=True,
-                comparisons=found,
-                cost_before=result.cost_a,
-                cost_after=result.cost_b,
-                alternated_seconds=seconds,
-                because=experiment.because,
-            )
-        else:
-            effect = one.effect
+        effect = experiment.effect_of(one) or one.effect
         if effect is not None:
             self._emit_effect(effect)
         else:
@@ -387,7 +381,7 @@ class EffectTracker:
         """The load has ended: report the effect of the last change, if it is known."""
         present = self.laboratory.present
         self.laboratory.close()
-        if isinstance(present, Resolution):
+        if isinstance(present, Alternation):
             self._end_resolution(present)
         if present is None or present.is_by_hand:
             self._emit_effect(self._watch.boundary())

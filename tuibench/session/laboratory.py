@@ -28,7 +28,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, TypeVar, assert_never
+from typing import ClassVar, NamedTuple, Self, TypeVar, assert_never
 
 from tuibench.base.errors import (
     ConnectionLostError,
@@ -37,6 +37,7 @@ from tuibench.base.errors import (
     TuibenchError,
     UsageError,
 )
+from tuibench.base.feature import installed, resolve
 from tuibench.base.units import pluralize
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
@@ -45,14 +46,17 @@ from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     ApplyPreset,
     ChangeSetting,
+    Hello,
     RestoreSettings,
     RunState,
     SessionMessage,
     SessionSpec,
     SetThreads,
+    Status,
 )
 from tuibench.model.schedule import Quantity, checked_threads
 from tuibench.model.server import ServerInfo
+from tuibench.model.summary import Summary
 from tuibench.model.tick import ERROR, Sample, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
 from tuibench.session.events import EventLog, Steps
@@ -209,6 +213,27 @@ class Experiment(ABC):
         """The message to viewers after each step; None if the status has all of it."""
         return None
 
+    def on_news(self) -> None:
+        """Called after each step."""
+        return
+
+    @classmethod
+    def in_hello(cls, hello: Hello, last: Self) -> Hello:
+        """The greeting of a viewer with the state of the last experiment of this kind."""
+        return hello
+
+    @classmethod
+    def in_status(cls, status: Status, last: Self) -> Status:
+        """The status with the state of the last experiment of this kind."""
+        return status
+
+    @classmethod
+    def in_summary(cls, summary: Summary, begun: Sequence[Self], not_restored: str) -> Summary:
+        """The summary with the results of the experiments of this kind, at least one. `not_restored` says
+        which settings were not restored at the end.
+        """
+        return summary
+
     def check_first(self, replies: Sequence[str]) -> None:
         """Raises UsageError if the replies to the `first` changes show that there is nothing to compare."""
         return
@@ -271,6 +296,11 @@ class Experiment(ABC):
 AnyExperiment = TypeVar("AnyExperiment", bound=Experiment)
 
 
+def experiment_kinds() -> tuple[type[Experiment], ...]:
+    """The kinds of experiments of all features. A run's plan has at most one experiment."""
+    return tuple(resolve(one) for feature in installed() for one in feature.experiments)
+
+
 class Laboratory:
     """Carries out the experiments of a session."""
 
@@ -278,10 +308,9 @@ class Laboratory:
         self,
         session: ExperimentSession,
         on_change: Callable[[Experiment], None] = lambda _: None,
-        on_news: Callable[[Experiment], None] = lambda _: None,
     ) -> None:
         """`on_change` is called when an operator's experiment begins to set values and when they are put
-        back, `on_news` after each step.
+        back.
         """
         self.begun: list[Experiment] = []
         """All experiments so far."""
@@ -290,7 +319,6 @@ class Laboratory:
         self._session = session
         self._ordered = 0
         self._on_change = on_change
-        self._on_news = on_news
         self._is_due = self._is_running = self._is_moving = self._is_closed = False
         self._changing: EventKind | None = None
         self._has_left = asyncio.Event()
@@ -305,7 +333,11 @@ class Laboratory:
 
     def last(self, kind: type[AnyExperiment]) -> AnyExperiment | None:
         """The present or last experiment of a kind."""
-        return next((one for one in reversed(self.begun) if type(one) is kind), None)
+        return next(reversed(self.of_kind(kind)), None)
+
+    def of_kind(self, kind: type[AnyExperiment]) -> list[AnyExperiment]:
+        """All experiments of a kind so far."""
+        return [one for one in self.begun if type(one) is kind]
 
     def running(self, kind: type[AnyExperiment]) -> AnyExperiment:
         """The experiment of this kind that runs. Raises UsageError if there is none."""
@@ -596,7 +628,7 @@ class Laboratory:
         if experiment.told:
             self._session.lifecycle.publish_status()
         experiment.told.clear()
-        self._on_news(experiment)
+        experiment.on_news()
         if (message := experiment.message) is not None:
             self._session.publish(message)
 

@@ -313,16 +313,15 @@ class LoadRun(SessionRun):
         return report_text(self.load.since_checkpoint()) + addenda(summary)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
-        return replace(
+        hello = replace(
             self.watcher.hello(samples, with_events=with_events),
             data_set=self.data_set,
             costs=self.effect_tracker.costs,
             headline=self.load.headline,
-            probe=self.probe.message if self.probe is not None else None,
-            tune=self.tune,
             engine=self.engine.name,
             engine_reason=self.engine.reason,
         )
+        return self._with_experiments(hello)
 
     @property
     def data_set(self) -> str:
@@ -378,19 +377,19 @@ class LoadRun(SessionRun):
 
     def _extend_status(self, status: Status) -> Status:
         weights = self.load.weights
-        return replace(
+        found = replace(
             status,
             threads=self.load.threads,
             rate=self.load.rate,
             weights=weights if len(weights) > 1 else {},
             client_delay_ms=self.load.client_delay_ms,
             workers=self.load.fleet.worker_count,
-            ab=self.ab_so_far,
             effect=self.effect_tracker.effect_progress,
             undo=self._undo.texts,
             plan=self.plan_runner.state,
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),
         )
+        return self._status_with_experiments(found)
 
     # End
 
@@ -437,10 +436,11 @@ class LoadRun(SessionRun):
     async def _write_summary(self) -> None:
         server, watched, ending = self.watcher.server, self.measuring.watched_alone, self._ending()
         if watched is None:
-            self._summary = build_summary(self.spec, server, self.load.accounting, **ending)
+            found = build_summary(self.spec, server, self.load.accounting, **ending)
         else:
             alone = ending | {"seconds": watched.tick.seconds, "headline": None}
-            self._summary = build_watch_summary(self.spec, server, watched, alone)
+            found = build_watch_summary(self.spec, server, watched, alone)
+        self._summary = self._with_results(found)
         load, recorder = self.load, self.watcher.bus.recorder
         if (remainder := load.remainder()) is not None:
             recorder.remainder(remainder)
@@ -478,7 +478,6 @@ class LoadRun(SessionRun):
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),
-            "probe": self.probe.result if self.probe is not None else None,
             "headline": load.headline,
             "kinds": tuple(load.weights),
             "hosts": host_totals(load),

@@ -15,7 +15,7 @@ load does.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -26,15 +26,11 @@ from msgspec.structs import replace
 import tuibench.session.commands  # noqa: F401  It declares the handlers of a session's commands.
 from tuibench.base.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.base.errors import UsageError
-from tuibench.features.ab.experiment import AbTest, Resolution, ordered_resolution, present_values
-from tuibench.features.crash.experiment import CrashOnStage
-from tuibench.features.probe.experiment import Probe
-from tuibench.features.tune.candidates import TuneLog
-from tuibench.features.tune.experiment import TuneRun
+from tuibench.base.feature import installed
+from tuibench.base.feature import resolve as resolve_reference
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.model.counters import Counter
-from tuibench.model.effect import AbTestResult
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
@@ -43,12 +39,9 @@ from tuibench.model.message import (
     SessionSpec,
     Status,
 )
-from tuibench.model.schedule import parse_ab
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import ab_order
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick, total_tick
-from tuibench.model.tune import TuneResult
 from tuibench.mysql.connection import OwnConnections
 from tuibench.observe.cpu_profile import CpuProfiling
 from tuibench.observe.host_facts import read_environment
@@ -61,7 +54,13 @@ from tuibench.session.dispatch import Dispatcher, Origin, SteeredLoad, SteeredSe
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
 from tuibench.session.interventions import Interventions
-from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory
+from tuibench.session.laboratory import (
+    NO_ANSWER,
+    NOT_COUNTED,
+    ExperimentSession,
+    Laboratory,
+    experiment_kinds,
+)
 from tuibench.session.lifecycle import (
     BackgroundTasks,
     ClosingStep,
@@ -365,10 +364,6 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         return {os.getpid(), *workers, *self.viewer_pids, self.settings.guardian_pid} - {0}
 
 
-EXPERIMENTS: tuple[type[Experiment], ...] = (TuneRun, AbTest, Probe, CrashOnStage)
-"""The kinds of experiments. A run's plan has at most one."""
-
-
 class SessionRun(AbstractAsyncContextManager[Any], ABC):
     """A run on one server. `watcher` has the connection, the record, the settings and the viewers."""
 
@@ -380,7 +375,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         self.effect_tracker: EffectTracker
         self._undo: UndoStack
         self._experiment_session: ExperimentSession
-        self._tune_log = TuneLog(Path(spec.run_directory))
+        self._kinds = experiment_kinds()
         self._readings: tuple[Reading, Reading] = (None, None)
         self._summary: Summary | None = None
         self._stack = AsyncExitStack()
@@ -437,10 +432,10 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.bus.publish,
         )
         plan = self.spec.plan
-        resolve = self._resolution if self.spec.private_server and plan.trial is None else None
-        return EffectTracker(
-            plan.interval_seconds, self._experiment_session, self._on_news, plan.figure, resolve
-        )
+        is_resolved = self.spec.private_server and plan.trial is None
+        resolver = next((one.resolver for one in installed() if one.resolver), "") if is_resolved else ""
+        resolve = partial(resolve_reference(resolver), self._experiment_session) if resolver else None
+        return EffectTracker(plan.interval_seconds, self._experiment_session, plan.figure, resolve)
 
     def _accept_commands(self, load: SteeredLoad | None) -> None:
         """From now on, the session executes commands."""
@@ -452,7 +447,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             log=watcher.log,
             laboratory=self.laboratory,
             parts=parts,
-            experiments=EXPERIMENTS,
+            experiments=self._kinds,
             interventions=watcher.interventions,
             activity_monitor=watcher.activity_monitor,
             statement_monitor=watcher.statement_monitor,
@@ -464,56 +459,35 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             steered_load=load,
         )
 
-    def _resolution(self, change: str, number: int, history: Sequence[Tick]) -> Resolution | None:
-        """The test that decides the effect of a change of settings; None if the change has no value before
-        and after.
-        """
-        session, plan = self._experiment_session, self.spec.plan
-        order = ab_order(change, session.settings.presets)
-        if not order or self.watcher.lifecycle.state is not RunState.RUNNING:
-            return None
-        subject, a, b = parse_ab(order)
-        rate = session.load.rate if session.load is not None else 0.0
-        trial = ordered_resolution(subject, a, b, plan, rate, number)
-        before = present_values(trial, session.load, session.settings.states)
-        return Resolution(trial, before=before, history=history)
-
-    def _on_news(self, experiment: Experiment) -> None:
-        if isinstance(experiment, TuneRun):
-            self._tune_log.write(experiment.head, experiment.blocks)
-
     # Experiments
 
     @property
     def laboratory(self) -> Laboratory:
         return self.effect_tracker.laboratory
 
-    @property
-    def ab(self) -> AbTestResult | None:
-        """The result of the A/B test so far, or of the last one."""
-        test = self.laboratory.last(AbTest)
-        return test.result if test is not None else None
+    def _with_experiments(self, hello: Hello) -> Hello:
+        """The greeting of a viewer with the state of the experiments."""
+        for kind in self._kinds:
+            if (last := self.laboratory.last(kind)) is not None:
+                hello = kind.in_hello(hello, last)
+        return hello
 
-    @property
-    def ab_so_far(self) -> AbTestResult | None:
-        """The same without its pairs, for viewers."""
-        result = self.ab
-        return None if result is None else replace(result, pairs=())
+    def _status_with_experiments(self, status: Status) -> Status:
+        for kind in self._kinds:
+            if (last := self.laboratory.last(kind)) is not None:
+                status = kind.in_status(status, last)
+        return status
 
-    @property
-    def probe(self) -> Probe | None:
-        """The probe that runs, or the last one."""
-        return self.laboratory.last(Probe)
-
-    @property
-    def tune(self) -> TuneResult | None:
-        """The result of the screening so far, or of the last one."""
-        screening = self.laboratory.last(TuneRun)
-        return screening.result if screening is not None else None
+    def _with_results(self, summary: Summary) -> Summary:
+        """The summary with the results of the experiments."""
+        for kind in self._kinds:
+            if begun := self.laboratory.of_kind(kind):
+                summary = kind.in_summary(summary, begun, self.watcher.not_restored)
+        return summary
 
     async def _plan_experiment(self) -> None:
         """Prepare the plan's experiment before the load starts. Raises TuibenchError if it is impossible."""
-        for kind in EXPERIMENTS:
+        for kind in self._kinds:
             if (experiment := await kind.of_plan(self._experiment_session)) is not None:
                 await self.laboratory.plan(experiment)
 
@@ -595,24 +569,13 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             "not_restored": lifecycle.not_restored,
         }
 
-    def _screening(self) -> TuneResult | None:
-        """The result of a screening, with what was not restored after it."""
-        result = self.tune
-        return replace(result, not_restored=self.watcher.not_restored) if result is not None else None
-
     def _ending(self) -> dict[str, Any]:
         """The end of the run, with everything that is not in the totals."""
         tracker = self.effect_tracker
-        tests = [one for one in self.laboratory.begun if type(one) is AbTest]
-        crashes = (one.crash for one in self.laboratory.begun if isinstance(one, CrashOnStage))
         return self._bare_ending() | {
             "readings": self._readings,
             "effects": tuple(tracker.effects),
             "costs": tracker.costs,
-            "ab": tests[-1].result if tests else None,
-            "earlier_ab_tests": tuple(test.result for test in tests[:-1]),
-            "tune": self._screening(),
-            "crashes": tuple(crash for crash in crashes if crash is not None),
             "steadiness": tracker.steadiness,
             "slowest": tracker.slowest,
             "operation_cost": tracker.operation_cost,
@@ -665,12 +628,11 @@ class WatchRun(SessionRun):
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         hello = self.watcher.hello(samples, with_events=with_events)
-        return replace(hello, costs=self.effect_tracker.costs, tune=self.tune)
+        return self._with_experiments(replace(hello, costs=self.effect_tracker.costs))
 
     def _extend_status(self, status: Status) -> Status:
-        return replace(
-            status, ab=self.ab_so_far, effect=self.effect_tracker.effect_progress, undo=self._undo.texts
-        )
+        found = replace(status, effect=self.effect_tracker.effect_progress, undo=self._undo.texts)
+        return self._status_with_experiments(found)
 
     def _on_tick(self, sample: Sample, observed: TickObservation) -> None:
         """Passes a tick on to the totals, the interval lines and the effects."""
@@ -690,7 +652,8 @@ class WatchRun(SessionRun):
         add_last_readings(self.totals, sampler.last_observations)
 
     async def _write_summary(self) -> None:
-        self._summary = build_watch_summary(self.spec, self.watcher.server, self.totals, self._ending())
+        found = build_watch_summary(self.spec, self.watcher.server, self.totals, self._ending())
+        self._summary = self._with_results(found)
         self.watcher.bus.recorder.summary(self._summary)
 
     def _bare_summary(self) -> Summary:

@@ -28,7 +28,7 @@ from tuibench.model.message import (
     Watch,
 )
 from tuibench.session.dispatch import HANDLERS, AnyCommand, Needs, Origin, SteeredSession, handles
-from tuibench.session.run import EXPERIMENTS
+from tuibench.session.laboratory import experiment_kinds
 from tuibench.tui.steering import CommandSender, UpdateInbox
 
 
@@ -51,8 +51,8 @@ def test_each_kind_of_experiment_is_started_and_stopped_by_its_commands() -> Non
         for kind, handler in HANDLERS.items()
         if handler.needs.name in ("IDLE_LABORATORY", "CONSTANT_LOAD")
     }
-    assert sorted(starting, key=str) == sorted({kind.starts for kind in EXPERIMENTS}, key=str)
-    stopped = [kind.kind for kind in EXPERIMENTS if kind.kind]
+    assert sorted(starting, key=str) == sorted({kind.starts for kind in experiment_kinds()}, key=str)
+    stopped = [kind.kind for kind in experiment_kinds() if kind.kind]
     assert sorted(stopped) == sorted(get_args(get_type_hints(StopExperiment)["kind"]))
 
 

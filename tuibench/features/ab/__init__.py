@@ -6,4 +6,6 @@ FEATURE = Feature(
     "ab",
     actions="tuibench.features.ab.keys:ACTIONS",
     dialogs={"ab_test": "tuibench.features.ab.dialog:AbTestDialog"},
+    experiments=("tuibench.features.ab.experiment:AbTest",),
+    resolver="tuibench.features.ab.experiment:resolution",
 )

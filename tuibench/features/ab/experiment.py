@@ -5,7 +5,7 @@ Another change, a pause or an outage of the server invalidates the cycle in whic
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from msgspec.structs import replace
 
@@ -29,18 +29,29 @@ from tuibench.model.effect import (
     AbTestPlan,
     AbTestResult,
     Comparison,
+    Effect,
     Verdict,
     comparison_of,
     until_window_seconds,
 )
 from tuibench.model.event import Event, EventKind
-from tuibench.model.message import NO_LOAD_REFUSAL, ApplyPreset, ChangeSetting, SetThreads, StartAbTest
+from tuibench.model.message import (
+    NO_LOAD_REFUSAL,
+    ApplyPreset,
+    ChangeSetting,
+    RunState,
+    SetThreads,
+    StartAbTest,
+    Status,
+)
 from tuibench.model.plan import RunPlan
-from tuibench.model.schedule import settings_of
-from tuibench.model.settings import SettingState
+from tuibench.model.schedule import parse_ab, settings_of
+from tuibench.model.settings import SettingState, ab_order
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.report.effects import with_sentence
 from tuibench.session.dispatch import Needs, SteeredSession, handles
+from tuibench.session.effects import Alternation, DoubtfulEffect
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
@@ -140,6 +151,16 @@ class AbTest(Experiment):
         is_guarded = parse_guard(plan.guard, is_traffic=plan.shows_traffic)
         states = session.settings.states
         return cls(trial, before=present_values(trial, session.load, states) if is_guarded else {})
+
+    @classmethod
+    def in_status(cls, status: Status, last: Self) -> Status:
+        """Viewers get the result so far without its pairs."""
+        return replace(status, ab=replace(last.result, pairs=()))
+
+    @classmethod
+    def in_summary(cls, summary: Summary, begun: Sequence[Self], not_restored: str) -> Summary:
+        *earlier, last = (test.result for test in begun)
+        return replace(summary, ab=last, earlier_ab_tests=tuple(earlier))
 
     def _changes_to(self, value: str) -> dict[str, ApplyPreset | SetThreads | ChangeSetting]:
         trial = self._trial
@@ -348,7 +369,7 @@ of slots.
 """
 
 
-class Resolution(AbTest):
+class Resolution(AbTest, Alternation):
     """Decides a doubtful effect of a change: its two values alternate in short windows until the first
     planned look with a verdict. The new value stays. The operator's next change ends the alternation at once.
     """
@@ -382,6 +403,24 @@ class Resolution(AbTest):
     def alternated_seconds(self) -> float:
         """The time for which both values have alternated."""
         return 2 * self._cycles_reported * self._trial.window_seconds
+
+    def effect_of(self, doubtful: DoubtfulEffect) -> Effect | None:
+        if not self.comparisons or self.why_ended:
+            return None
+        result = self.result
+        return Effect(
+            markers=(doubtful.marker,),
+            change=doubtful.change,
+            at_seconds=doubtful.at_seconds,
+            window_seconds=self.alternated_seconds / 2,
+            settling_seconds=0.0,
+            settled=True,
+            comparisons=self.comparisons,
+            cost_before=result.cost_a,
+            cost_after=result.cost_b,
+            alternated_seconds=self.alternated_seconds,
+            because=self.because,
+        )
 
     def on_change(self, event: Event) -> None:
         """End, because something else has been changed."""
@@ -427,6 +466,22 @@ def ordered_resolution(subject: str, a: str, b: str, plan: RunPlan, rate: float,
         primary=deciding_figure(plan.figure, is_traffic=plan.shows_traffic, rate=rate).key,
         tolerance_percent=TOLERANCE_PERCENT,
     )
+
+
+def resolution(
+    session: ExperimentSession, change: str, number: int, history: Sequence[Tick]
+) -> Resolution | None:
+    """The test that decides the effect of a change of settings; None if the change has no value before and
+    after, or if the load does not run.
+    """
+    order = ab_order(change, session.settings.presets)
+    if not order or session.lifecycle.state is not RunState.RUNNING:
+        return None
+    subject, a, b = parse_ab(order)
+    rate = session.load.rate if session.load is not None else 0.0
+    trial = ordered_resolution(subject, a, b, session.spec.plan, rate, number)
+    before = present_values(trial, session.load, session.settings.states)
+    return Resolution(trial, before=before, history=history)
 
 
 def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None, number: int) -> AbTestPlan:

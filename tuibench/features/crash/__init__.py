@@ -15,4 +15,5 @@ FEATURE = Feature(
     report="tuibench.features.crash.report:REPORT",
     actions="tuibench.features.crash.keys:ACTIONS",
     dialogs={"crash": "tuibench.features.crash.dialog:crash_dialog"},
+    experiments=("tuibench.features.crash.experiment:CrashOnStage",),
 )

@@ -9,8 +9,10 @@ no effect of a change is measured while it is under way.
 """
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from random import Random
+from typing import Self
 
 from msgspec.structs import replace
 
@@ -23,6 +25,7 @@ from tuibench.load.messages import WorkerReport
 from tuibench.model.event import CRASH_FAILED, Event, EventKind
 from tuibench.model.findings import Crash
 from tuibench.model.message import CRASH_REFUSAL, NO_LOAD_REFUSAL, CrashServer
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick, fold_histograms
 from tuibench.servers.server import KillableServer
 from tuibench.servers.supervisor import SupervisorControl
@@ -76,6 +79,10 @@ class CrashOnStage(Experiment):
     is_announced = False
     is_guarded = False
     reply = "the load begins to keep a ledger; then the server is killed"
+
+    @classmethod
+    def in_summary(cls, summary: Summary, begun: Sequence[Self], not_restored: str) -> Summary:
+        return replace(summary, crashes=tuple(one.crash for one in begun if one.crash is not None))
 
     @classmethod
     def of_session(cls, session: ExperimentSession, number: int) -> "CrashOnStage":

@@ -16,4 +16,5 @@ FEATURE = Feature(
     tabs=("tuibench.features.probe.screen:TAB",),
     actions="tuibench.features.probe.keys:ACTIONS",
     dialogs={"probe": "tuibench.features.probe.dialog:probe_dialog"},
+    experiments=("tuibench.features.probe.experiment:Probe",),
 )

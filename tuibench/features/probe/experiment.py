@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import Self
 
 from msgspec.structs import replace
 
@@ -63,7 +64,7 @@ from tuibench.metrics.measurement_warnings import (
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Finding, Mean
-from tuibench.model.message import NO_LOAD_REFUSAL, NextStep, StartProbe
+from tuibench.model.message import NO_LOAD_REFUSAL, Hello, NextStep, StartProbe
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import (
     LOW,
@@ -81,6 +82,7 @@ from tuibench.model.probe import (
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingRole, SettingState, settings_with
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick
 from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 from tuibench.servers.process import is_private_socket
@@ -479,6 +481,14 @@ class Probe(Experiment):
     async def of_plan(cls, session: ExperimentSession) -> "Probe | None":
         order = session.spec.plan.probe
         return None if order is None else cls.of_order(order, session)
+
+    @classmethod
+    def in_hello(cls, hello: Hello, last: Self) -> Hello:
+        return replace(hello, probe=last.message)
+
+    @classmethod
+    def in_summary(cls, summary: Summary, begun: Sequence[Self], not_restored: str) -> Summary:
+        return replace(summary, probe=begun[-1].result)
 
     @classmethod
     def of_order(cls, order: ProbeOrder, session: ExperimentSession, *, is_by_hand: bool = False) -> "Probe":

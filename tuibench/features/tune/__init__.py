@@ -16,4 +16,5 @@ FEATURE = Feature(
     tabs=("tuibench.features.tune.screen:TAB",),
     actions="tuibench.features.tune.keys:ACTIONS",
     dialogs={"screening": "tuibench.features.tune.dialog:tune_dialog"},
+    experiments=("tuibench.features.tune.experiment:TuneRun",),
 )

@@ -168,10 +168,11 @@ def tune_output(summary: Summary, output: str) -> str:
 async def announce(run: LoadRun) -> None:
     """Report the number of candidates, and the duration."""
     from tuibench.base import units
+    from tuibench.features.tune.experiment import TuneRun
 
-    result = run.tune
-    if result is None:
+    if (screening := run.laboratory.last(TuneRun)) is None:
         return
+    result = screening.result
     settings = len({one.candidate.setting for one in result.results})
     server = run.watcher.server
     info(f"{server.version_text} at {server.where}, {run.data_set}")

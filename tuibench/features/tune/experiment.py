@@ -16,21 +16,23 @@ import random
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from msgspec.structs import replace
 
 from tuibench.base.errors import TuibenchError, UsageError
 from tuibench.base.units import duration, pluralize
-from tuibench.features.tune.candidates import SCREENING_SHARE, Room, find_candidates, read_tune_log
+from tuibench.features.tune.candidates import SCREENING_SHARE, Room, TuneLog, find_candidates, read_tune_log
 from tuibench.features.tune.evaluation import Evaluation, is_decided
 from tuibench.features.tune.text import candidate_line
 from tuibench.metrics.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, settling_slots
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import deciding_figure
-from tuibench.model.message import ChangeSetting, StartTune
+from tuibench.model.message import ChangeSetting, Hello, StartTune
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import (
     Candidate,
@@ -107,10 +109,13 @@ class TuneRun(Experiment):
         *,
         left_out: Sequence[LeftOut] = (),
         blocks: Sequence[TuneBlock] = (),
+        log: TuneLog | None = None,
         is_by_hand: bool = False,
     ) -> None:
+        """`log` gets the blocks as they end."""
         super().__init__(is_by_hand=is_by_hand)
         self.head = head
+        self._log = log
         self._order = order
         self._evaluation = Evaluation(order, head.candidates)
         self._evaluation.left_out = tuple(left_out)
@@ -132,6 +137,18 @@ class TuneRun(Experiment):
     async def of_plan(cls, session: ExperimentSession) -> "TuneRun | None":
         order = session.spec.plan.tune
         return None if order is None else await prepare_screening(order, session)
+
+    def on_news(self) -> None:
+        if self._log is not None:
+            self._log.write(self.head, self.blocks)
+
+    @classmethod
+    def in_hello(cls, hello: Hello, last: Self) -> Hello:
+        return replace(hello, tune=last.result)
+
+    @classmethod
+    def in_summary(cls, summary: Summary, begun: Sequence[Self], not_restored: str) -> Summary:
+        return replace(summary, tune=replace(begun[-1].result, not_restored=not_restored))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -315,6 +332,7 @@ async def prepare_screening(
     """
     plan, server, settings = session.spec.plan, session.server, session.settings
     settings.guard.require_confirmation()
+    log = TuneLog(Path(session.spec.run_directory))
     private = f"a private server ({server.flavour} {server.version_text})"
     named = private if session.spec.private_server else server.identity
     here = TuneLogHead(profile=plan.profile, server=named, threads=plan.threads, candidates=())
@@ -322,14 +340,15 @@ async def prepare_screening(
         head, blocks = await asyncio.to_thread(read_tune_log, Path(order.resume))
         _check_resumable(order.resume, head, here, settings.states)
         here = replace(here, candidates=head.candidates)
-        return TuneRun(order, here, blocks=blocks, is_by_hand=is_by_hand)
+        return TuneRun(order, here, blocks=blocks, log=log, is_by_hand=is_by_hand)
     variables = await settings.variables(OTHER_VARIABLES)
     room = _room(server, variables, plan.most_threads)
     found, left_out = find_candidates(settings.states, server, variables, room, order)
     if not found:
         reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])
         raise UsageError(f"there is nothing to test: {reasons}", "see tuibench settings list")
-    return TuneRun(order, replace(here, candidates=found), left_out=left_out, is_by_hand=is_by_hand)
+    here = replace(here, candidates=found)
+    return TuneRun(order, here, left_out=left_out, log=log, is_by_hand=is_by_hand)
 
 
 def _room(server: ServerInfo, variables: Mapping[str, str], threads: int) -> Room:
