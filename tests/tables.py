@@ -11,22 +11,28 @@ import pytest
 def for_each(
     names: str | tuple[str, ...], rows: Iterable[Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Passes each row to the test like `pytest.mark.parametrize`, in one test with one set of fixtures."""
+    """Passes each row to the test like `pytest.mark.parametrize`, in one test with one set of fixtures.
+
+    Rows of a generator are made when the test runs, not in each process that collects it.
+    """
     keys = (names,) if isinstance(names, str) else names
-    cases = [dict(zip(keys, (row,) if isinstance(names, str) else row, strict=True)) for row in rows]
+
+    @functools.cache
+    def cases() -> list[dict[str, object]]:
+        return [dict(zip(keys, (row,) if isinstance(names, str) else row, strict=True)) for row in rows]
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
             failures = _Failures()
-            for case in failures.of(cases):
+            for case in failures.of(cases()):
                 with failures:
                     test(**case, **fixtures)
 
         @functools.wraps(test)
         async def run_async(**fixtures: Any) -> None:
             failures = _Failures()
-            for case in failures.of(cases):
+            for case in failures.of(cases()):
                 with failures:
                     await test(**case, **fixtures)
 

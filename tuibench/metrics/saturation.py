@@ -105,10 +105,7 @@ class Saturation:
         first = math.floor(BENDS_PER_OCTAVE * math.log2(max(low / 2, high / NEAREST_BEND)))
         last = math.ceil(BENDS_PER_OCTAVE * math.log2(high * FARTHEST_BEND))
         bends = [2 ** (place / BENDS_PER_OCTAVE) for place in range(first, last + 1)]
-        shapes = [
-            Shape(bend, sharpness, fall) for bend in bends for sharpness in SHARPNESSES for fall in FALLS
-        ]
-        heights, fits = self._fitted(shapes, normals)
+        shapes, heights, fits = self._fitted(bends, normals)
         likeliest = max(fits)
         near = {shapes[place].bend for score, *_, place in fits if likeliest[0] - score < LIKELY_WITHIN}
         if len(near) <= FEW_BENDS:
@@ -117,10 +114,7 @@ class Saturation:
             step = 2 ** (1 / (BENDS_PER_OCTAVE * FINER))
             ends = range(1 - FINER, FINER)
             finer = sorted({round(bend * step**place, 6) for bend in bends for place in ends})
-            shapes = [
-                Shape(bend, sharpness, fall) for bend in finer for sharpness in SHARPNESSES for fall in FALLS
-            ]
-            heights, fits = self._fitted(shapes, normals)
+            shapes, heights, fits = self._fitted(finer, normals)
         best = max(score for score, *_ in fits)
         sums: dict[int, tuple[float, float, float]] = {}
         for score, log_factor, variance, place in fits:
@@ -137,20 +131,29 @@ class Saturation:
             self.beliefs.append(Belief(weight / total, shares, factor / weight + plateau, point))
 
     def _fitted(
-        self, shapes: Sequence[Shape], normals: Sequence["NormalModel"]
-    ) -> tuple[list[list[float]], list[tuple[float, float, float, int]]]:
-        """The heights of curves at the levels; and for each curve and deviation the logarithms of its weight
-        and factor, the variance of the factor, and the curve's place.
+        self, bends: Sequence[float], normals: Sequence["NormalModel"]
+    ) -> tuple[list[Shape], list[tuple[float, ...]], list[tuple[float, float, float, int]]]:
+        """All curves with these bends, and their heights at the levels; and for each curve and deviation the
+        logarithms of its weight and factor, the variance of the factor, and the curve's place.
         """
-        heights = [[shape.log_tps(level) for level in self.levels] for shape in shapes]
+        shapes = [shape for bend in bends for shape in _shapes(bend)]
+        heights = [
+            height
+            for bend in bends
+            for height in zip(*(_log_tps(bend, level) for level in self.levels), strict=True)
+        ]
+        squares = [
+            [one * other for place, one in enumerate(height) for other in height[: place + 1]]
+            for height in heights
+        ]
         fits = []
         for normal in normals:
-            for place, height in enumerate(heights):
-                log_likelihood, log_factor = normal.fit(height)
+            for place, (height, square) in enumerate(zip(heights, squares, strict=True)):
+                log_likelihood, log_factor = normal.fit(height, square)
                 # A priori half of all curves stay flat (a queue, Amdahl's law), and the others fall.
                 log_prior = -math.log(len(FALLS) - 1) if shapes[place].fall else 0.0
                 fits.append((log_likelihood + log_prior, log_factor, normal.variance, place))
-        return heights, fits
+        return shapes, heights, fits
 
     def reaches(self, level: float, share: float = NEAR_PLATEAU) -> float:
         """The probability that a visited level has this share of the plateau."""
@@ -193,6 +196,17 @@ class Saturation:
         spread = math.fsum(each.weight * (each.log_plateau - mean) ** 2 for each in self.beliefs)
         half = 1.96 * math.sqrt(spread + self._variance + LEVEL_ERROR**2)
         return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+@lru_cache(1024)
+def _shapes(bend: float) -> tuple[Shape, ...]:
+    return tuple(Shape(bend, sharpness, fall) for sharpness in SHARPNESSES for fall in FALLS)
+
+
+@lru_cache(8192)
+def _log_tps(bend: float, level: float) -> tuple[float, ...]:
+    """`Shape.log_tps` of all curves with this bend: each visit asks for the same levels again."""
+    return tuple(shape.log_tps(level) for shape in _shapes(bend))
 
 
 @lru_cache(8192)
@@ -238,10 +252,12 @@ class NormalModel:
         self._sums: list[float] = [sum(row) for row in matrix]
         self._whole: float = sum(self._sums)
         self._total: float = sum(vector)
-        self._matrix = [
-            [value - row_sum * other / self._whole for value, other in zip(row, self._sums, strict=True)]
-            for row, row_sum in zip(matrix, self._sums, strict=True)
+        self._products = [
+            (matrix[i][j] - self._sums[i] * self._sums[j] / self._whole) * (1 if i == j else 2)
+            for i in range(len(levels))
+            for j in range(i + 1)
         ]
+        """Of the quadratic form, a symmetric matrix: its lower triangle, where other pairs count twice."""
         self._vector = [
             value - row_sum * self._total / self._whole
             for value, row_sum in zip(vector, self._sums, strict=True)
@@ -261,10 +277,13 @@ class NormalModel:
         """The variance of the factor's logarithm."""
         return 1 / self._whole
 
-    def fit(self, height: Sequence[float]) -> tuple[float, float]:
-        """The logarithms of a curve's likelihood and of its factor."""
-        squares: float = sum(map(mul, height, [sum(map(mul, row, height)) for row in self._matrix]))
-        misfit = self._constant - 2 * sum(map(mul, self._vector, height)) + squares
+    def fit(self, height: Sequence[float], square: Sequence[float]) -> tuple[float, float]:
+        """The logarithms of a curve's likelihood and of its factor; `square` has the products of its heights,
+        row by row of a lower triangle.
+        """
+        misfit: float = (
+            self._constant - 2 * sum(map(mul, self._vector, height)) + sum(map(mul, self._products, square))
+        )
         factor: float = (self._total - sum(map(mul, self._sums, height))) / self._whole
         return -misfit / 2, factor
 

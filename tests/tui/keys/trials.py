@@ -13,7 +13,6 @@ from textual.widgets import Input, OptionList
 
 from tests.tui.pictures.screenshots import CALM, CATALOGUE, SCREENS, Scene
 from tests.tui.support import catalogue, script
-from tests.tui.support.probed import probed
 from tests.tui.support.sessions import ACTIVITY
 from tuibench.features.ab.dialog import AbTestDialog
 from tuibench.features.probe.screen import SaturationScreen
@@ -281,7 +280,6 @@ EVENTS = [event.text for event in reversed(script.EVENTS)]
 OURS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 FLUSH_VALUES = list(next(state for state in catalogue.STATES if state.name == OURS[0]).choices)
 FLUSH_NOW = FLUSH_VALUES.index("0")
-PROBED = msgspec.structs.replace(CALM, probe=probed().under_way)
 
 
 class Keys(NamedTuple):
@@ -359,7 +357,7 @@ OWN_KEYS = (
     ),
     Keys(
         SaturationScreen,
-        Scene(PROBED, ("8",)),
+        Scene(CALM, ("8",), probe="under_way"),
         {
             "j": submits(NextStep()),
             "enter": Trial(lambda it: it.app.screen.query_one("#bend").display, True, False),

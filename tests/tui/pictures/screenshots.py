@@ -38,9 +38,17 @@ Lead = Callable[[Pilot[Any]], Awaitable[None]]
 class Scene(NamedTuple):
     """What the session said, the keys that lead to the screen, and what the session says then."""
 
-    hello: Hello = script.hello()
+    heard: Hello = script.hello()
     keys: tuple[str, ...] = ()
     says: tuple[ViewMessage, ...] = ()
+    probe: str = ""
+    """A state of `Probed` that the session tells, too: computed when it is wanted, for half a second."""
+
+    @property
+    def hello(self) -> Hello:
+        if not self.probe:
+            return self.heard
+        return msgspec.structs.replace(self.heard, probe=getattr(probed(), self.probe))
 
     def opened(self, display: DisplayOptions) -> tuple[App[Any], Lead]:
         """The app, and the way to the screen once it runs."""
@@ -94,7 +102,7 @@ SCREENS: Mapping[str, Scene | Form] = {
     "settings": Scene(CATALOGUE, ("5",)),
     "sessions": Scene(CALM, ("6",), (ACTIVITY,)),
     "events": Scene(keys=("7",)),
-    "saturation": Scene(msgspec.structs.replace(CALM, probe=probed().over), ("8",)),
+    "saturation": Scene(CALM, ("8",), probe="over"),
     "big": Scene(keys=("b",)),
     "tune": Scene(msgspec.structs.replace(CALM, tune=screened.progress()), ("9",)),
     "time": Scene(keys=("0",)),
@@ -131,15 +139,13 @@ DETAILS = (
     Picture("durability-80x24", SMALL, Scene(CALM, ("d", "down", "down"))),
     Picture("threads-120x36", LARGE, Scene(CALM, ("t", "0"))),
     Picture("event-chosen-80x24", SMALL, Scene(keys=("7", "down"))),
-    Picture(
-        "probe-under-way-80x24", SMALL, Scene(msgspec.structs.replace(CALM, probe=probed().under_way), ("8",))
-    ),
+    Picture("probe-under-way-80x24", SMALL, Scene(CALM, ("8",), probe="under_way")),
     Picture("host-cluster-120x36", LARGE, Scene(FAR_HOSTS, ("4",))),
     Picture("host-cluster-80x24", SMALL, Scene(FAR_HOSTS, ("4",))),
     Picture("settings-found-80x24", SMALL, Scene(CATALOGUE, ("5", "slash", *"risk"))),
     Picture("change-120x36", LARGE, Scene(CATALOGUE, ("5", "down", "enter", "up"))),
     Picture("production-120x36", LARGE, Scene(script.hello(60, PRODUCTION), ("d", "down", "down", "enter"))),
-    Picture("client-limited-80x24", SMALL, Scene(msgspec.structs.replace(WARNED, probe=probed().under_way))),
+    Picture("client-limited-80x24", SMALL, Scene(WARNED, probe="under_way")),
     Picture("client-limited-120x36", LARGE, Scene(WARNED)),
     Picture("coach-80x24", SMALL, Scene(script.hello(31, events=())), DisplayOptions(coach=True)),
     Picture("host-afar-120x36", LARGE, Scene(script.afar(CALM), ("4",))),

@@ -17,15 +17,15 @@ from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME
 from tuibench.tui.widgets import Chart
 
 SAMPLES = script.samples(63)[-3:]
-ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=probed().over, tune=screened.progress())
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE, pytest.param((200, 60), marks=pytest.mark.whole)])
 async def test_a_key_leads_to_each_screen_which_steers_the_load(size: tuple[int, int]) -> None:
     """Help lies over each, and belongs to no size."""
-    async with viewer(ALL_OFFERED, size=size) as it:
+    all_offered = msgspec.structs.replace(script.hello(60), probe=probed().over, tune=screened.progress())
+    async with viewer(all_offered, size=size) as it:
         for place in SCREEN_TABS:
-            await it.hear(ALL_OFFERED.status)
+            await it.hear(all_offered.status)
             await it.press(place.key)
             assert it.app.screen is it.app.get_screen(place.name)
             assert "oltp_read_write" in it.shown("head")

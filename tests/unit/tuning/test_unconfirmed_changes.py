@@ -229,7 +229,7 @@ def test_the_cases_are_all_that_the_catalogue_rounds() -> None:
     assert all(setting.rounding_step for setting in ROUNDING)
 
 
-@EACH
+@EACH_WAY
 async def test_a_kill_at_any_point_leaves_nothing_changed(
     setting: Setting, info: ServerInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

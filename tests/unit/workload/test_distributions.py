@@ -1,5 +1,6 @@
 """Random numbers: distributions, pauses, turns."""
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -189,14 +190,19 @@ def irwin_hall(n: int, mean: float) -> float:
     return min(max(math.fsum(terms) / math.factorial(n), 0.0), 1.0)
 
 
-def zipf(exponent: float) -> Cumulated:
+@functools.cache
+def zipf_sums(exponent: float) -> list[float]:
     weights = [rank**-exponent for rank in range(1, KEYS + 1)]
     total = math.fsum(weights)
     sums, running = [0.0], 0.0
     for weight in weights:
         running += weight
         sums.append(running / total)
-    return lambda share: sums[round(share * KEYS)]
+    return sums
+
+
+def zipf(exponent: float) -> Cumulated:
+    return lambda share: zipf_sums(exponent)[round(share * KEYS)]
 
 
 def special(share: float) -> float:

@@ -1,5 +1,6 @@
 """The saturation probe: plan and result."""
 
+import functools
 import math
 import shlex
 from collections.abc import Callable, Sequence
@@ -284,6 +285,7 @@ LIMITED = Evidence(client_limited_share=0.9, worker_cpu=0.98, connections=10**6)
 LAW, ENDLESS, ORDER = Curve(), Curve(sigma=0.0, kappa=0.0), ProbeOrder()
 
 
+@functools.cache
 def probed(curve: Curve = LAW, order: ProbeOrder = ORDER, ceiling: float = 1024) -> ProbeProgress:
     return probe(order, curve, 5, RESULT_CALM, ceiling).progress
 
