@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
+use crate::callers::{Callers, Order, Policy};
 use crate::sys::NS_PER_SECOND;
 use crate::values::mt19937::Mt19937;
 
@@ -69,6 +70,9 @@ pub struct WorkQueue {
     left: Option<u64>,
     /// How much has come due.
     scheduled: u64,
+    /// How much of it was not started because of its callers: refused, or shed after its deadline.
+    abandoned: u64,
+    callers: Callers,
     backlog: VecDeque<i64>,
     /// Arrivals drawn and not reserved: with users, their next requests.
     future: BinaryHeap<Reverse<i64>>,
@@ -90,9 +94,12 @@ pub struct Reassignment {
 }
 
 impl WorkQueue {
-    pub fn new(arrivals: ArrivalSchedule, limit: Option<u64>) -> Self {
+    /// `random` spreads the pauses of callers.
+    pub fn new(arrivals: ArrivalSchedule, limit: Option<u64>, random: Mt19937) -> Self {
         Self {
             arrivals,
+            abandoned: 0,
+            callers: Callers::new(random),
             is_held: false,
             left: limit,
             scheduled: 0,
@@ -123,6 +130,38 @@ impl WorkQueue {
         self.left == Some(0) && self.backlog.is_empty() && self.reserved.is_empty()
     }
 
+    /// How much of what came due was abandoned because of its callers, and how much of it was sent again by them.
+    pub fn callers_counts(&self) -> (u64, u64) {
+        (self.abandoned, self.callers.resent)
+    }
+
+    /// Sets what callers do. All connections must check for work.
+    pub fn set_callers(&mut self, policy: Policy, now: i64) {
+        self.unreserve();
+        self.arrive(now);
+        self.callers.set_policy(policy);
+        self.arrive(now);
+    }
+
+    /// Whether `answered` must be called for all work that has ended.
+    pub fn follows_attempts(&self) -> bool {
+        self.callers.policy.follows_attempts()
+    }
+
+    /// Work with this intended start has succeeded.
+    pub fn answered(&mut self, intended: i64, ended: i64) {
+        self.callers.answered(intended, ended);
+    }
+
+    /// When the holder of a reserved arrival must look for work: before it, if a further attempt may come due until
+    /// then. An attempt that comes due later than now is missed after the holder has looked again.
+    pub fn wake_time(&self, at: i64, now: i64) -> i64 {
+        match self.follows_attempts() {
+            true => at.min(self.callers.next()).min(now.saturating_add(self.callers.policy.patience())),
+            false => at,
+        }
+    }
+
     /// How much has come due, and how much of it is not started.
     pub fn counts(&mut self, now: i64) -> (u64, u64) {
         self.arrive(now);
@@ -137,7 +176,7 @@ impl WorkQueue {
         }
         self.arrive(now);
         self.reclaim_overdue(now);
-        if let Some(intended) = self.backlog.pop_front() {
+        if let Some(intended) = self.next_of_backlog(now) {
             return WorkGrant::Start(intended);
         }
         if !self.is_held && self.unreserved() != Some(0) {
@@ -168,7 +207,27 @@ impl WorkQueue {
         self.schedule(at);
         self.arrive(now);
         self.reclaim_overdue(now);
-        self.backlog.pop_front()
+        self.next_of_backlog(now)
+    }
+
+    fn next_of_backlog(&mut self, now: i64) -> Option<i64> {
+        match self.callers.policy.order {
+            Order::Oldest => self.backlog.pop_front(),
+            Order::Newest => self.backlog.pop_back(),
+            Order::Shed => {
+                self.shed(now);
+                self.backlog.pop_front()
+            }
+        }
+    }
+
+    /// Abandons what is past its deadline.
+    fn shed(&mut self, now: i64) {
+        let patience = self.callers.policy.patience();
+        let past = self.backlog.partition_point(|&intended| intended + patience <= now);
+        self.backlog.drain(..past);
+        self.abandoned += past as u64;
+        self.return_users(past as u64, now);
     }
 
     /// Voids the reservations of connections that did not wake up in time.
@@ -179,6 +238,14 @@ impl WorkQueue {
             }
             self.reserved.remove(&(at, connection));
             self.schedule(at);
+        }
+    }
+
+    /// Whether work waits that is not reserved.
+    pub fn has_due(&mut self, now: i64) -> bool {
+        self.follows_attempts() && {
+            self.arrive(now);
+            !self.backlog.is_empty()
         }
     }
 
@@ -238,6 +305,7 @@ impl WorkQueue {
     pub fn hold(&mut self, now: i64) {
         self.unreserve();
         self.arrive(now);
+        self.callers.forget();
         self.is_held = true;
         if self.users == 0 {
             self.future.clear();
@@ -311,6 +379,7 @@ impl WorkQueue {
     fn forget(&mut self, now: i64) -> u64 {
         let dropped = self.backlog.len() as u64;
         self.backlog.clear();
+        self.callers.forget();
         self.return_users(dropped, now);
         dropped
     }
@@ -327,6 +396,7 @@ impl WorkQueue {
         self.unreserve();
         self.arrive(now);
         let mut due: Vec<i64> = self.backlog.drain(..).collect();
+        self.callers.forget();
         if self.users > 0 {
             self.unschedule(due.len() as u64);
             self.return_users(due.len() as u64, now);
@@ -354,21 +424,48 @@ impl WorkQueue {
     fn arrive(&mut self, now: i64) {
         while !self.is_held && self.unreserved() != Some(0) {
             self.draw_ahead();
-            match self.future.peek() {
-                Some(&Reverse(at)) if at <= now => {
-                    self.future.pop();
-                    self.schedule(at);
+            let arrival = self.future.peek().map_or(i64::MAX, |&Reverse(at)| at);
+            let of_callers = self.callers.next();
+            if arrival.min(of_callers) > now {
+                break;
+            }
+            if of_callers <= arrival {
+                if let Some(at) = self.callers.step() {
+                    self.enqueue(at);
                 }
-                _ => return,
+            } else {
+                self.future.pop();
+                self.schedule(arrival);
+            }
+        }
+        if self.callers.policy.order == Order::Shed {
+            self.shed(now);
+        }
+    }
+
+    /// An arrival comes due: it is a first attempt.
+    fn schedule(&mut self, at: i64) {
+        if !self.follows_attempts() || self.users > 0 {
+            return self.enqueue(at);
+        }
+        match self.callers.arrive(at) {
+            Some(at) => self.enqueue(at),
+            None => {
+                self.count_scheduled();
+                self.abandoned += 1;
             }
         }
     }
 
-    fn schedule(&mut self, at: i64) {
+    fn count_scheduled(&mut self) {
         self.scheduled += 1;
         if let Some(left) = &mut self.left {
             *left -= 1;
         }
+    }
+
+    fn enqueue(&mut self, at: i64) {
+        self.count_scheduled();
         let place = self.backlog.partition_point(|&other| other <= at);
         self.backlog.insert(place, at);
     }
@@ -404,7 +501,11 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn evenly(limit: Option<u64>) -> WorkQueue {
-        WorkQueue::new(ArrivalSchedule::new(Mt19937::from_key(&[1]), true, 0.0), limit)
+        WorkQueue::new(
+            ArrivalSchedule::new(Mt19937::from_key(&[1]), true, 0.0),
+            limit,
+            Mt19937::from_key(&[2]),
+        )
     }
 
     #[test]
@@ -493,6 +594,39 @@ mod tests {
         to.take_over(&work, 9 * MS);
         assert_eq!(to.counts(9 * MS), (4, 4));
         assert_eq!(to.take(9 * MS, 0), WorkGrant::Start(0));
+    }
+
+    fn impatient(attempts: u32, order: Order) -> WorkQueue {
+        let mut queue = evenly(None);
+        queue.set_callers(Policy { deadline_us: 2_500, attempts, order, ..Policy::default() }, 0);
+        queue.set_rate(1_000.0, 0);
+        queue
+    }
+
+    #[test]
+    fn the_newest_first_or_only_what_is_before_its_deadline() {
+        for (order, expected, abandoned) in
+            [(Order::Oldest, 0, 0), (Order::Newest, 9 * MS, 0), (Order::Shed, 7 * MS, 7)]
+        {
+            let mut queue = impatient(1, order);
+            assert_eq!(queue.take(9 * MS, 1), WorkGrant::Start(expected));
+            assert_eq!(queue.callers_counts(), (abandoned, 0));
+            assert_eq!(queue.counts(9 * MS), (10, 9 - abandoned));
+        }
+    }
+
+    #[test]
+    fn the_holder_of_an_arrival_looks_for_further_attempts_before_it() {
+        let mut queue = impatient(2, Order::Oldest);
+        queue.set_rate(10.0, 0);
+        assert_eq!(queue.take(0, 1), WorkGrant::Start(0));
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(100 * MS));
+        let missed = 2_501_000;
+        assert_eq!(queue.wake_time(100 * MS, 0), missed);
+        assert_eq!(queue.take(missed, 3), WorkGrant::Start(missed));
+        assert_eq!((queue.counts(missed), queue.callers_counts()), ((2, 0), (0, 1)));
+        queue.answered(missed, missed + 1);
+        assert_eq!(queue.wake_time(100 * MS, missed), 2 * missed);
     }
 
     fn taken(queue: &mut WorkQueue, now: i64) -> Vec<i64> {

@@ -15,6 +15,7 @@ SECTION_ORDER = (
     "Arguments",
     OPTIONS,
     "Load",
+    "Callers",
     "Connections",
     "Transactions",
     "Several hosts",

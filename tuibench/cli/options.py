@@ -25,6 +25,7 @@ from tuibench.cli.output import info
 from tuibench.cli.typer_command import PlanValues
 from tuibench.cli.usage_errors import HOSTS_OPTION, WITHOUT_HOSTS, option_hint
 from tuibench.model import effect
+from tuibench.model.callers import check_policy
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
 from tuibench.model.option import check_choice, check_range
 from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
@@ -383,6 +384,7 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
     plan = RunPlan(**fields | fixed, cluster=make_cluster(values))
     if plan.users and (plan.rate or any(stage.quantity is Quantity.RATE for stage in schedule)):
         raise UsageError("--users and a rate exclude each other", "use only one of them")
+    check_policy(plan.callers, users=plan.users)
     _check_sources(plan)
     if plan.guard:
         from tuibench.metrics.thresholds import parse_guard

@@ -7,6 +7,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeVar
@@ -24,8 +25,10 @@ from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import message as commands
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.message import Command, CommandReply, Hello, SessionEnded, Status, Stop, Watch
-from tuibench.model.option import SECONDS_PER_UNIT, parse_duration
+from tuibench.model.option import SECONDS_PER_UNIT, BoundOption, parse_duration
+from tuibench.model.plan import caller_options, policy_texts
 from tuibench.model.schedule import (
     PlanPhase,
     PlanProgress,
@@ -181,6 +184,12 @@ def parse_cpu_profile(words: Arguments) -> commands.Command:
     return commands.RecordCpuProfile(0.0 if words[0] == "stop" else parse_duration(words[0]))
 
 
+def _caller_verb(option: BoundOption) -> Verb:
+    name, help = option.name.removeprefix("--"), option.option.help.removesuffix(".")
+    parse = one_argument(str, partial(commands.SetCallers, name))
+    return Verb(name, option.metavar or "N", help[0].lower() + help[1:], parse)
+
+
 VERBS = (
     Verb("threads", "N", "run with N threads", one_argument(parse_int, commands.SetThreads)),
     Verb(
@@ -208,6 +217,7 @@ VERBS = (
         "simulate a network delay on each round trip: 20ms, 0",
         one_argument(parse_delay_ms, commands.SetDelay),
     ),
+    *(_caller_verb(option) for option in caller_options().values()),
     Verb(
         "ab",
         "NAME=V1,V2 [±2%] [10m]|stop",
@@ -421,6 +431,12 @@ def session_status(hello: Hello) -> SessionStatus:
     )
 
 
+def _callers_text(now: Status) -> str:
+    """The options of the callers that differ from their defaults."""
+    usual, texts = policy_texts(CallerPolicy()), policy_texts(now.callers)
+    return ", ".join(f"{name} {text}" for name, text in texts.items() if text != usual[name])
+
+
 def status_text(hello: Hello) -> str:
     """The status as text, in a few lines."""
     now, plan, server = hello.status, hello.plan, hello.server
@@ -434,6 +450,7 @@ def status_text(hello: Hello) -> str:
         *([f"plan: {_plan_text(now.plan)}"] if now.plan else []),
         *([f"weights: {format_weights(now.weights)}"] if now.weights else []),
         *([f"simulated network delay: {format_delay(now.client_delay_ms)}"] if now.client_delay_ms else []),
+        *([f"callers: {callers}"] if (callers := _callers_text(now)) else []),
         *([] if figures is None else [_figures_text(figures)]),
         *(
             f"{setting.name}: {setting.value}" + (f" (was {setting.original})" if setting.changed else "")

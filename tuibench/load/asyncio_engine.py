@@ -41,6 +41,7 @@ from tuibench.load.connections import (
 from tuibench.load.engine import BaseEngine, Emit
 from tuibench.load.messages import Counters, FairnessStats, StartLoad, WorkerReport
 from tuibench.load.pacing import UNSCHEDULED, ArrivalSchedule, ThinkTime, Timer, WorkQueue, system_timer
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.plan import OnError
 from tuibench.mysql.statements import (
     CR_SERVER_GONE_ERROR,
@@ -179,6 +180,7 @@ class TransactionRunner:
         delay, queue, changes, start = context.delay, context.queue, context.changes, context.queue.start
         tally, kinds, latencies_us, timed = recorder.tally, recorder.kinds, recorder.latencies_us, self._timed
         gaps, calls, has_users = recorder.gaps, self._values.calls, queue.users > 0
+        answered = queue.answered if queue.follows_attempts else None
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
             for _ in self._turns():
@@ -222,6 +224,8 @@ class TransactionRunner:
                 if is_committed is None:
                     self._unfinished.count_failure()
                     continue
+                if answered is not None:
+                    answered(intended_ns, ended_ns)
                 if not is_committed:
                     recorder.counters.count_rollback(self._names[which])
                 recorder.commits += is_committed and self._explicit[which]
@@ -438,7 +442,7 @@ async def _await_call(call: AsyncCall) -> Any:
         return error
 
 
-US_PER_SECOND = 1e6
+US_PER_MS, US_PER_SECOND = 1e3, 1e6
 
 
 class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
@@ -456,7 +460,8 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
         clock = clock or SystemClock()
         phase = begin.worker / begin.workers
         schedule = ArrivalSchedule(stream(begin.seed, -1 - begin.worker), begin.arrival, phase)
-        queue = WorkQueue(schedule, clock, timer, begin.limit)
+        chance = random.Random(f"tuibench:{begin.seed}:callers:{begin.worker}").random
+        queue = WorkQueue(schedule, clock, timer, begin.limit, chance)
         layout = ProgramLayout(begin.program)
         super().__init__(begin, queue, layout, connect=connect, clock=clock, emit=emit, timer=timer)
         self._program = begin.program
@@ -475,6 +480,11 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
 
     def set_delay(self, delay_ns: int) -> None:
         self._delay.ns = delay_ns
+
+    def set_callers(self, policy: CallerPolicy) -> None:
+        self._recorder.deadline_us = round(policy.deadline_ms * US_PER_MS)
+        self._queue.set_callers(policy)
+        self._context.changed()
 
     def checkpoint(self) -> None:
         self._reap()
@@ -538,6 +548,8 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
     def _counters(self) -> Counters:
         counters = self._recorder.totals()
         counters.scheduled, counters.backlog = self._queue.scheduled, self._queue.backlog
+        counters.resent = self._queue.resent
+        counters.abandoned += self._queue.abandoned
         return counters
 
     def _wake_all(self) -> None:

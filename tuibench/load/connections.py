@@ -103,7 +103,9 @@ class LatencyRecorder:
         self.counters = Counters()
         """Without the figures that change with every transaction and statement; `totals` includes them."""
         self.gaps = GapRecorder()
-        self.in_flight = self.completed = self.commits = 0
+        self.in_flight = self.completed = self.good = self.late = self.commits = 0
+        self.deadline_us = 0
+        """0 without a deadline."""
         self.tally = [0, 0, 0]
         """Returned statements: reads, writes and others."""
         self.other_questions = 0
@@ -139,6 +141,10 @@ class LatencyRecorder:
         else:
             self.service_us.append(busy_us)
         self.response_us[which].append(response_us)
+        if self.deadline_us:
+            is_good = response_us <= self.deadline_us
+            self.good += is_good
+            self.late += not is_good
         if response_us > self.slow_us:
             self.keep_slow(which, response_us, busy_us, timed)
 
@@ -166,6 +172,7 @@ class LatencyRecorder:
         reads, writes, others = self.tally
         now = self.counters + Counters()
         now.in_flight, now.completed, now.commits = self.in_flight, self.completed, self.commits
+        now.good, now.late = self.good, self.late
         now.reads, now.writes, now.others = reads, writes, others
         now.questions = reads + writes + others + self.rejected + self.other_questions
         return now

@@ -30,6 +30,7 @@ from tuibench.load.messages import (
     WorkerReport,
 )
 from tuibench.load.pacing import NetworkDelay, Timer, WakeupTimer
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import Backlog
 from tuibench.mysql.connection import connect as log_in
@@ -209,6 +210,10 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
     @abstractmethod
     def set_delay(self, delay_ns: int) -> None:
         """Delays the answers to statements that are sent from now on, as a longer network would."""
+
+    @abstractmethod
+    def set_callers(self, policy: CallerPolicy) -> None:
+        """Sets what the callers do from now on."""
 
     @abstractmethod
     def checkpoint(self) -> None:

@@ -52,6 +52,7 @@ from tuibench.load.messages import (
     StartLoad,
     WorkerReport,
 )
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.cluster import LoadHost
 from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
@@ -574,6 +575,7 @@ class Fleet:
         self._pool = pool
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
+        self._callers = plan.callers
         self._paused = False
         self._session_sql: tuple[str, ...] = ()
         self._is_over = False
@@ -648,6 +650,11 @@ class Fleet:
         """Sets the simulated network delay; 0 for none."""
         self._delay_ns = delay_ns
         self._broadcast(Adjust(delay_ns=delay_ns))
+
+    def set_callers(self, policy: CallerPolicy) -> None:
+        """Sets what the callers of the load do."""
+        self._callers = policy
+        self._broadcast(Adjust(callers=policy))
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Makes every connection execute these statements, including connections of later workers.
@@ -888,6 +895,7 @@ class Fleet:
         state = Adjust(
             delay_ns=self._delay_ns or None,
             session_sql=self._session_sql or None,
+            callers=self._callers if self._callers != CallerPolicy() else None,
             paused=self._paused or None,
         )
         if state != Adjust():

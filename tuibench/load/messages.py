@@ -34,6 +34,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
 from tuibench.model.server import Target
@@ -179,12 +180,17 @@ class Counters(msgspec.Struct):
     """Counters since the start of the worker.
 
     Invariant: scheduled = completed + failed + abandoned + in_flight + backlog. A closed loop schedules a
-    transaction when it starts. Retries are separate.
+    transaction when it starts. Retries are separate. While there is a deadline, each completed transaction is
+    counted as good or late.
     """
 
     scheduled: int = 0
+    resent: int = 0
+    """How many of the scheduled ones are further attempts of a caller."""
     backlog: int = 0
     completed: int = 0
+    good: int = 0
+    late: int = 0
     failed: int = 0
     abandoned: int = 0
     unknown_commits: int = 0
@@ -486,6 +492,8 @@ class Adjust(msgspec.Struct, frozen=True, omit_defaults=True, tag="adjust", kw_o
     """The simulated network delay of every response."""
     session_sql: tuple[str, ...] | None = None
     """Executed by every connection between two transactions, and by new ones after login."""
+    callers: CallerPolicy | None = None
+    """What the callers do."""
     paused: bool | None = None
     """True to start no transaction."""
 
@@ -504,6 +512,8 @@ class Adjustable(Protocol):
     def set_delay(self, delay_ns: int) -> None: ...
 
     def set_session(self, statements: tuple[str, ...]) -> None: ...
+
+    def set_callers(self, policy: CallerPolicy) -> None: ...
 
     def pause(self) -> None: ...
 
@@ -524,6 +534,8 @@ def adjust(load: Adjustable, change: Adjust) -> None:
         load.set_delay(change.delay_ns)
     if change.session_sql is not None:
         load.set_session(change.session_sql)
+    if change.callers is not None:
+        load.set_callers(change.callers)
     if change.paused is not None:
         (load.pause if change.paused else load.resume)()
 

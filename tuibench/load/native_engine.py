@@ -54,6 +54,7 @@ from tuibench.load.messages import (
     WorkerReport,
 )
 from tuibench.load.pacing import Timer, system_timer
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.plan import Arrival, EngineChoice, OnError
 from tuibench.model.server import Target
 from tuibench.model.tick import WAIT, Histogram, SlowTransaction, grouped_statements
@@ -472,6 +473,19 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
     def set_delay(self, delay_ns: int) -> None:
         self._native.set_delay(delay_ns)
 
+    def set_callers(self, policy: CallerPolicy) -> None:
+        backoff, breaker, budget = policy.backoff, policy.breaker, policy.retry_budget
+        self._native.set_callers(
+            round(policy.deadline_ms * US_PER_MS),
+            policy.attempts,
+            backoff.first_ms * NS_PER_MS,
+            backoff.factor,
+            backoff.jitter,
+            str(policy.queue),
+            None if budget is None else budget / 100,
+            None if breaker is None else (breaker.percent / 100, round(breaker.seconds * NS_PER_SECOND)),
+        )
+
     def set_session(self, statements: tuple[str, ...]) -> None:
         super().set_session(statements)
         for user in self._present():
@@ -524,7 +538,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         for name in ("retried", "rolled_back"):
             times = zip(self._names, counted[name], strict=True)
             counted[name] = {kind: count for kind, count in times if count}
-        queue = {"scheduled": report["scheduled"], "backlog": report["backlog"]}
+        queue = {name: report[name] for name in ("scheduled", "backlog", "resent")}
         return self._recorder.totals() + Counters(**counted, **queue)
 
     def _wake_all(self) -> None:

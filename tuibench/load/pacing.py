@@ -24,7 +24,9 @@ from typing import Any, Protocol
 
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import ConnectionLostError, SQLError
+from tuibench.load.callers import Callers, patience_ns
 from tuibench.load.messages import Reassign
+from tuibench.model.callers import CallerPolicy, QueueOrder
 from tuibench.model.plan import Arrival
 from tuibench.mysql.statements import CaptureResponse, Request
 from tuibench.workload.generator import TransactionGenerator
@@ -314,12 +316,16 @@ class WorkQueue:
         clock: Clock,
         timer: Callable[[Callable[[], None]], Timer],
         limit: int | None,
+        chance: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`limit` is the maximum of `scheduled`; None for no limit."""
+        """`limit` is the maximum of `scheduled`; None for no limit. `chance` spreads callers' pauses."""
         self.is_open = False
         """False in a closed loop."""
         self.scheduled = 0
         """Transactions that came due, or were started in a closed loop."""
+        self.abandoned = 0
+        """Transactions that were due, and whose caller did not let them start."""
+        self._callers = Callers(chance)
         self._schedule = schedule
         self._pool = UserPool()
         self._clock = clock
@@ -336,6 +342,25 @@ class WorkQueue:
     @property
     def rate(self) -> float:
         return self._schedule.rate
+
+    @property
+    def resent(self) -> int:
+        """How many of the scheduled ones are further attempts."""
+        return self._callers.resent
+
+    @property
+    def follows_attempts(self) -> bool:
+        """True if `answered` must be called for each transaction that ends."""
+        return self._callers.policy.follows_attempts
+
+    def set_callers(self, policy: CallerPolicy) -> None:
+        self._on_timer()
+        self._callers.set_policy(policy)
+        self._on_timer()
+
+    def answered(self, intended_ns: int, ended_ns: int) -> None:
+        """A transaction with this intended start has succeeded."""
+        self._callers.answered(intended_ns, ended_ns)
 
     def set_rate(self, rate_per_second: float) -> int:
         """Sets the rate per second from now on; 0 for a closed loop, which drops the backlog.
@@ -387,6 +412,7 @@ class WorkQueue:
         """
         due, left = tuple(self._backlog), 0
         self._backlog.clear()
+        self._callers.forget()
         if self._pool.is_used:
             self.scheduled -= len(due)
             self._return_users(len(due))
@@ -415,6 +441,7 @@ class WorkQueue:
     def hold(self) -> None:
         """Stops the schedule until `release`."""
         self._on_timer()
+        self._callers.forget()
         self._schedule.hold(self._clock.now_ns())
         self._pool.hold()
         self._timer.set(None)
@@ -430,7 +457,8 @@ class WorkQueue:
         return self._limit is not None and self.scheduled >= self._limit and not self._backlog
 
     def start(self) -> int | None:
-        """Starts the oldest due transaction, or the next one of a closed loop.
+        """Starts a due transaction, the oldest one unless the callers have another order, or the next one of
+        a closed loop.
 
         Returns its intended start (ns), `UNSCHEDULED` in a closed loop, None if there is nothing to start.
         """
@@ -444,10 +472,25 @@ class WorkQueue:
     def _take(self) -> int | None:
         if not self._backlog:
             return None
-        intended_ns = self._backlog.popleft()
+        order = self._callers.policy.queue
+        if order is QueueOrder.SHED:
+            self._shed(self._clock.now_ns())
+        intended_ns = None
+        if self._backlog:
+            intended_ns = self._backlog.pop() if order is QueueOrder.LIFO else self._backlog.popleft()
         if not self._backlog and self._is_exhausted():
             self._wake_all()
         return intended_ns
+
+    def _shed(self, now_ns: int) -> None:
+        """Abandons what is past its deadline."""
+        last_ns, before = now_ns - patience_ns(self._callers.policy), len(self._backlog)
+        while self._backlog and self._backlog[0] <= last_ns:
+            self._backlog.popleft()
+        shed = before - len(self._backlog)
+        self.abandoned += shed
+        if shed and self._pool.is_used:
+            self._return_users(shed)
 
     def wait(self, user: Waiter) -> None:
         """Wakes the user when a transaction is due for it."""
@@ -464,6 +507,7 @@ class WorkQueue:
         """Drops the backlog and returns its size; waiting users request again."""
         dropped = len(self._backlog)
         self._backlog.clear()
+        self._callers.forget()
         if self._pool.is_used:
             self._return_users(dropped)
         return dropped
@@ -481,16 +525,28 @@ class WorkQueue:
         """Moves due arrivals into the backlog, and sets the timer for the next."""
         now_ns = self._clock.now_ns()
         left = None if self._limit is None else max(0, self._limit - self.scheduled)
-        arrived = self._pool.due(now_ns, left) if self._pool.users else self._schedule.due(now_ns)[:left]
+        if self._pool.users:
+            arrived = self._pool.due(now_ns, left)
+        else:
+            refused = self._callers.refused
+            arrived = self._callers.due(now_ns, self._schedule.due(now_ns), left)
+            refused = self._callers.refused - refused
+            self.scheduled += refused
+            self.abandoned += refused
         self.scheduled += len(arrived)
         self._backlog.extend(arrived)
+        if self._callers.policy.queue is QueueOrder.SHED:
+            self._shed(now_ns)
         for _ in range(min(len(arrived), len(self._waiters))):
             self._wake_one()
         self._timer.set(None if self._is_exhausted() else self._next_ns)
 
     @property
     def _next_ns(self) -> int | None:
-        return self._pool.next_ns if self._pool.users else self._schedule.next_ns
+        if self._pool.users:
+            return self._pool.next_ns
+        times = (self._schedule.next_ns, self._callers.next_ns)
+        return min((at_ns for at_ns in times if at_ns is not None), default=None)
 
     def _is_exhausted(self) -> bool:
         return self._limit is not None and self.scheduled >= self._limit

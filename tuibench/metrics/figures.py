@@ -104,6 +104,8 @@ class Ratio(Source, frozen=True):
     factor: float = 1.0
     of_process: bool = False
     """Leave out the time in which the server's process was not found."""
+    less: tuple[str, ...] = ()
+    """Sums that are subtracted from the denominator, if they are known."""
 
     def value(self, tick: Tick) -> float | None:
         parts = self.parts(tick)
@@ -119,6 +121,7 @@ class Ratio(Source, frozen=True):
             if known is None:
                 return None
             lower += known
+        lower -= sum(self._amount(name, tick) or 0.0 for name in self.less)
         return self.factor * upper, lower
 
     def _amount(self, name: str, tick: Tick) -> float | None:
@@ -522,6 +525,27 @@ OTHER_FIGURES = (
         "service_p95", "p95 from the actual start", Quantile(SERVICE, 0.95),
         "the p95 of an open loop without the wait for a free connection", MS,
     ),
+    Figure(
+        "goodput", "goodput", Ratio(("good",)), "transactions per second that ended within the deadline",
+        PER_SECOND, HIGHER, share="goodput_percent",
+    ),
+    Figure(
+        "goodput_percent", "goodput", Percent(("good",), ("scheduled",), less=("resent",)),
+        "transactions that ended within the deadline, of all that were due, without further attempts",
+        PERCENT, HIGHER,
+    ),
+    Figure(
+        "late", "late transactions", Count("late"), "transactions that ended after the deadline",
+        share="late_percent",
+    ),
+    Figure(
+        "late_percent", "late transactions", Percent(("late",), ("scheduled",)),
+        "transactions that ended after the deadline, of all that were due", PERCENT,
+    ),
+    Figure(
+        "resent", "further attempts", Ratio(("resent",)),
+        "transactions per second that a caller sent again after the deadline", PER_SECOND,
+    ),
     Figure("reads", "reads", Ratio(("reads",)), "SELECT statements per second", PER_SECOND, HIGHER),
     Figure("writes", "writes", Ratio(("writes",)), "changes of rows per second", PER_SECOND, HIGHER),
     Figure("others", "others", Ratio(("others",)), "BEGIN, COMMIT and others per second", PER_SECOND, HIGHER),
@@ -536,7 +560,8 @@ OTHER_FIGURES = (
     ),
     Figure(
         "abandoned", "abandoned transactions", Count("abandoned"),
-        "transactions that were due and not started at the end", share="abandoned_percent",
+        "transactions that were due and did not run to their end: given up by their caller, or at the end of "
+        "the run", share="abandoned_percent",
     ),
     Figure(
         "abandoned_percent", "abandoned transactions", Percent(("abandoned",), ("scheduled",)),

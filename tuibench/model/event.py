@@ -18,6 +18,7 @@ class EventKind(StrEnum):
     RATE = "rate"
     WEIGHTS = "weights"
     DELAY = "delay"
+    CALLERS = "callers"
     SETTING = "setting"
     FOREIGN = "foreign"
     PAUSE = "pause"
@@ -42,6 +43,7 @@ CHANGE_KINDS = frozenset(
         EventKind.RATE,
         EventKind.WEIGHTS,
         EventKind.DELAY,
+        EventKind.CALLERS,
         EventKind.SETTING,
         EventKind.FOREIGN,
         EventKind.PAUSE,

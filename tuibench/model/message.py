@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,
@@ -117,6 +118,15 @@ class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
     """Add this delay to each network round trip; 0 for none."""
 
     milliseconds: float
+
+
+class SetCallers(msgspec.Struct, frozen=True, tag="callers"):
+    """Change what the callers of the load do."""
+
+    option: str
+    """The name of an option of `CallerPolicy`: deadline, attempts, queue."""
+    value: str
+    """As on the command line: 200ms, 3, lifo."""
 
 
 class SetPlan(msgspec.Struct, frozen=True, tag="plan"):
@@ -259,6 +269,7 @@ Command = (
     | SetRate
     | SetWeights
     | SetDelay
+    | SetCallers
     | SetPlan
     | HoldPlan
     | ResumePlan
@@ -311,6 +322,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float = 0.0
     """The simulated network delay per round trip."""
+    callers: CallerPolicy = CallerPolicy()
+    """What the callers of the load do."""
     plan: PlanProgress | None = None
     """The progress of a planned load; None without a plan."""
     workers: int

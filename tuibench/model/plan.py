@@ -13,9 +13,32 @@ from typing import Annotated, Any
 
 import msgspec
 
+from tuibench.model.callers import (
+    MOST_ATTEMPTS,
+    Backoff,
+    Breaker,
+    CallerPolicy,
+    QueueOrder,
+    check_policy,
+    format_breaker,
+    format_deadline,
+    format_retry_budget,
+    parse_backoff,
+    parse_breaker,
+    parse_deadline,
+    parse_retry_budget,
+)
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
-from tuibench.model.option import SWITCH, At, BoundOption, Option, bind_options, plain_number
+from tuibench.model.option import (
+    SWITCH,
+    At,
+    BoundOption,
+    Option,
+    bind_options,
+    check_choice,
+    plain_number,
+)
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import (
     MAX_RATE,
@@ -83,8 +106,9 @@ WATCH = "watch"
 
 ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
 
-_load, _connections, _transactions = (
-    partial(Option, section=section) for section in ("Load", "Connections", "Transactions")
+CALLERS = "Callers"
+_load, _callers, _connections, _transactions = (
+    partial(Option, section=section) for section in ("Load", CALLERS, "Connections", "Transactions")
 )
 _output, _server = (partial(Option, section=section, axis=False) for section in ("Output", "Server"))
 """Options in their sections of the help."""
@@ -213,6 +237,63 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Applies only with a rate."""
     backlog: Annotated[Backlog, _load(help="Transactions due during an outage: keep or drop.")] = Backlog.KEEP
     """Applies only with a rate."""
+    deadline_ms: Annotated[
+        float,
+        _callers(
+            "--deadline",
+            metavar="TIME",
+            help="A transaction is good if it ends in this time, counted from its intended start: 200ms; 0: "
+            "none.",
+            parse=parse_deadline,
+            format=format_deadline,
+        ),
+    ] = 0.0
+    """0 without a deadline."""
+    attempts: Annotated[
+        int,
+        _callers(
+            low=1,
+            high=MOST_ATTEMPTS,
+            help="With a rate: how often a caller sends a transaction that does not end in time, in all.",
+        ),
+    ] = 1
+    backoff: Annotated[
+        Backoff,
+        _callers(
+            metavar="TIME[,xN][,jitter]",
+            help="The pause before a further attempt: 50ms,x2,jitter is 50 ms, then 100 ms, … or less.",
+            parse=parse_backoff,
+            format=str,
+            axis=False,
+        ),
+    ] = Backoff()
+    queue: Annotated[
+        QueueOrder,
+        _callers(
+            help="What starts next of what waits: the oldest, the newest, or the oldest before its deadline."
+        ),
+    ] = QueueOrder.FIFO
+    retry_budget: Annotated[
+        float | None,
+        _callers(
+            metavar="N%",
+            help="Further attempts are at most this share of the first ones: 10%; off.",
+            parse=parse_retry_budget,
+            format=format_retry_budget,
+        ),
+    ] = None
+    """Percent; None without a limit."""
+    breaker: Annotated[
+        Breaker | None,
+        _callers(
+            metavar="N%,TIME",
+            help="If at least this share of the attempts of a second does not end in time, nothing is sent "
+            "for a while: 50%,5s; off.",
+            parse=parse_breaker,
+            format=format_breaker,
+            axis=False,
+        ),
+    ] = None
     client_delay_ms: Annotated[
         float,
         _load(
@@ -443,6 +524,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How the run of a sysbench command line differs from sysbench's."""
 
     @property
+    def callers(self) -> CallerPolicy:
+        """What the callers of the load do."""
+        fields = (each.field for each in caller_options().values())
+        return CallerPolicy(**{field: getattr(self, field) for field in fields})
+
+    @property
     def has_connection_load(self) -> bool:
         """True if connections are themselves part of the load."""
         return bool(self.idle_connections or self.reconnect or self.connect_rate or self.users)
@@ -492,6 +579,28 @@ so a setting of commits shows most.
 @cache
 def part_options(part: str) -> tuple[BoundOption, ...]:
     return tuple(bind_options(PARTS[part]))
+
+
+@cache
+def caller_options() -> dict[str, BoundOption]:
+    """The options of what the callers do, by name. They can be changed during a run."""
+    found = (each for each in part_options("") if each.option.section == CALLERS)
+    return {each.name.removeprefix("--"): each for each in found}
+
+
+def changed_policy(policy: CallerPolicy, option: str, text: str, *, users: int = 0) -> CallerPolicy:
+    """The policy with one option changed; `text` is written as on the command line. Raises UsageError for an
+    invalid name or value, and for one that needs another option.
+    """
+    each = caller_options()[check_choice("an option of the callers", option, caller_options())]
+    changed = msgspec.structs.replace(policy, **{each.field: each.parse(text)})
+    check_policy(changed, users=users)
+    return changed
+
+
+def policy_texts(policy: CallerPolicy) -> dict[str, str]:
+    """The values of the options, by name, as on the command line."""
+    return {name: each.format(getattr(policy, each.field)) for name, each in caller_options().items()}
 
 
 class PlanCommand:

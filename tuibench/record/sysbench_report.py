@@ -180,8 +180,13 @@ def queue_line(tick: Tick) -> str:
 
 
 def further_lines(tick: Tick) -> list[str]:
-    """The lines after an interval line: sysbench's line of the queue, and one about connections."""
+    """The lines after an interval line: sysbench's line of the queue, those about the deadline and about
+    connections.
+    """
     lines = [queue_line(tick)] if tick.levels.get("rate") else []
+    if "good" in tick.sums:
+        good, late = per_second(tick, "good"), per_second(tick, "late")
+        lines.append(f"[ {tick.end:.0f}s ] in time: {good:4.2f}/s, late: {late:4.2f}/s")
     levels = tick.levels
     if "idle_wanted" not in levels:
         return lines

@@ -58,7 +58,14 @@ def acting_words(line: str) -> tuple[str, ...]:
 
 
 STEERED = frozenset(
-    {EventKind.THREADS, EventKind.RATE, EventKind.SETTING, EventKind.WEIGHTS, EventKind.DELAY}
+    {
+        EventKind.THREADS,
+        EventKind.RATE,
+        EventKind.SETTING,
+        EventKind.WEIGHTS,
+        EventKind.DELAY,
+        EventKind.CALLERS,
+    }
 )
 
 

@@ -188,6 +188,12 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
             f"latency is response time, from the scheduled start; service time: "
             f"p50 {service.p50:.2f}, p95 {service.p95:.2f}, p99 {service.p99:.2f} ms"
         )
+    if (goodput := summary.figures.get("goodput")) is not None:
+        share, late = summary.figures["goodput_percent"], summary.figures["late"]
+        lines.append(
+            f"goodput: {goodput:,.1f} per second ended within the deadline, {share:.1f} % of what was due; "
+            f"{late:,.0f} ended later"
+        )
     if summary.abandoned:
         lines.append(f"abandoned, in flight or due: {summary.abandoned}")
     lines += [

@@ -19,6 +19,7 @@ from tuibench.model.message import (
     ResumePlan,
     RunSql,
     RunState,
+    SetCallers,
     SetDelay,
     SetPlan,
     SetRate,
@@ -30,6 +31,7 @@ from tuibench.model.message import (
     Undo,
     Watch,
 )
+from tuibench.model.plan import changed_policy, policy_texts
 from tuibench.model.schedule import (
     Quantity,
     checked_delay_ms,
@@ -102,6 +104,18 @@ async def set_delay(session: SteeredSession, command: SetDelay) -> str:
     load.set_delay(delay_ms)
     session.log.emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
     return f"simulated network delay: {format_delay(delay_ms)} on each round trip"
+
+
+@handles(SetCallers, needs=Needs.LOAD, undoable=True)
+async def set_callers(session: SteeredSession, command: SetCallers) -> str:
+    load, option = session.load.controller, command.option
+    before, after = load.callers, changed_policy(load.callers, option, command.value, users=load.users)
+    was, now = policy_texts(before)[option], policy_texts(after)[option]
+    if before == after:
+        return f"{option}: {now}, as before"
+    load.set_callers(after)
+    session.log.emit(EventKind.CALLERS, f"{option} {was} → {now}")
+    return f"{option}: {now}"
 
 
 @handles(SetPlan, needs=Needs.FREE_LOAD)

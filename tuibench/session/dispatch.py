@@ -21,6 +21,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, TypeVar
 
 from tuibench.base.errors import UsageError
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, Command
 from tuibench.model.schedule import PlanPhase
 from tuibench.session.events import EventLog
@@ -229,6 +230,7 @@ def levels_of(settings: Settings, load: LoadController | None) -> Levels:
         rate=load.rate if load is not None else 0.0,
         weights=weights if len(weights) > 1 else {},
         client_delay_ms=load.client_delay_ms if load is not None else 0.0,
+        callers=load.callers if load is not None else CallerPolicy(),
         settings={state.name: state.value for state in settings.states},
         presets=settings.presets,
     )

@@ -17,6 +17,7 @@ from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import Fleet, worker_count
 from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.cluster import HostTotals, LoadHost
 from tuibench.model.findings import Headline
 from tuibench.model.message import SessionSpec
@@ -54,7 +55,7 @@ class LoadController:
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
         self.threads = plan.threads
-        """The requested number, as are `rate`, `weights` and `client_delay_ms`."""
+        """The requested number, as are `rate`, `weights`, `client_delay_ms` and `callers`."""
         self.fewest_threads = 0 if plan.starts_idle else 1
         self.rate = plan.rate
         self.accepted_connections: int | None = None
@@ -65,6 +66,7 @@ class LoadController:
         """The failure of a worker after the last tick."""
         self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
         """The largest simulated delay so far is kept for the summary."""
+        self.callers = plan.callers
         self.accounting = LoadTotals()
         self.alarms = Alarms()
         self.fleet = fleet
@@ -156,6 +158,10 @@ class LoadController:
         self.max_client_delay_ms = max(self.max_client_delay_ms, milliseconds)
         self.fleet.set_delay(round(milliseconds * NS_PER_MS))
 
+    def set_callers(self, policy: CallerPolicy) -> None:
+        self.callers = policy
+        self.fleet.set_callers(policy)
+
     async def open(self, is_over: Callable[[], bool]) -> str:
         """Open the connections while the load is held; returns a description of refused ones.
 
@@ -219,17 +225,18 @@ class LoadController:
 
     async def tick(self) -> LoadTick:
         """Read the workers' reports. Raises the error of a worker that fails."""
-        threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
+        threads, rate, delay_ms, callers = self.threads, self.rate, self.client_delay_ms, self.callers
         reports = await self._report()
         tick = self.accounting.tick(reports, threads, rate)
         # The value times the seconds, because that adds up.
         headline = self._program.headline
         sums = {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)} if headline else {}
-        tick = replace(
-            tick,
-            sums=tick.sums | sums | self._seen(tick.counts(ROLLED_BACK)),
-            levels=tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick),
-        )
+        levels = tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick)
+        if callers.deadline_ms:
+            # Without a completed transaction the goodput is 0, not unknown.
+            sums |= {name: 0.0 for name in ("good", "late", "resent") if name not in tick.sums}
+            levels["deadline_ms"] = callers.deadline_ms
+        tick = replace(tick, sums=tick.sums | sums | self._seen(tick.counts(ROLLED_BACK)), levels=levels)
         refused = await self._keep_what_opened(self._latest)
         return LoadTick(tick, self.accounting.slowest, self.fleet.hosts, refused, has_reported=bool(reports))
 

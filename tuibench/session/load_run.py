@@ -383,6 +383,7 @@ class LoadRun(SessionRun):
             rate=self.load.rate,
             weights=weights if len(weights) > 1 else {},
             client_delay_ms=self.load.client_delay_ms,
+            callers=self.load.callers,
             workers=self.load.fleet.worker_count,
             effect=self.effect_tracker.effect_progress,
             undo=self._undo.texts,

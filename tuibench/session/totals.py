@@ -177,8 +177,8 @@ def counter_sums(grown: Counters) -> dict[str, float]:
 
 
 COUNTED = (
-    "scheduled", "failed", "abandoned", "unknown_commits", "commits", "questions", "retries", "reconnects",
-    "logins", "missed_logins",
+    "scheduled", "resent", "good", "late", "failed", "abandoned", "unknown_commits", "commits", "questions",
+    "retries", "reconnects", "logins", "missed_logins",
 )  # fmt: skip
 
 

@@ -9,13 +9,23 @@ from typing import NamedTuple
 
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import UsageError
-from tuibench.model.message import ApplyPreset, ChangeSetting, SetDelay, SetRate, SetThreads, SetWeights
+from tuibench.model.callers import CallerPolicy
+from tuibench.model.message import (
+    ApplyPreset,
+    ChangeSetting,
+    SetCallers,
+    SetDelay,
+    SetRate,
+    SetThreads,
+    SetWeights,
+)
+from tuibench.model.plan import policy_texts
 from tuibench.model.schedule import format_delay, format_rate, format_weights
 from tuibench.model.settings import PresetState
 
 MOST_STEPS = 100
 
-Reversal = SetThreads | SetRate | SetWeights | SetDelay | ChangeSetting | ApplyPreset
+Reversal = SetThreads | SetRate | SetWeights | SetDelay | SetCallers | ChangeSetting | ApplyPreset
 """A command that restores a level."""
 
 
@@ -28,6 +38,7 @@ class Levels(NamedTuple):
     weights: dict[str, float]
     """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float
+    callers: CallerPolicy
     settings: dict[str, str]
     """The values by setting."""
     presets: tuple[PresetState, ...]
@@ -44,6 +55,10 @@ class Levels(NamedTuple):
         if self.client_delay_ms != after.client_delay_ms:
             delays = f"{format_delay(self.client_delay_ms)} → {format_delay(after.client_delay_ms)}"
             yield f"network delay {delays}", SetDelay(self.client_delay_ms)
+        texts = policy_texts(after.callers)
+        for option, text in policy_texts(self.callers).items():
+            if text != texts[option]:
+                yield f"{option} {text} → {texts[option]}", SetCallers(option, text)
         for name, value in after.settings.items():
             old = self.settings.get(name)
             if old is not None and old != value:

@@ -55,6 +55,7 @@ from tuibench.tui.screens.dialogs import StopDialog
 from tuibench.tui.screens.help import HelpScreen, unknown_key_hint
 from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
+    callers_dialog,
     delay_dialog,
     figures_dialog,
     mark_dialog,
@@ -101,6 +102,7 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "rate": rate_dialog,
     "weights": weights_dialog,
     "delay": delay_dialog,
+    "callers": callers_dialog,
     "type_plan": plan_dialog,
     "name_mark": mark_dialog,
     "run_sql": sql_dialog,

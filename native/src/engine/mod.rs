@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
+use crate::callers::Policy;
 use crate::engine::connection::{Command, Connection};
 use crate::engine::priority_lock::QueuedReader;
 use crate::engine::shared::{lock, ReturnReason, Shared};
@@ -97,6 +98,8 @@ pub struct Report {
     pub latencies: Latencies,
     pub scheduled: u64,
     pub backlog: u64,
+    /// Further attempts of callers, of those scheduled.
+    pub resent: u64,
     pub share: ConnectionFairness,
     pub since: ConnectionFairness,
     pub until_ns: i64,
@@ -243,6 +246,13 @@ impl Engine {
         forgotten
     }
 
+    /// Sets what callers do.
+    pub fn set_callers(&self, policy: Policy) {
+        self.shared.deadline_us.store(policy.deadline_us, Ordering::Relaxed);
+        self.shared.with_queue(|queue| queue.set_callers(policy, sys::now_ns()));
+        self.wake_all();
+    }
+
     /// Sets how many users share the connections; 0 for none.
     pub fn set_users(&self, users: u64) {
         self.shared.with_queue(|queue| queue.set_users(users, sys::now_ns()));
@@ -317,7 +327,11 @@ impl Engine {
         let Recorder { mut counters, mut latencies } = Recorder::new(&self.shared.program);
         let mut held = self.recorders(&handles);
         let until_ns = sys::now_ns();
-        let (due, backlog) = lock(&self.shared.queue).counts(until_ns);
+        let (due, backlog, abandoned, resent) = {
+            let mut queue = lock(&self.shared.queue);
+            let ((due, backlog), (abandoned, resent)) = (queue.counts(until_ns), queue.callers_counts());
+            (due, backlog, abandoned, resent)
+        };
         let gaps = self.shared.gaps.report(until_ns, backlog);
         for (recorder, handle) in held.iter_mut().zip(&handles) {
             let mut reported = lock(&handle.reported);
@@ -328,11 +342,13 @@ impl Engine {
             counters.add(&reported);
         }
         drop(held);
+        counters.abandoned += abandoned;
         let threads: Vec<i32> = handles.iter().map(|handle| handle.tid.load(Ordering::Acquire)).collect();
         let (share, since) = lock(&self.members).shares();
         Report {
             scheduled: due + counters.closed_loop_starts,
             backlog,
+            resent,
             share,
             since,
             until_ns,

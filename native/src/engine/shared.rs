@@ -9,7 +9,7 @@ use crate::measure::gaps::CompletionGaps;
 use crate::pacing::WorkQueue;
 use crate::program::stream::Stream;
 use crate::program::Program;
-use crate::sys::Notifier;
+use crate::sys::{self, Notifier};
 
 /// Handling of SQL errors. `ignored` codes are retried; None ignores all.
 pub struct ErrorPolicy {
@@ -66,6 +66,10 @@ pub struct Shared {
     pub is_paused: AtomicBool,
     pub is_failed: AtomicBool,
     pub delay_ns: AtomicU64,
+    /// How long callers wait for a transaction; 0 without a deadline.
+    pub deadline_us: AtomicU64,
+    /// A copy of the queue's `follows_attempts`.
+    pub follows_attempts: AtomicBool,
     /// How long a connection waits for the rest of a response; 0 for ever.
     pub net_timeout_ns: AtomicU64,
     pub gaps: CompletionGaps,
@@ -108,7 +112,16 @@ impl Shared {
         let result = change(&mut queue);
         self.is_open.store(queue.is_open(), Ordering::Release);
         self.is_limited.store(queue.is_limited(), Ordering::Release);
+        self.follows_attempts.store(queue.follows_attempts(), Ordering::Release);
         result
+    }
+
+    /// When the holder of a reserved arrival must look for work.
+    pub fn wake_time(&self, at: i64) -> i64 {
+        match self.follows_attempts.load(Ordering::Acquire) {
+            true => lock(&self.queue).wake_time(at, sys::now_ns()),
+            false => at,
+        }
     }
 
     /// Updates the weights of a stream.

@@ -15,6 +15,9 @@ pub struct Counters {
     pub closed_loop_starts: u64,
     pub in_flight: u64,
     pub completed: u64,
+    /// Of those that completed while there was a deadline: in time, and later.
+    pub good: u64,
+    pub late: u64,
     pub failed: u64,
     pub abandoned: u64,
     /// COMMITs and statements that write whose connection was lost before the answer.
@@ -41,6 +44,8 @@ impl Counters {
         self.closed_loop_starts += other.closed_loop_starts;
         self.in_flight += other.in_flight;
         self.completed += other.completed;
+        self.good += other.good;
+        self.late += other.late;
         self.failed += other.failed;
         self.abandoned += other.abandoned;
         self.unknown_commits += other.unknown_commits;

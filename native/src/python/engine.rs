@@ -4,9 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::callers::{Order, Policy};
 use crate::engine::connection::layers::{Encryption, Layers};
 use crate::engine::connection::link::{FurtherLink, Link};
 use crate::engine::connection::{Command, Connection};
@@ -58,18 +60,21 @@ impl Engine {
         most_threads: usize,
         reconnect: u64,
     ) -> PyResult<Self> {
+        let pauses = Mt19937::from_key(&[pacer_key, b":callers"].concat());
         let arrivals = ArrivalSchedule::new(Mt19937::from_key(pacer_key), is_constant, phase);
         let weights: Vec<f64> = program.0.transactions.iter().map(|transaction| transaction.weight).collect();
         let shared = Shared {
             program: program.0.clone(),
             error_policy: ErrorPolicy { ignored, max_retries, stops_on_error },
             reconnect,
-            queue: Mutex::new(WorkQueue::new(arrivals, limit)),
+            queue: Mutex::new(WorkQueue::new(arrivals, limit, pauses)),
             is_open: AtomicBool::new(false),
             is_limited: AtomicBool::new(limit.is_some()),
             is_paused: AtomicBool::new(false),
             is_failed: AtomicBool::new(false),
             delay_ns: AtomicU64::new(0),
+            deadline_us: AtomicU64::new(0),
+            follows_attempts: AtomicBool::new(false),
             net_timeout_ns: AtomicU64::new(NET_TIMEOUT_NS),
             gaps: CompletionGaps::default(),
             weights: Mutex::new(weights.into()),
@@ -217,6 +222,40 @@ impl Engine {
         self.engine.shared.delay_ns.store(delay_ns, Ordering::Relaxed);
     }
 
+    /// Sets what callers do. `deadline_us` is 0 without a deadline; `retry_budget` is a share of the first attempts,
+    /// `breaker` the share that opens it and how long it stays open, in ns.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (deadline_us, attempts, first_pause_ns, factor, has_jitter, queue, retry_budget, breaker))]
+    fn set_callers(
+        &self,
+        deadline_us: u64,
+        attempts: u32,
+        first_pause_ns: f64,
+        factor: f64,
+        has_jitter: bool,
+        queue: &str,
+        retry_budget: Option<f64>,
+        breaker: Option<(f64, i64)>,
+    ) -> PyResult<()> {
+        let order = match queue {
+            "fifo" => Order::Oldest,
+            "lifo" => Order::Newest,
+            "shed" => Order::Shed,
+            _ => return Err(PyValueError::new_err(format!("there is no queue '{queue}'"))),
+        };
+        self.engine.set_callers(Policy {
+            deadline_us,
+            attempts,
+            first_pause_ns,
+            factor,
+            has_jitter,
+            order,
+            retry_budget,
+            breaker,
+        });
+        Ok(())
+    }
+
     /// Sets how long a connection waits for the rest of a response that has begun; 0 for ever.
     fn set_net_timeout(&self, net_timeout_ns: u64) {
         self.engine.shared.net_timeout_ns.store(net_timeout_ns, Ordering::Relaxed);
@@ -260,6 +299,7 @@ impl Engine {
         let made = PyDict::new(py);
         made.set_item("scheduled", report.scheduled)?;
         made.set_item("backlog", report.backlog)?;
+        made.set_item("resent", report.resent)?;
         made.set_item("counters", counters(py, &report.counters)?)?;
         let latencies = &report.latencies;
         let names = self.program.0.statement_names();
@@ -339,6 +379,8 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
     for (name, count) in [
         ("in_flight", of.in_flight),
         ("completed", of.completed),
+        ("good", of.good),
+        ("late", of.late),
         ("failed", of.failed),
         ("abandoned", of.abandoned),
         ("unknown_commits", of.unknown_commits),

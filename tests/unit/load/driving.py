@@ -105,8 +105,12 @@ def ended(counters: Counters) -> int:
 
 
 def balanced(counters: Counters) -> bool:
-    """The accounting identity."""
+    """The accounting identity, and that of the deadline."""
     waiting = counters.in_flight + counters.backlog
     return (
-        counters.scheduled == ended(counters) + waiting and counters.in_flight >= 0 and counters.backlog >= 0
+        counters.scheduled == ended(counters) + waiting
+        and counters.in_flight >= 0
+        and counters.backlog >= 0
+        and counters.good + counters.late <= counters.completed
+        and 0 <= counters.resent <= counters.scheduled
     )

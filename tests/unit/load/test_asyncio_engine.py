@@ -30,6 +30,7 @@ from tests.virtual import VirtualClock, in_no_time
 from tuibench.base.clock import NS_PER_MS
 from tuibench.base.errors import ConnectionLostError, ServerUnreachableError
 from tuibench.load.messages import Counters, Reassign, StartLoad
+from tuibench.model.callers import Backoff, Breaker, CallerPolicy, QueueOrder
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
@@ -57,6 +58,8 @@ class Do:
                 drive.engine.set_rate(self.how_many)
             case "delay":
                 drive.engine.set_delay(self.how_many * NS_PER_MS)
+            case "callers":
+                drive.engine.set_callers(POLICIES[self.how_many])
             case "over":
                 now_ns = drive.clock.now_ns()
                 drive.engine.take_over(Reassign((now_ns,) * (self.how_many // 2), self.how_many))
@@ -66,6 +69,15 @@ class Do:
                 drive.clock.advance(self.how_many / 1000)
             case _:
                 await turns(self.how_many)
+
+
+POLICIES = (
+    CallerPolicy(),
+    CallerPolicy(deadline_ms=20, attempts=3),
+    CallerPolicy(deadline_ms=50, attempts=2, queue=QueueOrder.LIFO, retry_budget=20.0),
+    CallerPolicy(deadline_ms=20, queue=QueueOrder.SHED, breaker=Breaker(50, 0.1)),
+    CallerPolicy(deadline_ms=1, attempts=4, queue=QueueOrder.SHED, backoff=Backoff(5, 2, True)),
+)
 
 
 def is_delayed(asked: list[Do]) -> bool:
@@ -83,6 +95,7 @@ actions = st.lists(
         st.builds(Do, st.just("limit"), st.sampled_from([0, 1, 30])),
         st.builds(Do, st.just("over"), st.sampled_from([1, 30])),
         st.builds(Do, st.just("time"), st.integers(0, 400)),
+        st.builds(Do, st.just("callers"), st.integers(0, len(POLICIES) - 1)),
     ),
     min_size=3,
     max_size=20,

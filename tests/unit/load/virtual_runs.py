@@ -8,6 +8,7 @@ from tests.unit.load.programs import SINGLE, begin
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.base.errors import ConnectionLostError, ServerUnreachableError
 from tuibench.load.messages import StartLoad
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.plan import Arrival
 from tuibench.model.server import Target
 from tuibench.model.tick import Histogram
@@ -80,12 +81,14 @@ def ran(
     service_seconds: float = SERVICE_SECONDS,
     stall: tuple[float, float] = (0, 0),
     outage: tuple[float, float] = (0, 0),
+    policy: CallerPolicy | None = None,
 ) -> Run:
     """The run after a script has been played on it, still going on."""
 
     async def scenario(clock: VirtualClock) -> Run:
         server = TimedServer(clock, service_seconds, stall=stall, outage=outage)
         run = Run(server, how or begin(SINGLE, arrival=Arrival.CONSTANT), clock)
+        run.engine.set_callers(policy or CallerPolicy())
         run.engine.set_rate(rate)
         run.engine.set_connections(range(connections))
         await script(run)

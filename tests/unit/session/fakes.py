@@ -11,6 +11,7 @@ from typing import Any, cast
 from tests import examples
 from tests.fakes import FakeClock
 from tuibench.base.errors import ExitCode, TuibenchError, UsageError
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import (
     READ_ONLY_REFUSAL,
@@ -22,6 +23,7 @@ from tuibench.model.message import (
     SessionSpec,
     Stop,
 )
+from tuibench.model.plan import policy_texts
 from tuibench.model.schedule import Quantity, Schedule, format_schedule
 from tuibench.model.server import Target
 from tuibench.model.settings import PresetState, SettingState
@@ -130,6 +132,7 @@ class FakeLoad:
         self.rate = 0.0
         self.users = 0
         self.client_delay_ms = 0.0
+        self.callers = CallerPolicy()
         self.fewest_threads = 1
         self.accepted_connections: int | None = None
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
@@ -160,6 +163,10 @@ class FakeLoad:
     def set_delay(self, milliseconds: float) -> None:
         self.client_delay_ms = milliseconds
         self._done.append(f"delay {milliseconds:g}")
+
+    def set_callers(self, policy: CallerPolicy) -> None:
+        self.callers = policy
+        self._done.append(f"callers {policy_texts(policy)['deadline']}")
 
 
 class FakePlan(PlanRunner):

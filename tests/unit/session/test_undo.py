@@ -5,16 +5,19 @@ import pytest
 from tests.fakes import FakeClock
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.base.errors import UsageError
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
     Mark,
+    SetCallers,
     SetDelay,
     SetRate,
     SetThreads,
     SetWeights,
 )
+from tuibench.model.plan import changed_policy
 from tuibench.model.settings import PresetState
 from tuibench.session.dispatch import HANDLERS
 from tuibench.session.undo import Levels, UndoStack
@@ -30,6 +33,7 @@ class Session:
             rate=0.0,
             weights={"read": 90.0, "write": 10.0},
             client_delay_ms=0.0,
+            callers=CallerPolicy(),
             settings={"flush_log": "1", "sync_binlog": "1"},
             presets=(),
         )
@@ -47,6 +51,8 @@ class Session:
                 self.levels = self.levels._replace(weights={**self.levels.weights, **weights})
             case SetDelay(milliseconds=milliseconds):
                 self.levels = self.levels._replace(client_delay_ms=milliseconds)
+            case SetCallers(option=option, value=value):
+                self.levels = self.levels._replace(callers=changed_policy(self.levels.callers, option, value))
             case ChangeSetting(name=name, value=value):
                 values = {name: value}
             case ApplyPreset(name=name):
@@ -74,21 +80,20 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
     session = Session()
     before = session.levels
     await session.do(
-        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), Mark("no change"), ApplyPreset("unsafe"),
-        SetThreads(8),
+        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), SetCallers("deadline", "5ms"),
+        Mark("no change"), ApplyPreset("unsafe"), SetThreads(8),
     )  # fmt: skip
     assert session.stack.texts == (
         "flush_log 1 → 0, sync_binlog 1 → 0",
+        "deadline 0 → 5ms",
         "network delay 0ms → 2.5ms",
         "weights 90/10 → 90/35",
         "rate none → 400.5/s",
     )
-    assert (
-        await session.undo() == "undone: flush_log 1 → 0, sync_binlog 1 → 0; next: network delay 0ms → 2.5ms"
-    )
+    assert await session.undo() == "undone: flush_log 1 → 0, sync_binlog 1 → 0; next: deadline 0 → 5ms"
     assert session.levels.settings == before.settings
     assert session.levels.rate == 400.5
-    for _ in range(2):
+    for _ in range(3):
         await session.undo()
     assert (await session.undo()).endswith("; nothing is left to undo")
     assert session.levels == before

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
 from typing import Any, assert_never
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND, Clock, wait_with_timeout
 from tuibench.base.errors import TuibenchError, UsageError
@@ -55,6 +55,7 @@ from tuibench.load.messages import (
     StartLoad,
     WorkerReport,
 )
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
@@ -76,6 +77,7 @@ def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
         events=begin.limit,
         rate=0.0,
         client_delay_ms=0.0,
+        **asdict(CallerPolicy()),
         warmup_seconds=0.0,
         users=0,
         idle_connections=0,

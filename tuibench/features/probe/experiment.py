@@ -422,7 +422,9 @@ def deciding_sweep(plan: RunPlan, target: Target, found: ProbeResult) -> dict[st
 LOAD = "load"
 """The name of what a probe changes."""
 
-DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
+DISTURBING = frozenset(
+    {EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY, EventKind.CALLERS}
+)
 PRIVATE_SERVER_NOTE = (
     "The commands below name a private server: replace its address with that of the server to test."
 )

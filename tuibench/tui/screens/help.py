@@ -52,7 +52,7 @@ _GLOSSARY = (
 ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": (
-        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay"),
+        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "callers"),
         *("type_plan", "plan", "probe", "ab_test", "pause"),
     ),
     "SERVER": ("durability", "undo", "screening", "locks", "cpu_profile", "run_sql", "crash"),

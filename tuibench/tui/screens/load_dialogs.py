@@ -21,12 +21,15 @@ from tuibench.model.message import (
     Command,
     Mark,
     RunSql,
+    SetCallers,
     SetDelay,
     SetPlan,
     SetRate,
     SetThreads,
     SetWeights,
 )
+from tuibench.model.option import check_choice
+from tuibench.model.plan import caller_options, policy_texts
 from tuibench.model.schedule import (
     MAX_CLIENT_DELAY_MS,
     MAX_RATE,
@@ -168,6 +171,27 @@ def parse_delay(text: str) -> SetDelay:
     if delay_ms > MAX_CLIENT_DELAY_MS:
         raise UsageError(f"at most {format_delay(MAX_CLIENT_DELAY_MS)}")
     return SetDelay(delay_ms)
+
+
+def callers_dialog(view: View) -> InputDialog:
+    """Asks for a deadline, or for another option of the callers and its value; lists their present values."""
+    deadline_ms, texts = view.status.callers.deadline_ms, policy_texts(view.status.callers)
+    facts = (
+        "A transaction is good if it ends within the deadline, counted from its intended start; 0 removes "
+        "it. Another option of the callers is written with its value, as in the list."
+    )
+    hint = f"now {format_delay(deadline_ms)}" if deadline_ms else "for example 200ms"
+    offers = {f"{name} {texts[name]}": each.option.help for name, each in caller_options().items()}
+    return InputDialog("Callers: deadline and retries", facts, hint, parse_callers, offers=offers)
+
+
+def parse_callers(text: str) -> SetCallers:
+    """A deadline, or the name of an option and its value. Raises UsageError for any other text."""
+    words = text.replace("=", " ").split(maxsplit=1)
+    option, value = ("deadline", text.strip()) if len(words) < 2 else (words[0].lstrip("-"), words[1])
+    options = caller_options()
+    options[check_choice("the first word", option, options)].parse(value)
+    return SetCallers(option, value)
 
 
 _PLAN_FACTS = (

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::engine::connection::{Connection, Next, State, ThreadContext, LOST_CODES};
-use crate::engine::shared::ReturnReason;
+use crate::engine::shared::{lock, ReturnReason};
 use crate::measure::recorder::{Timed, MOST_TIMED};
 use crate::program::Class;
 use crate::protocol::response::Outcome;
@@ -149,9 +149,19 @@ impl Connection {
                 (ended_ns - intended).max(0) as u64 / 1000
             }
         };
+        match context.shared.deadline_us.load(Ordering::Relaxed) {
+            0 => {}
+            deadline_us if response_us <= deadline_us => recorder.counters.good += 1,
+            _ => recorder.counters.late += 1,
+        }
         recorder.latencies.record_response(running.which, response_us);
         recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
         self.user_came_back(&running, ended_ns, context);
+        if let (true, Some(intended_ns)) =
+            (context.shared.follows_attempts.load(Ordering::Acquire), running.intended_ns)
+        {
+            lock(&context.shared.queue).answered(intended_ns, ended_ns);
+        }
         context.ended_ns = Some(ended_ns);
         self.after_transaction(running.sent_ns, context)
     }

@@ -34,7 +34,7 @@ impl Connection {
             WorkGrant::StartAtOnce => self.start(None, context),
             WorkGrant::Reserved(at) => {
                 self.state = State::Due(at);
-                Next::Time(at)
+                Next::Time(context.shared.wake_time(at))
             }
             WorkGrant::Nothing => {
                 self.state = State::Idle;
@@ -87,10 +87,15 @@ impl Connection {
         }
         let now = sys::now_ns();
         let mut queue = lock(&shared.queue);
+        let abandoned = queue.callers_counts().0;
         self.serves_users = queue.has_users();
         if let State::Due(at) = self.state {
             if now < at && queue.is_open() && queue.holds(at, self.number) {
-                return WorkGrant::Reserved(at);
+                if !queue.has_due(now) {
+                    return WorkGrant::Reserved(at);
+                }
+                // A further attempt came due before the arrival that it holds.
+                context.wakes_all |= queue.release_reserved(at, self.number);
             }
             self.state = State::Ready;
             let is_due = now >= at;
@@ -103,8 +108,9 @@ impl Connection {
             }
         }
         let given = queue.take(now, self.number);
-        context.wakes_all |=
-            matches!(given, WorkGrant::Start(_) | WorkGrant::StartAtOnce) && queue.is_finished();
+        let has_taken = matches!(given, WorkGrant::Start(_) | WorkGrant::StartAtOnce)
+            || queue.callers_counts().0 > abandoned;
+        context.wakes_all |= has_taken && queue.is_finished();
         given
     }
 

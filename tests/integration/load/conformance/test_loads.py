@@ -7,11 +7,12 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from tests.integration.load.conformance.driving import AnyEngine, driving, program
+from tests.integration.load.conformance.driving import AnyEngine, Drive, driving, program
 from tests.integration.support import sbtest
 from tuibench.base.clock import NS_PER_MS
 from tuibench.base.errors import SQLError
-from tuibench.load.messages import Finished, Reassign
+from tuibench.load.messages import Counters, Finished, Reassign
+from tuibench.model.callers import Backoff, Breaker, CallerPolicy, QueueOrder
 from tuibench.model.plan import Arrival, OnError
 from tuibench.model.server import Endpoint, Target
 from tuibench.model.tick import LOGIN
@@ -145,6 +146,51 @@ async def test_answers_are_delayed(kind: AnyEngine, rows: Target) -> None:
         await drive.completes(4)
         assert drive.statements["select"].count >= 4
         assert drive.last.hist("response").count == 0 or drive.last.hist("response").min_us >= 20_000
+
+
+@pytest.mark.one_flavour
+async def test_a_transaction_is_good_or_late_while_there_is_a_deadline(kind: AnyEngine, rows: Target) -> None:
+    async with driving(kind, rows, READ, 2) as drive:
+        drive.engine.set_delay(5 * NS_PER_MS)
+        await drive.completes(4)
+        assert (drive.last.counters.good, drive.last.counters.late) == (0, 0)
+        before = await _with_deadline(drive, 4.0)
+        await drive.completes(4)
+        passed = await _with_deadline(drive, 3_600_000.0)
+        assert passed.late == passed.completed - before.completed
+        await drive.completes(4)
+        after = await _with_deadline(drive, 0.0)
+        assert after.good == after.completed - passed.completed
+        assert (before.good, before.late, passed.good, after.late) == (0, 0, 0, passed.late)
+        await drive.completes(4)
+        assert (drive.last.counters.good, drive.last.counters.late) == (after.good, after.late)
+
+
+@pytest.mark.one_flavour
+@pytest.mark.parametrize("queue", QueueOrder)
+async def test_callers_send_again_and_everything_is_accounted_for(
+    kind: AnyEngine, rows: Target, queue: QueueOrder
+) -> None:
+    async with driving(kind, rows, READ, 2, rate=400) as drive:
+        # Capacity: 200 per second.
+        drive.engine.set_delay(10 * NS_PER_MS)
+        drive.engine.set_callers(CallerPolicy(deadline_ms=40, attempts=3, backoff=Backoff(5, 2), queue=queue))
+        await drive.until(lambda counters: counters.resent > 50 and counters.completed > 50)
+        drive.engine.set_callers(CallerPolicy(deadline_ms=40, queue=queue, breaker=Breaker(50, 60)))
+        before = drive.counters
+        await drive.until(lambda counters: counters.abandoned > before.abandoned + 20)
+        counters = await drive.ends()
+        assert 0 < counters.good + counters.late <= counters.completed
+        assert (counters.in_flight, counters.backlog) == (0, 0)
+
+
+async def _with_deadline(drive: Drive, milliseconds: float) -> Counters:
+    """Sets the deadline while no transaction is in flight; the counters at that time."""
+    drive.engine.pause()
+    counters = await drive.until(lambda counters: counters.in_flight == 0)
+    drive.engine.set_callers(CallerPolicy(deadline_ms=milliseconds))
+    drive.engine.resume()
+    return counters
 
 
 @pytest.mark.one_flavour
