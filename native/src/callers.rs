@@ -23,7 +23,7 @@ const FEWEST_ENDED: u64 = 10;
 pub enum Order {
     Oldest,
     Newest,
-    /// The oldest before its deadline; what is past it is abandoned.
+    /// The oldest that would still end in time; older work is abandoned.
     Shed,
 }
 
@@ -72,6 +72,29 @@ impl Policy {
     }
 }
 
+/// How long work takes from its actual start, as RFC 6298 estimates a round trip.
+#[derive(Default)]
+struct ServiceTime {
+    mean: f64,
+    deviation: f64,
+}
+
+impl ServiceTime {
+    fn add(&mut self, service: f64) {
+        if self.mean == 0.0 {
+            *self = Self { mean: service, deviation: service / 2.0 };
+            return;
+        }
+        self.deviation += ((self.mean - service).abs() - self.deviation) / 4.0;
+        self.mean += (service - self.mean) / 8.0;
+    }
+
+    /// What little work exceeds; 0 before the first.
+    fn most(&self) -> i64 {
+        (self.mean + 4.0 * self.deviation) as i64
+    }
+}
+
 #[derive(Default)]
 struct CircuitBreaker {
     open_until: i64,
@@ -104,6 +127,7 @@ pub struct Callers {
     pub resent: u64,
     random: Mt19937,
     breaker: CircuitBreaker,
+    service: ServiceTime,
     tokens: f64,
     /// The number of each attempt that has not ended, by its intended start.
     numbers: BTreeMap<i64, u32>,
@@ -118,6 +142,7 @@ impl Callers {
             resent: 0,
             random,
             breaker: CircuitBreaker::default(),
+            service: ServiceTime::default(),
             tokens: 0.0,
             numbers: BTreeMap::new(),
             pauses: BinaryHeap::new(),
@@ -135,6 +160,17 @@ impl Callers {
         if !self.policy.follows_attempts() {
             self.forget();
         }
+    }
+
+    /// Whether `answered` must be called for all work that ends.
+    pub fn follows_ends(&self) -> bool {
+        self.policy.follows_attempts() || self.policy.order == Order::Shed
+    }
+
+    /// How long after its intended start work that starts would still end in time; at least half of the deadline.
+    pub fn startable(&self) -> i64 {
+        let patience = self.policy.patience();
+        patience - self.service.most().min(patience / 2)
     }
 
     /// The present callers wait no longer, and send nothing again.
@@ -185,7 +221,8 @@ impl Callers {
     }
 
     /// An attempt has ended: in time, or its caller has waited too long.
-    pub fn answered(&mut self, intended: i64, ended: i64) {
+    pub fn answered(&mut self, intended: i64, started: i64, ended: i64) {
+        self.service.add((ended - started) as f64);
         if !self.numbers.contains_key(&intended) {
             return;
         }
@@ -271,8 +308,8 @@ mod tests {
         let patience = callers.policy.patience();
         callers.arrive(0);
         callers.arrive(1);
-        callers.answered(0, patience - 1);
-        callers.answered(1, patience + 1);
+        callers.answered(0, 0, patience - 1);
+        callers.answered(1, 1, patience + 1);
         assert_eq!(until(&mut callers, 10_000 * MS), [patience + 1]);
     }
 

@@ -144,13 +144,17 @@ impl WorkQueue {
     }
 
     /// Whether `answered` must be called for all work that has ended.
-    pub fn follows_attempts(&self) -> bool {
+    pub fn follows_ends(&self) -> bool {
+        self.callers.follows_ends()
+    }
+
+    fn follows_attempts(&self) -> bool {
         self.callers.policy.follows_attempts()
     }
 
     /// Work with this intended start has succeeded.
-    pub fn answered(&mut self, intended: i64, ended: i64) {
-        self.callers.answered(intended, ended);
+    pub fn answered(&mut self, intended: i64, started: i64, ended: i64) {
+        self.callers.answered(intended, started, ended);
     }
 
     /// When the holder of a reserved arrival must look for work: before it, if a further attempt may come due until
@@ -221,10 +225,10 @@ impl WorkQueue {
         }
     }
 
-    /// Abandons what is past its deadline.
+    /// Abandons what would not end in time any more.
     fn shed(&mut self, now: i64) {
-        let patience = self.callers.policy.patience();
-        let past = self.backlog.partition_point(|&intended| intended + patience <= now);
+        let startable = self.callers.startable();
+        let past = self.backlog.partition_point(|&intended| intended + startable <= now);
         self.backlog.drain(..past);
         self.abandoned += past as u64;
         self.return_users(past as u64, now);
@@ -625,7 +629,7 @@ mod tests {
         assert_eq!(queue.wake_time(100 * MS, 0), missed);
         assert_eq!(queue.take(missed, 3), WorkGrant::Start(missed));
         assert_eq!((queue.counts(missed), queue.callers_counts()), ((2, 0), (0, 1)));
-        queue.answered(missed, missed + 1);
+        queue.answered(missed, missed, missed + 1);
         assert_eq!(queue.wake_time(100 * MS, missed), 2 * missed);
     }
 

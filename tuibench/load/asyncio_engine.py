@@ -180,7 +180,7 @@ class TransactionRunner:
         delay, queue, changes, start = context.delay, context.queue, context.changes, context.queue.start
         tally, kinds, latencies_us, timed = recorder.tally, recorder.kinds, recorder.latencies_us, self._timed
         gaps, calls, has_users = recorder.gaps, self._values.calls, queue.users > 0
-        answered = queue.answered if queue.follows_attempts else None
+        answered = queue.answered if queue.follows_ends else None
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
             for _ in self._turns():
@@ -225,7 +225,7 @@ class TransactionRunner:
                     self._unfinished.count_failure()
                     continue
                 if answered is not None:
-                    answered(intended_ns, ended_ns)
+                    answered(intended_ns, started_ns, ended_ns)
                 if not is_committed:
                     recorder.counters.count_rollback(self._names[which])
                 recorder.commits += is_committed and self._explicit[which]

@@ -8,6 +8,9 @@ work passes what arrives and what has ended, and gets what comes due.
                     v
                   missed ──attempts, budget left──> pause ──> attempt 2 ──> …
 
+A transaction that starts just before its deadline ends after it: with `QueueOrder.SHED`, one is started only
+if it would still end in time, by the mean service time and four mean deviations (as RFC 6298 sets a timeout).
+
 Only attempts that have not ended are kept, each by its intended start (ns), which no two of them share. All
 of them have the present deadline, so that a change of the deadline applies to those that wait, too. The
 native engine has the same in `native/src/callers.rs`.
@@ -18,7 +21,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND
-from tuibench.model.callers import Breaker, CallerPolicy
+from tuibench.model.callers import Breaker, CallerPolicy, QueueOrder
 
 NS_PER_US = 1000
 NEVER_NS = 1 << 62
@@ -29,6 +32,25 @@ MOST_TOKENS = 10.0
 WINDOW_NS = NS_PER_SECOND
 FEWEST_ENDED = 10
 """A breaker judges the attempts that were answered or missed within a window, once there are so many."""
+
+
+class ServiceTime:
+    """How long a transaction takes from its actual start, as RFC 6298 estimates a round trip. In ns."""
+
+    def __init__(self) -> None:
+        self._mean = self._deviation = 0.0
+
+    def add(self, service_ns: int) -> None:
+        if not self._mean:
+            self._mean, self._deviation = float(service_ns), service_ns / 2
+            return
+        self._deviation += (abs(self._mean - service_ns) - self._deviation) / 4
+        self._mean += (service_ns - self._mean) / 8
+
+    @property
+    def most_ns(self) -> int:
+        """What few transactions exceed; 0 before the first one."""
+        return int(self._mean + 4 * self._deviation)
 
 
 class CircuitBreaker:
@@ -79,6 +101,7 @@ class Callers:
         self._patience_ns = NEVER_NS
         self._breaker: CircuitBreaker | None = None
         self._tokens = 0.0
+        self._service = ServiceTime()
         self._numbers: dict[int, int] = {}
         self._sent: list[int] = []
         self._pauses: list[tuple[int, int]] = []
@@ -92,6 +115,18 @@ class Callers:
         self._patience_ns = patience_ns(policy) if policy.deadline_ms else NEVER_NS
         if not policy.follows_attempts:
             self.forget()
+
+    @property
+    def follows_ends(self) -> bool:
+        """True if `answered` must be called for each transaction that ends."""
+        return self.policy.follows_attempts or self.policy.queue is QueueOrder.SHED
+
+    @property
+    def startable_ns(self) -> int:
+        """How long after its intended start a transaction that starts would still end in time; at least half
+        of the deadline.
+        """
+        return self._patience_ns - min(self._patience_ns // 2, self._service.most_ns)
 
     @property
     def waiting(self) -> int:
@@ -157,8 +192,9 @@ class Callers:
         self.resent += number > 1
         due.append(at_ns)
 
-    def answered(self, intended_ns: int, ended_ns: int) -> None:
+    def answered(self, intended_ns: int, started_ns: int, ended_ns: int) -> None:
         """An attempt has ended: in time, or its caller has waited too long."""
+        self._service.add(ended_ns - started_ns)
         if intended_ns not in self._numbers:
             return
         if ended_ns - intended_ns >= self._patience_ns:

@@ -538,7 +538,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         for name in ("retried", "rolled_back"):
             times = zip(self._names, counted[name], strict=True)
             counted[name] = {kind: count for kind, count in times if count}
-        queue = {name: report[name] for name in ("scheduled", "backlog", "resent")}
+        queue = {"scheduled": report["scheduled"], "backlog": report["backlog"]}
         return self._recorder.totals() + Counters(**counted, **queue)
 
     def _wake_all(self) -> None:

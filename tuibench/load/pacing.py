@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import ConnectionLostError, SQLError
-from tuibench.load.callers import Callers, patience_ns
+from tuibench.load.callers import Callers
 from tuibench.load.messages import Reassign
 from tuibench.model.callers import CallerPolicy, QueueOrder
 from tuibench.model.plan import Arrival
@@ -349,18 +349,18 @@ class WorkQueue:
         return self._callers.resent
 
     @property
-    def follows_attempts(self) -> bool:
+    def follows_ends(self) -> bool:
         """True if `answered` must be called for each transaction that ends."""
-        return self._callers.policy.follows_attempts
+        return self._callers.follows_ends
 
     def set_callers(self, policy: CallerPolicy) -> None:
         self._on_timer()
         self._callers.set_policy(policy)
         self._on_timer()
 
-    def answered(self, intended_ns: int, ended_ns: int) -> None:
+    def answered(self, intended_ns: int, started_ns: int, ended_ns: int) -> None:
         """A transaction with this intended start has succeeded."""
-        self._callers.answered(intended_ns, ended_ns)
+        self._callers.answered(intended_ns, started_ns, ended_ns)
 
     def set_rate(self, rate_per_second: float) -> int:
         """Sets the rate per second from now on; 0 for a closed loop, which drops the backlog.
@@ -483,8 +483,8 @@ class WorkQueue:
         return intended_ns
 
     def _shed(self, now_ns: int) -> None:
-        """Abandons what is past its deadline."""
-        last_ns, before = now_ns - patience_ns(self._callers.policy), len(self._backlog)
+        """Abandons what would not end in time any more."""
+        last_ns, before = now_ns - self._callers.startable_ns, len(self._backlog)
         while self._backlog and self._backlog[0] <= last_ns:
             self._backlog.popleft()
         shed = before - len(self._backlog)

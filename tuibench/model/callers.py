@@ -31,8 +31,8 @@ OFF = "off"
 
 
 class QueueOrder(StrEnum):
-    """Which transaction that waits is started next: the oldest, the newest, or the oldest whose deadline has
-    not passed. Those past it are abandoned.
+    """Which transaction that waits is started next: the oldest, the newest, or the oldest that would still
+    end in time. Older ones are abandoned.
     """
 
     FIFO = "fifo"

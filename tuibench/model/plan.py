@@ -270,7 +270,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     queue: Annotated[
         QueueOrder,
         _callers(
-            help="What starts next of what waits: the oldest, the newest, or the oldest before its deadline."
+            help="What starts next of what waits: the oldest, the newest, or the oldest that can end in time."
         ),
     ] = QueueOrder.FIFO
     retry_budget: Annotated[

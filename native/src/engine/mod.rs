@@ -98,8 +98,6 @@ pub struct Report {
     pub latencies: Latencies,
     pub scheduled: u64,
     pub backlog: u64,
-    /// Further attempts of callers, of those scheduled.
-    pub resent: u64,
     pub share: ConnectionFairness,
     pub since: ConnectionFairness,
     pub until_ns: i64,
@@ -343,12 +341,12 @@ impl Engine {
         }
         drop(held);
         counters.abandoned += abandoned;
+        counters.resent = resent;
         let threads: Vec<i32> = handles.iter().map(|handle| handle.tid.load(Ordering::Acquire)).collect();
         let (share, since) = lock(&self.members).shares();
         Report {
             scheduled: due + counters.closed_loop_starts,
             backlog,
-            resent,
             share,
             since,
             until_ns,

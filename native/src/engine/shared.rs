@@ -68,8 +68,8 @@ pub struct Shared {
     pub delay_ns: AtomicU64,
     /// How long callers wait for a transaction; 0 without a deadline.
     pub deadline_us: AtomicU64,
-    /// A copy of the queue's `follows_attempts`.
-    pub follows_attempts: AtomicBool,
+    /// A copy of the queue's `follows_ends`.
+    pub follows_ends: AtomicBool,
     /// How long a connection waits for the rest of a response; 0 for ever.
     pub net_timeout_ns: AtomicU64,
     pub gaps: CompletionGaps,
@@ -112,13 +112,13 @@ impl Shared {
         let result = change(&mut queue);
         self.is_open.store(queue.is_open(), Ordering::Release);
         self.is_limited.store(queue.is_limited(), Ordering::Release);
-        self.follows_attempts.store(queue.follows_attempts(), Ordering::Release);
+        self.follows_ends.store(queue.follows_ends(), Ordering::Release);
         result
     }
 
     /// When the holder of a reserved arrival must look for work.
     pub fn wake_time(&self, at: i64) -> i64 {
-        match self.follows_attempts.load(Ordering::Acquire) {
+        match self.follows_ends.load(Ordering::Acquire) {
             true => lock(&self.queue).wake_time(at, sys::now_ns()),
             false => at,
         }

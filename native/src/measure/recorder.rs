@@ -13,6 +13,8 @@ use crate::program::{Class, Program};
 pub struct Counters {
     /// Transactions started in a closed loop.
     pub closed_loop_starts: u64,
+    /// Of what was scheduled, further attempts of callers: the queue of work counts them.
+    pub resent: u64,
     pub in_flight: u64,
     pub completed: u64,
     /// Of those that completed while there was a deadline: in time, and later.

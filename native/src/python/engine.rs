@@ -74,7 +74,7 @@ impl Engine {
             is_failed: AtomicBool::new(false),
             delay_ns: AtomicU64::new(0),
             deadline_us: AtomicU64::new(0),
-            follows_attempts: AtomicBool::new(false),
+            follows_ends: AtomicBool::new(false),
             net_timeout_ns: AtomicU64::new(NET_TIMEOUT_NS),
             gaps: CompletionGaps::default(),
             weights: Mutex::new(weights.into()),
@@ -299,7 +299,6 @@ impl Engine {
         let made = PyDict::new(py);
         made.set_item("scheduled", report.scheduled)?;
         made.set_item("backlog", report.backlog)?;
-        made.set_item("resent", report.resent)?;
         made.set_item("counters", counters(py, &report.counters)?)?;
         let latencies = &report.latencies;
         let names = self.program.0.statement_names();
@@ -377,6 +376,7 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
     let made = PyDict::new(py);
     let statements = of.reads + of.writes + of.others;
     for (name, count) in [
+        ("resent", of.resent),
         ("in_flight", of.in_flight),
         ("completed", of.completed),
         ("good", of.good),

@@ -38,7 +38,7 @@ def test_what_does_not_end_in_time_is_sent_again_after_growing_pauses() -> None:
     assert them.next_ns == PATIENCE
     assert them.due(second, []) == [second]
     assert them.due(100 * third, []) == [third]
-    assert (them.resent, them.waiting, them.next_ns) == (2, 0, None)
+    assert (them.resent, them.waiting) == (2, 0)
 
 
 def test_jitter_is_a_random_share_of_the_pause() -> None:
@@ -50,15 +50,15 @@ def test_jitter_is_a_random_share_of_the_pause() -> None:
 def test_what_ends_in_time_is_not_sent_again_and_what_ends_late_is() -> None:
     them = callers(CallerPolicy(deadline_ms=100, attempts=2))
     them.due(1, [0, 1])
-    them.answered(0, PATIENCE - 1)
-    them.answered(1, PATIENCE + 1)
+    them.answered(0, 0, PATIENCE - 1)
+    them.answered(1, 1, PATIENCE + 1)
     assert them.due(NS_PER_SECOND, []) == [PATIENCE + 1]
 
 
 def test_an_answer_at_the_deadline_is_in_time() -> None:
     them = callers()
     them.due(0, [0])
-    them.answered(0, 100 * MS)
+    them.answered(0, 0, 100 * MS)
     assert them.due(NS_PER_SECOND, []) == []
 
 
@@ -68,7 +68,7 @@ def test_a_new_deadline_holds_for_those_that_wait() -> None:
     them.set_policy(msgspec.structs.replace(IMPATIENT, deadline_ms=30))
     assert them.next_ns == PATIENCE - 70 * MS
     them.set_policy(CallerPolicy(deadline_ms=30))
-    assert (them.next_ns, them.due(NS_PER_SECOND, [])) == (None, [])
+    assert them.due(NS_PER_SECOND, []) == []
 
 
 def test_no_two_attempts_have_the_same_intended_start() -> None:
@@ -108,7 +108,7 @@ def test_a_breaker_stays_closed_while_enough_is_answered() -> None:
         at_ns = number * MS
         them.due(at_ns, [at_ns])
         if number % 5 < 3:
-            them.answered(at_ns, at_ns + 1)
+            them.answered(at_ns, at_ns, at_ns + 1)
     assert them.refused == 0
 
 
@@ -185,7 +185,10 @@ class Computed:
     _order: "count[int]" = field(default_factory=count)
     _numbers: dict[int, int] = field(default_factory=dict)
     _queue: list[int] = field(default_factory=list)
+    _service: dict[int, int] = field(default_factory=dict)
     _free: int = SERVERS
+    _mean: float = 0.0
+    _deviation: float = 0.0
 
     def run(self) -> "Computed":
         gap = NS_PER_SECOND / self.rate
@@ -205,6 +208,7 @@ class Computed:
                     self._at(now + int(pause * MS), "send", number + 1)
             else:
                 self._free += 1
+                self._learn(self._service[which])
                 is_good = now - which <= self.policy.deadline_ms * MS
                 self.good += is_good
                 self.late += not is_good
@@ -214,7 +218,9 @@ class Computed:
 
     def _serve(self, now: int) -> None:
         if self.policy.queue is QueueOrder.SHED:
-            kept = [each for each in self._queue if now - each < patience_ns(self.policy)]
+            patience = patience_ns(self.policy)
+            margin = min(patience // 2, int(self._mean + 4 * self._deviation))
+            kept = [each for each in self._queue if now - each < patience - margin]
             self.abandoned += len(self._queue) - len(kept)
             self._queue = kept
         while self._free and self._queue:
@@ -222,7 +228,16 @@ class Computed:
             intended = self._queue.pop(-1 if self.policy.queue is QueueOrder.LIFO else 0)
             end = now + int(SERVICE_SECONDS * NS_PER_SECOND)
             begun, over = (int(each * NS_PER_SECOND) for each in STALL)
-            self._at(over if begun <= end < over else end, "end", intended)
+            end = over if begun <= end < over else end
+            self._service[intended] = end - now
+            self._at(end, "end", intended)
+
+    def _learn(self, service: int) -> None:
+        if self._mean:
+            self._deviation = 0.75 * self._deviation + 0.25 * abs(self._mean - service)
+            self._mean = 0.875 * self._mean + 0.125 * service
+        else:
+            self._mean, self._deviation = service, service / 2
 
     def _at(self, at: int, what: str, which: int) -> None:
         heappush(self._events, (at, next(self._order), what, which))

@@ -158,9 +158,9 @@ impl Connection {
         recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
         self.user_came_back(&running, ended_ns, context);
         if let (true, Some(intended_ns)) =
-            (context.shared.follows_attempts.load(Ordering::Acquire), running.intended_ns)
+            (context.shared.follows_ends.load(Ordering::Acquire), running.intended_ns)
         {
-            lock(&context.shared.queue).answered(intended_ns, ended_ns);
+            lock(&context.shared.queue).answered(intended_ns, running.started_ns, ended_ns);
         }
         context.ended_ns = Some(ended_ns);
         self.after_transaction(running.sent_ns, context)
