@@ -20,6 +20,7 @@ from tuibench.features import (
 )
 
 FEATURES = (
+    scenes.FEATURE,
     start.FEATURE,
     ab.FEATURE,
     probe.FEATURE,
@@ -29,7 +30,6 @@ FEATURES = (
     anomalies.FEATURE,
     slap.FEATURE,
     cluster.FEATURE,
-    scenes.FEATURE,
     compare.FEATURE,
     flame.FEATURE,
 )
@@ -40,10 +40,6 @@ _SESSIONS, _RECORDS = CommandSection.SESSIONS, CommandSection.RECORDS
 
 # fmt: off
 COMMANDS = (
-    CommandEntry(
-        "demo", _LOAD, "tuibench.cli.demo",
-        "Start a private server, load small data, open the live screen.",
-    ),
     CommandEntry(
         "live", _LOAD, "tuibench.cli.run",
         "Open the live screen on a given server.",

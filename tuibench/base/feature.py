@@ -52,6 +52,10 @@ class Feature(NamedTuple):
     name: str
     """The name of its folder."""
     commands: tuple[CommandEntry, ...] = ()
+    show_recorded: Reference = ""
+    """Prints what the feature has recorded in a folder, for `runs show`; returns False if it has not."""
+    run_over_starts: Reference = ""
+    """Carries out the A/B test of a plan on private servers, which start with its values (`run --server`)."""
     experiments: tuple[Reference, ...] = ()
     """Kinds of `session.laboratory.Experiment`. Their modules declare the handlers of their commands."""
     resolver: Reference = ""

@@ -10,6 +10,7 @@ import typer
 
 from tuibench.base import paths, sanitize
 from tuibench.base.errors import RunError, UsageError, did_you_mean
+from tuibench.base.feature import installed, resolve
 from tuibench.base.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.options import RunDir, ScreenOptions, TextOrJson
@@ -27,8 +28,6 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import require_terminal, run_async
-from tuibench.features.sweep.execution import sweep_notes
-from tuibench.features.sweep.formats import sweep_text
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.record import store
 from tuibench.record.reader import Run, load_run
@@ -118,8 +117,8 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     if len(named) != 1:
         raise UsageError("runs show takes one run", "see tuibench runs list")
     directory = store.find_recorded(named[0])
-    if is_sweep(directory):
-        _show_sweep(directory, as_json)
+    shown = (resolve(one.show_recorded) for one in installed() if one.show_recorded)
+    if any(show(directory, as_json=as_json) for show in shown):
         return
     run = load_noted(directory)
     if as_json:
@@ -149,20 +148,6 @@ def load_noted(directory: Path) -> Run:
     if run.refusal:
         info(f"tuibench: {run.id}: {run.refusal}")
     return run
-
-
-def _show_sweep(directory: Path, as_json: bool) -> None:
-    """Print a sweep: its table, its progress, and how to resume it."""
-    known, line = load_sweep(directory), store.describe_sweep(directory)
-    if as_json:
-        typer.echo(sweep_text(known, form=JSON), nl=False)
-        return
-    state = "complete" if line.cells_done == line.cells else line.outcome
-    typer.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
-    if known.done:
-        typer.echo(sweep_text(known), nl=False)
-    for text in filter(None, (line.error, *sweep_notes(known, directory))):
-        info(text)
 
 
 def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:

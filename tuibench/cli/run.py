@@ -1,4 +1,4 @@
-"""`tuibench start`, `live`, `run`, `attach`, `doctor`: a load, with a screen or without."""
+"""`tuibench live`, `run`, `attach`, `doctor`: a load, with a screen or without."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, UsageError
+from tuibench.base.feature import installed, resolve
 from tuibench.cli.arguments import STDOUT, SysbenchLine
 from tuibench.cli.options import (
     CONTEXT,
@@ -37,7 +38,7 @@ from tuibench.model.server import Target
 if TYPE_CHECKING:
     from tuibench.cli.headless import HeadlessOutput
 
-__all__ = ["CONTEXT", "attach", "doctor", "live", "run", "start"]
+__all__ = ["CONTEXT", "attach", "doctor", "live", "run"]
 
 NO_PRIVATE_SERVER = "--cpus, --memory, --my-cnf and --mysqld-option are for private servers"
 JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
@@ -163,13 +164,12 @@ def run(
     session.keep_records()
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
     if server_program:
-        from tuibench.features.sweep.execution import ab_over_starts
-
         if option := report.given_option():
             raise UsageError(
                 f"{option} is for a run on one server", "tuibench versions --show DIR has formats"
             )
-        raise typer.Exit(ab_over_starts(plan, server_program, private, start))
+        over_starts = next(resolve(one.run_over_starts) for one in installed() if one.run_over_starts)
+        raise typer.Exit(over_starts(plan, server_program, private, start))
     if start != StartOptions():
         raise UsageError("--start is for runs on private servers", "--server=mariadbd, with --ab")
     if private.is_given:
@@ -328,30 +328,3 @@ def summary_line(findings: Sequence[Finding]) -> str:
     elif counts[Severity.NEXT]:
         end = "ready to run once the tables exist"
     return f"{', '.join(parts)}: {end}"
-
-
-def start(screen: ScreenOptions) -> None:
-    """`tuibench` without arguments does the same in a terminal. The form offers the servers of your option
-    files, servers used recently, and a private server that is removed at the end. Passwords are never
-    stored.
-    """
-    from tuibench.cli.runner import end_viewer, open_viewer, require_terminal, run_async
-
-    require_terminal("tuibench run --help")
-    display = screen.display_options()
-    from tuibench.features.start.screen import StartApp
-    from tuibench.features.start.setup import CliStartController
-
-    controller = CliStartController()
-    try:
-        socket = StartApp(controller, display).shown()
-        if socket is None:
-            raise typer.Exit(ExitCode.DONE)
-        ended = open_viewer(socket, display)
-        if ended is None and controller.private is not None:
-            controller.private.release()
-            controller.private = None
-        raise typer.Exit(end_viewer(ended, socket))
-    finally:
-        if controller.private is not None:
-            run_async(controller.private.stop())

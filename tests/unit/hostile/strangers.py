@@ -34,8 +34,8 @@ from tests.examples import SERVER
 from tests.unit.record.steady import steady
 from tuibench.base import config
 from tuibench.base.errors import TuibenchError
-from tuibench.cli import demo
 from tuibench.cli.server_options import ServerOptions
+from tuibench.features.scenes import demo
 from tuibench.features.scenes.scene import load_scene
 from tuibench.features.sweep import reproduction
 from tuibench.features.sweep.planning import all_cells, cell_plan, max_threads

@@ -22,7 +22,7 @@ from tuibench.metrics.stalls import SteadinessLog
 from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Stall
-from tuibench.model.message import SessionMessage
+from tuibench.model.message import RunState, SessionMessage
 from tuibench.model.settings import COMMIT_ROLES, PresetState, SettingState
 from tuibench.model.tick import Tick
 from tuibench.session.dispatch import Origin
@@ -49,6 +49,7 @@ class Run:
         self.flush = "1"
         self.fsyncs = 0
         self.outcome = "done"
+        self.state = RunState.RUNNING
         self.log = EventLog(self.clock, self._on_event)
         played: Any = self
         self.published: list[EffectProgress | None] = []

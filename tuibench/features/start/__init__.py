@@ -8,7 +8,7 @@ FEATURE = Feature(
         CommandEntry(
             "start",
             CommandSection.LOAD,
-            "tuibench.cli.run",
+            "tuibench.features.start.command",
             "Choose server and load on a form, then open the live screen.",
         ),
     ),

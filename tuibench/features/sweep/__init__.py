@@ -36,4 +36,6 @@ FEATURE = Feature(
         "tables",
         "versions",
     ),
+    show_recorded="tuibench.features.sweep.execution:show_recorded",
+    run_over_starts="tuibench.features.sweep.execution:ab_over_starts",
 )

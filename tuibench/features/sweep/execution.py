@@ -32,7 +32,7 @@ from tuibench.cli.options import (
     make_plan,
     parse_profile_options,
 )
-from tuibench.cli.output import check_writable, info, timestamp, write_output
+from tuibench.cli.output import JSON, check_writable, info, timestamp, write_output
 from tuibench.cli.parameters import is_given
 from tuibench.cli.runner import on_ending_signals, record_folder, run_async
 from tuibench.cli.server_options import ServerOptions
@@ -85,8 +85,9 @@ from tuibench.model.sweep import (
 )
 from tuibench.model.tick import Sample
 from tuibench.mysql.errors import NoDatabaseError
+from tuibench.record import store
 from tuibench.record.store import has_tables
-from tuibench.record.sweep_folder import SweepFolder, load_sweep
+from tuibench.record.sweep_folder import SweepFolder, is_sweep, load_sweep
 from tuibench.servers.binaries import Binary
 from tuibench.tuning.trial_subject import PRESET, THREADS
 
@@ -199,6 +200,23 @@ def show_sweep_progress(plan: SweepPlan) -> Iterator[SweepProgress]:
             lambda text: console.print(sanitize.text(text), markup=False, highlight=False, soft_wrap=True),
             lambda done, words: bars.update(task, completed=done, description=sanitize.text(words)),
         )
+
+
+def show_recorded(directory: Path, *, as_json: bool) -> bool:
+    """Print a sweep: its table, its progress, and how to resume it. Returns False if the folder has none."""
+    if not is_sweep(directory):
+        return False
+    known, line = load_sweep(directory), store.describe_sweep(directory)
+    if as_json:
+        typer.echo(sweep_text(known, form=JSON), nl=False)
+        return True
+    state = "complete" if line.cells_done == line.cells else line.outcome
+    typer.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
+    if known.done:
+        typer.echo(sweep_text(known), nl=False)
+    for text in filter(None, (line.error, *sweep_notes(known, directory))):
+        info(text)
+    return True
 
 
 def sweep_notes(known: Sweep, directory: Path) -> list[str]:

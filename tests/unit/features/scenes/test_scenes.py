@@ -9,8 +9,8 @@ from tests.tables import for_each
 from tests.tui.support import script
 from tests.unit.features.crash.crash_examples import crash
 from tuibench.base.errors import UsageError
-from tuibench.cli.demo import SceneOptions
 from tuibench.features.crash.text import crash_sentence
+from tuibench.features.scenes.demo import SceneOptions
 from tuibench.features.scenes.scene import (
     REVEALED,
     Scene,
