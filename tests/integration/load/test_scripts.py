@@ -429,6 +429,7 @@ async def test_a_run_whose_events_fail_or_do_not_end_has_failed(
     assert message in ended.err
 
 
+@pytest.mark.one_flavour
 async def test_a_run_whose_events_send_nothing_ends(
     database: Target, tuibench_home: Path, tmp_path: Path
 ) -> None:

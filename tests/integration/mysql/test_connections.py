@@ -69,6 +69,7 @@ async def cipher(target: Target) -> str:
         return str((await connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'"))[0][1])
 
 
+@pytest.mark.one_flavour
 async def test_a_login_that_is_cancelled_at_any_moment_leaves_no_socket(server: PrivateServer) -> None:
     moments, before = range(100), len(os.listdir("/proc/self/fd"))
     for moment in moments:
@@ -215,6 +216,7 @@ async def test_many_encrypted_connections_at_once(secure: PrivateServer) -> None
     await asyncio.gather(*(connection.close() for connection in connections[25:]))
 
 
+@pytest.mark.one_flavour
 async def test_a_server_without_tls(binary: Binary, start: Starter) -> None:
     options = ["--tls-version="] if binary.flavour is Flavour.MYSQL else ["--skip-ssl"]
     async with await start(binary, options=options) as server:

@@ -42,6 +42,7 @@ def told(watcher: Watcher) -> Activity:
     return watcher.activity
 
 
+@pytest.mark.one_flavour
 async def test_a_viewer_sees_who_is_there_who_waits_and_kills_it(tables: PrivateServer) -> None:
     spec = session_spec(tables.target, threads=THREADS)
     async with strangers(tables, 2) as (holder, waiter), watched(spec) as watcher:

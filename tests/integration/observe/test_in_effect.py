@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from tests.integration.support.shared import Starter
 from tuibench.features.compare.audit import audit
 from tuibench.features.sweep.runner import read_surroundings
@@ -52,6 +54,7 @@ async def surroundings(
         return await read_surroundings(server.target, build_data_set(program).table_names())
 
 
+@pytest.mark.one_flavour
 async def test_unfair_options_are_named_and_equal_starts_raise_nothing(
     binary: Binary, start: Starter
 ) -> None:

@@ -79,6 +79,7 @@ async def test_its_files_are_its_owners_and_its_password_on_no_command_line(serv
     assert not list(server.directory.glob("*.sql"))
 
 
+@pytest.mark.one_flavour
 async def test_no_statement_has_it_write_elsewhere(binary: Binary, base: Path, tmp_path: Path) -> None:
     """Its account may set every variable. A folder that an option names is meant."""
     meant, other = tmp_path / "meant", tmp_path / "other"
@@ -101,6 +102,7 @@ async def test_no_statement_has_it_write_elsewhere(binary: Binary, base: Path, t
 # Its life
 
 
+@pytest.mark.one_flavour
 async def test_a_server_made_from_nothing_has_its_option_file_and_its_stop_leaves_nothing(
     binary: Binary, base: Path, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ async def test_a_switch_of_primary_is_measured(tables: PrivateServer, engine: st
     assert stall.errors["2013"] == THREADS
 
 
+@pytest.mark.one_flavour
 async def test_a_restart_is_measured(restartable: PrivateServer) -> None:
     """A server that was killed, and is started again a while later."""
     await prepare_tables(restartable.target, sbtest.program(table_size=500))

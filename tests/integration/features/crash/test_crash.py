@@ -77,6 +77,7 @@ def check_consistent(crash: Crash) -> None:
     assert crash.binlog.only_in_tables == 0
 
 
+@pytest.mark.one_flavour
 async def test_without_a_flush_a_kill_loses_commits_that_the_binary_log_has(
     start: Starter, binary: Binary
 ) -> None:
