@@ -1,7 +1,7 @@
 """The directory of a sweep: `sweep.json` contains the plan, `results.jsonl` a line for each finished cell.
 
 The record of each cell's run is in a folder beside them. A line that a crash has truncated is ignored, and
-its cell is run again.
+its cell is run again. `sweep.seal` shows that this account has written the plan.
 """
 
 import fcntl
@@ -24,11 +24,11 @@ from tuibench.model.sweep import (
     SweepLine,
     SweepRecord,
 )
-from tuibench.record import hdr_log, reader
+from tuibench.record import hdr_log, reader, seal
 from tuibench.record.reader import JsonLines
 from tuibench.record.recorder import pretty_json
 
-RECORD, RESULTS = "sweep.json", "results.jsonl"
+RECORD, RESULTS, SEAL = "sweep.json", "results.jsonl", "sweep.seal"
 _LINE = cast("type[SweepLine]", SweepLine)
 
 
@@ -57,8 +57,11 @@ class SweepFolder:
         """Create a folder. Raises RunError if that is not possible."""
         try:
             paths.ensure_private(directory)
+            data = pretty_json(record)
             with files.private(directory / RECORD, "wb") as stream:
-                stream.write(pretty_json(record))
+                stream.write(data)
+            with files.private(directory / SEAL, "wb") as stream:
+                stream.write(seal.seal_of(data).encode() + b"\n")
             return cls(directory, Sweep(record=record), _locked(directory))
         except OSError as error:
             raise RunError(
@@ -80,6 +83,15 @@ class SweepFolder:
             results.write(b"\n")
             results.flush()
         return cls(directory, _sweep(record, directory, JsonLines()), results)
+
+    @property
+    def is_own(self) -> bool:
+        """True if this account has written the plan, and nobody has changed it since."""
+        try:
+            written = files.read_text(self.directory / SEAL, encoding="utf-8", errors="replace")
+            return seal.fits(written, files.read_bytes(self.directory / RECORD))
+        except OSError:
+            return False
 
     def add(self, line: SweepLine) -> None:
         """Write a line, and add it to the sweep."""

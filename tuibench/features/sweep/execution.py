@@ -37,11 +37,12 @@ from tuibench.cli.parameters import is_given
 from tuibench.cli.runner import on_ending_signals, record_folder, run_async
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.typer_command import OmitOptions, PlanValues, Takes
+from tuibench.features.sweep import foreign
 from tuibench.features.sweep import runner as sweeping
 from tuibench.features.sweep.beginning import beginning_line
 from tuibench.features.sweep.bisection import sweep_step
 from tuibench.features.sweep.formats import check_format, compare_sweeps, sweep_text, versions_text
-from tuibench.features.sweep.options import ResultOptions, SweepOptions
+from tuibench.features.sweep.options import AllowCommands, ResultOptions, SweepOptions
 from tuibench.features.sweep.planning import (
     all_cells,
     build_cases,
@@ -266,6 +267,24 @@ def sweep_folder(place: str) -> Path:
     return named if not exists(place) and exists(named) else Path(place)
 
 
+def resumed(place: str, *, allow_commands: bool) -> SweepFolder:
+    """The folder of a sweep to go on with.
+
+    Raises UsageError if its plan is not one that this account has recorded, with what it would run, unless
+    `allow_commands` gives consent.
+    """
+    folder = SweepFolder.resume(sweep_folder(place))
+    if folder.is_own or allow_commands:
+        return folder
+    folder.close()
+    runs = [sanitize.excerpt(each) for each in foreign.acting(folder.sweep.record)]
+    raise UsageError(
+        "\n  ".join([f"the plan in {place} is not one that this account has recorded; it would run:", *runs]),
+        "nothing was run; --allow-commands continues it, if you trust whoever made it. "
+        "bundle, there, and reproduce, here, take only the load out of it",
+    )
+
+
 def run_sweep(
     context: typer.Context,
     server: ServerOptions,
@@ -302,7 +321,7 @@ def run_sweep(
         )
     warn_leftovers()
     if results.resume:
-        folder = SweepFolder.resume(sweep_folder(results.resume))
+        folder = resumed(results.resume, allow_commands=results.allow_commands)
         if folder.sweep.record.versions is not None:
             folder.close()
             raise UsageError(
@@ -558,6 +577,7 @@ class OutputOptions:
     """Destination of the result, and selection of a comparison."""
 
     resume: Annotated[str, typer.Option(metavar="DIR", help="Resume the comparison in this folder.")] = ""
+    allow_commands: AllowCommands = False
     show: Annotated[str, typer.Option(metavar="DIR", help="Print the comparison in this folder.")] = ""
     form: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html.")
@@ -598,7 +618,7 @@ def versions(
     if output.resume:
         if words or rest:
             raise UsageError("--resume takes no other options", "the comparison's plan is in its folder")
-        folder = SweepFolder.resume(sweep_folder(output.resume))
+        folder = resumed(output.resume, allow_commands=output.allow_commands)
     else:
         folder = _new_comparison(words, rest, tests, servers, start, options)
     with closing(folder):

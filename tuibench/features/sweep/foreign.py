@@ -9,6 +9,7 @@ rows. Addresses and paths of the other host are left out.
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 from tuibench.base.errors import UsageError
 from tuibench.model.option import BoundOption, check_range
 from tuibench.model.plan import PLAN_COMMANDS, OptionValue, RunPlan
-from tuibench.model.sweep import ServerBuild, SweepCase, SweepPlan, SweepVariant
+from tuibench.model.sweep import ServerBuild, SweepCase, SweepPlan, SweepRecord, SweepVariant
 from tuibench.observe.host_facts import is_recorded_variable
 from tuibench.tuning import catalogue
 from tuibench.workload import library, script
@@ -85,9 +86,6 @@ def checked(plan: SweepPlan, builds: Sequence[ServerBuild], most_repeats: int) -
             if not only_reads_and_writes(each.sql)
         ),
     ]
-    left_out = [f"--cluster={place}" for place in (plan.base.cluster.places if plan.base.cluster else ())]
-    left_out += [f"--host-metrics={plan.base.host_metrics}"] * bool(plan.base.host_metrics)
-    left_out += [f"--replica={each}" for each in plan.base.replicas]
     made = SweepPlan(
         cases=cases,
         variants=variants,
@@ -99,8 +97,42 @@ def checked(plan: SweepPlan, builds: Sequence[ServerBuild], most_repeats: int) -
         start=plan.start,
     )
     return Foreign(
-        made, tuple(map(_checked_build, builds)), tuple(dict.fromkeys(asks)), tuple(dict.fromkeys(left_out))
+        made,
+        tuple(map(_checked_build, builds)),
+        tuple(dict.fromkeys(asks)),
+        tuple(dict.fromkeys(_places(plan.base))),
     )
+
+
+def acting(record: SweepRecord) -> tuple[str, ...]:
+    """Everything that a recorded sweep runs and reaches, as text for the user."""
+    base = record.plan.base
+    setup = record.versions or record.servers
+    where = (
+        [f"server program {shlex.join((each.path, *each.options))}" for each in setup.builds]
+        if setup is not None
+        else [f"load on {record.target}"]
+    )
+    return (
+        *where,
+        *(f"--at {seconds:g}s {what}" for seconds, what in base.interventions),
+        *_places(base),
+        *(
+            f"setting {name}={value}"
+            for variant in record.plan.variants
+            for name, value in variant.settings.items()
+        ),
+        *dict.fromkeys(f"profile {case.profile}" for case in record.plan.cases),
+    )
+
+
+def _places(base: RunPlan) -> list[str]:
+    """Options that name hosts, or commands that reach them."""
+    return [
+        *(f"--cluster={place}" for place in (base.cluster.places if base.cluster else ())),
+        *[f"--host-metrics={base.host_metrics}"] * bool(base.host_metrics),
+        *(f"--replica={each}" for each in base.replicas),
+    ]
 
 
 def checked_plan(plan: RunPlan) -> RunPlan:

@@ -135,6 +135,15 @@ def _loads(
     return found
 
 
+AllowCommands = Annotated[
+    bool,
+    typer.Option(
+        "--allow-commands",
+        help="With --resume: also a plan that this account has not recorded; without it, listed.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ResultOptions:
     """Destination of the results, and selection of a sweep."""
@@ -142,6 +151,7 @@ class ResultOptions:
     resume: Annotated[
         str, typer.Option(metavar="DIR", help="Continue the sweep in this folder with its plan.")
     ] = ""
+    allow_commands: AllowCommands = False
     show: Annotated[
         bool, typer.Option("--show", help="Print the results of a recorded sweep: --show DIR.")
     ] = False

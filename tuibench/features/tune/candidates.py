@@ -106,6 +106,37 @@ def start_candidates(
     return _numbered(found, set()), tuple(left_out)
 
 
+def check_recorded(
+    recorded: Sequence[Candidate],
+    states: Iterable[SettingState],
+    server: ServerInfo,
+    variables: Mapping[str, str],
+    room: Room,
+    plan: TunePlan,
+) -> None:
+    """Raises UsageError for a recorded candidate that a screening on this server would not try: whoever made
+    the record may have written anything into it.
+    """
+    by_name = {state.name: state for state in states}
+    values = {state.name: state.value for state in by_name.values()} | dict(variables)
+    for one in recorded:
+        setting = catalogue.find_setting(one.setting)
+        state, support = by_name.get(setting.name), setting.support(server)
+        if state is None or support is None:
+            raise UsageError(f"this server has no {setting.name}", "start again without --resume")
+        why = _obstacle(setting, state, values, plan)
+        if not why and setting.canonical(support, one.value) != one.value:
+            why = "it is not written as this server writes it"
+        if why := why or _unsafe(setting, one.value, state, values, room, plan):
+            raise UsageError(
+                f"the record of the screening has {one.setting}={one.value}, which is not tried here: {why}",
+                "start again without --resume",
+            )
+    sharing = {one.setting for one in recorded if one.can_share}
+    if tuple(recorded) != _numbered([(by_name[one.setting], one.value) for one in recorded], sharing):
+        raise UsageError("the record of the screening is damaged", "start again without --resume")
+
+
 def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], plan: TunePlan) -> str:
     """Why no value of a setting is tried; empty if some may be."""
     if state.unavailable:

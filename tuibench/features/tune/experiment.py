@@ -22,7 +22,14 @@ from msgspec.structs import replace
 
 from tuibench.base.errors import TuibenchError, UsageError
 from tuibench.base.units import duration, pluralize
-from tuibench.features.tune.candidates import SCREENING_SHARE, Room, TuneLog, find_candidates, read_tune_log
+from tuibench.features.tune.candidates import (
+    SCREENING_SHARE,
+    Room,
+    TuneLog,
+    check_recorded,
+    find_candidates,
+    read_tune_log,
+)
 from tuibench.features.tune.evaluation import Evaluation, is_decided
 from tuibench.features.tune.text import candidate_line
 from tuibench.metrics.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, settling_slots
@@ -336,13 +343,14 @@ async def prepare_screening(
     private = f"a private server ({server.flavour} {server.version_text})"
     named = private if session.spec.private_server else server.identity
     here = TuneLogHead(profile=plan.profile, server=named, threads=plan.threads, candidates=())
+    variables = await settings.variables(OTHER_VARIABLES)
+    room = _room(server, variables, plan.most_threads)
     if order.resume:
         head, blocks = await asyncio.to_thread(read_tune_log, Path(order.resume))
         _check_resumable(order.resume, head, here, settings.states)
+        check_recorded(head.candidates, settings.states, server, variables, room, order)
         here = replace(here, candidates=head.candidates)
         return TuneRun(order, here, blocks=blocks, log=log, is_by_hand=is_by_hand)
-    variables = await settings.variables(OTHER_VARIABLES)
-    room = _room(server, variables, plan.most_threads)
     found, left_out = find_candidates(settings.states, server, variables, room, order)
     if not found:
         reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])

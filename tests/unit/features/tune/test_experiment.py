@@ -649,6 +649,30 @@ async def test_it_is_resumed_only_where_it_began(tmp_path: Path) -> None:
         await prepared(resume=str(tmp_path), values={"innodb_io_capacity": "300"})
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"setting": "general_log_file", "value": "/etc/x"}, "general_log_file was"),
+        ({"setting": "max_connections", "value": "1", "original": "151"}, "not tried here: a limit or a log"),
+        ({"value": "$(id)"}, "is no value of|has no value|takes"),
+        ({"value": "9" * 400}, "is no value of|has no value|takes"),
+        ({"setting": "sync_binlog", "value": "0", "original": "1"}, "only with --allow-risk"),
+        ({"number": 77}, "is damaged"),
+        ({"change": "\x1b[2J"}, "is damaged"),
+    ],
+)
+async def test_a_record_that_was_changed_is_not_resumed(
+    changed: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    run = await prepared()
+    head = run.head
+    (first, *others) = head.candidates
+    wrong = msgspec.structs.replace(first, **changed)
+    TuneLog(tmp_path).write(msgspec.structs.replace(head, candidates=(wrong, *others)), ())
+    with pytest.raises(UsageError, match=message):
+        await prepared(resume=str(tmp_path))
+
+
 async def test_on_a_private_server_it_goes_on_with_another_of_this_version(tmp_path: Path) -> None:
     """Its predecessor is gone, with its directory, which is part of the identity."""
     Driven(await prepared(is_private=True), tmp_path)
