@@ -84,7 +84,6 @@ class SweepFolder:
             results.flush()
         return cls(directory, _sweep(record, directory, JsonLines()), results)
 
-    @property
     def is_own(self) -> bool:
         """True if this account has written the plan, and nobody has changed it since."""
         try:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tests.ticks import measured_tick
 from tests.unit.features.tune import screenings
 from tests.unit.metrics import simulated
@@ -20,7 +21,10 @@ from tests.unit.metrics.simulated import share
 from tuibench.features.tune.evaluation import FIRST_PAIRS, next_candidates, screen
 from tuibench.metrics.ab_analysis import (
     ALPHA,
+    EFFECT,
     FEWEST_PAIRS,
+    LATE_WITHIN,
+    LIKELIER,
     PHI,
     Lateness,
     Pair,
@@ -717,6 +721,21 @@ def test_an_interval_has_to_contain_what_a_late_response_gives() -> None:
     assert found.contradiction(None) is None
     beyond = found._replace(rivals=(Rival(9.0, 800.0, has_effect=True),))
     assert beyond.contradiction(compared(-1.0, 25.0)) == 9.0
+
+
+@for_each(
+    ("evidence", "effect", "is_shown"),
+    [
+        (LATE_WITHIN + 0.1, EFFECT + 0.1, True),
+        (LATE_WITHIN, EFFECT + 0.1, False),
+        (LATE_WITHIN + 0.1, EFFECT, False),
+        (LIKELIER + 0.1, 50.0, False),
+    ],
+)
+def test_only_a_late_effect_that_is_shown_recommends_longer_windows(
+    evidence: float, effect: float, is_shown: bool
+) -> None:
+    assert Lateness(30.0, evidence, effect, 0.0).is_shown is is_shown
 
 
 def test_a_short_course_of_a_slow_approach_has_rivals_with_larger_effects() -> None:

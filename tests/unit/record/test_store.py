@@ -566,15 +566,15 @@ def test_a_sweep_is_run_by_one_process_at_a_time(directory: Path) -> None:
 def test_only_a_plan_that_nobody_has_changed_is_ones_own(directory: Path, tmp_path: Path) -> None:
     SweepFolder.create(directory, sweeps.record()).close()
     (again := SweepFolder.resume(directory)).close()
-    assert again.is_own
+    assert again.is_own()
     written = (directory / "sweep.json").read_bytes()
     (directory / "sweep.json").write_bytes(written.replace(b"oltp", b"OLTP"))
-    assert not again.is_own
+    assert not again.is_own()
     (directory / "sweep.json").write_bytes(written)
     (paths.state_dir() / "records.key").unlink()
-    assert not again.is_own
+    assert not again.is_own()
     (directory / "sweep.seal").unlink()
-    assert not again.is_own
+    assert not again.is_own()
 
 
 def test_no_sweep_there(tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def resumed(place: str, *, allow_commands: bool) -> SweepFolder:
     `allow_commands` gives consent.
     """
     folder = SweepFolder.resume(sweep_folder(place))
-    if folder.is_own or allow_commands:
+    if folder.is_own() or allow_commands:
         return folder
     folder.close()
     runs = [sanitize.excerpt(each) for each in foreign.acting(folder.sweep.record)]

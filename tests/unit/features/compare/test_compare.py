@@ -22,7 +22,7 @@ from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost
 from tuibench.model.server import HostConditions
-from tuibench.model.summary import ComparisonRow, RunComparison
+from tuibench.model.summary import ComparisonRow, ComparisonVerdict, RunComparison
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import RecordedRun
@@ -410,6 +410,20 @@ def test_what_took_less_of_a_transaction_is_said(tmp_path: Path) -> None:
     assert found.because[0].startswith("because: commit −3.0 ms (")
     assert found.because[0] in comparison_report.comparison_text(found)
     assert compare_runs([[runs[0]], [runs[0]]]).because == ("",)
+
+
+@pytest.mark.parametrize("verdict", ComparisonVerdict)
+def test_without_a_verdict_on_the_throughput_no_cause_is_named(
+    verdict: ComparisonVerdict, tmp_path: Path
+) -> None:
+    """Commits that took less time are no cause of less throughput either."""
+    first, other = (
+        [[tuple(_with_commits(load_run(steady(tmp_path, name, each=each)), commit_ms).intervals())]]
+        for name, each, commit_ms in (("a", 50, 5.1), ("b", 100, 2.1))
+    )
+    told = comparison_report._because(first, other, verdict)
+    is_told = verdict in (ComparisonVerdict.BETTER, ComparisonVerdict.EQUAL)
+    assert (told.startswith("because: commit"), told == "") == (is_told, not is_told)
 
 
 def _with_commits(run: Run, commit_ms: float) -> Run:

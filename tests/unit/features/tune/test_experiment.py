@@ -410,10 +410,13 @@ async def prepared(
         "values": 1,
         "candidates_per_block": 2,
     }
-    spec = SimpleNamespace(plan=PLAN, private_server="/tmp/server" if is_private else "")
+    spec = SimpleNamespace(plan=PLAN, private_server="/tmp/server" if is_private else "", run_directory="")
     session = SimpleNamespace(spec=spec, server=server, settings=Server(**values))
     plan = TunePlan(**{**made, **order})
-    return await prepare_screening(plan, cast(ExperimentSession, session))
+    run = await prepare_screening(plan, cast(ExperimentSession, session))
+    # `Driven` writes it.
+    run._log = None
+    return run
 
 
 class Driven:
