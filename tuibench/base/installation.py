@@ -1,6 +1,7 @@
 """How this program was installed, and the command that installs the native engine."""
 
 import importlib
+import platform
 import shutil
 import sys
 from functools import cache
@@ -40,6 +41,28 @@ def engine_line() -> str:
     if not has_native_engine():
         return f"asyncio; for the native one, {engine_remedy()}"
     return "native, with Lua scripts" if runs_scripts() else f"native; for Lua scripts, {lua_remedy()}"
+
+
+def installer_line() -> str:
+    """How this program was installed, with the folder and the version of Python."""
+    source, is_editable = _source()
+    prefix = Path(sys.prefix)
+    if is_archive(Path(sys.executable)):
+        how = f"archive in {Path(sys.executable).parents[1]}"
+    elif is_editable:
+        how = f"editable, from {source}"
+    elif "pipx" in prefix.parts:
+        how = f"pipx, in {prefix}"
+    elif prefix.parts[-3:-1] == ("uv", "tools"):
+        how = f"uv, in {prefix}"
+    else:
+        how = f"pip, in {prefix}"
+    return f"{how}; Python {platform.python_version()}"
+
+
+def is_archive(interpreter: Path) -> bool:
+    """True if an interpreter is that of an archive, which has a launcher beside it."""
+    return interpreter.parent.name == "libexec" and (interpreter.parents[1] / "bin" / "tuibench").is_file()
 
 
 def engine_remedy() -> str:

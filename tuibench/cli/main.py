@@ -105,9 +105,9 @@ def _show_completion(shell: str | None) -> None:
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        from tuibench.base.installation import engine_line
+        from tuibench.base.installation import engine_line, installer_line
 
-        typer.echo(f"tuibench {__version__}\nengine: {engine_line()}")
+        typer.echo(f"tuibench {__version__}\nengine: {engine_line()}\ninstalled: {installer_line()}")
         raise typer.Exit
 
 

@@ -1,8 +1,10 @@
 """The command that gets the native engine, for each way of installing the program."""
 
+import platform
 import shutil
 import sys
 from importlib.metadata import PathDistribution
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +36,33 @@ def test_the_command_fits_the_installation(
     monkeypatch.setattr(installation, "_source", lambda: (source, is_editable))
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert installation.engine_remedy() == f"{installation.RUST}, then run {command}"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "is_editable", "how"),
+    [
+        ("/home/ada/pipx/venvs/tuibench", False, "pipx, in /home/ada/pipx/venvs/tuibench"),
+        ("/home/ada/uv/tools/tuibench", False, "uv, in /home/ada/uv/tools/tuibench"),
+        ("/opt/env", False, "pip, in /opt/env"),
+        ("/src/clone/.venv", True, "editable, from /src/clone"),
+    ],
+)  # fmt: skip
+def test_the_version_says_how_it_was_installed(
+    prefix: str, is_editable: bool, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(installation, "_source", lambda: ("/src/clone", is_editable))
+    assert installation.installer_line() == f"{how}; Python {platform.python_version()}"
+
+
+def test_an_archive_is_known_by_its_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in ("libexec/python3", "bin/tuibench"):
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).touch()
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "libexec" / "python3"))
+    assert installation.installer_line().startswith(f"archive in {tmp_path};")
+    (tmp_path / "bin" / "tuibench").unlink()
+    assert "archive" not in installation.installer_line()
 
 
 def test_with_rust_the_command_says_why_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,8 @@ def test_the_version_names_the_engine(
 ) -> None:
     monkeypatch.setattr(installation, "has_native_engine", lambda: is_installed)
     monkeypatch.setattr(installation, "native_module", lambda: module)
-    assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\nengine: {line}\n", "")
+    said = f"tuibench {__version__}\nengine: {line}\ninstalled: {installation.installer_line()}\n"
+    assert tuibench("--version") == (ExitCode.DONE, said, "")
 
 
 @pytest.fixture
