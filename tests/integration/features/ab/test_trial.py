@@ -101,6 +101,7 @@ def assert_costs(costs: list[dict[str, Any]]) -> None:
 
 
 async def test_interrupted_it_tells_what_it_has(any_tables: PrivateServer, home: Path) -> None:
+    """Also without a cycle that counts, if other programs take the processors."""
     with started(
         "run",
         "oltp_write_only",
@@ -110,7 +111,7 @@ async def test_interrupted_it_tells_what_it_has(any_tables: PrivateServer, home:
         target=any_tables.target,
         env={"TUIBENCH_HOME": str(home)},
     ) as process:
-        wait_for_output(process, "1 of 50 cycles are too few")
+        wait_for_output(process, "of 50 cycles are too few")
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err
