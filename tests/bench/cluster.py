@@ -19,8 +19,9 @@ from msgspec.structs import replace
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.features.cluster.messages import FromAgent, HostReport, ReportMerger, pack, sum_by_name
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
-from tuibench.model.tick import Histogram, bucket_upper_bound
-from tuibench.session.totals import LoadTotals
+from tuibench.model.tick import Histogram, Tick, bucket_upper_bound
+from tuibench.session.account import Account
+from tuibench.session.load_ticks import LoadTicks
 
 STATEMENTS = 9
 """Those of oltp_read_write; with response and service times there are eleven histograms."""
@@ -71,7 +72,7 @@ def measure(hosts: int, buckets: int) -> None:
     plain = [report(host, buckets, numbers) for host in range(hosts)]
     frames = [msgspec.msgpack.encode(packed(each)) for each in plain]
     decoder: msgspec.msgpack.Decoder[FromAgent] = msgspec.msgpack.Decoder(FromAgent)
-    totals, decoding, adding = LoadTotals(), [], []
+    reported, account, decoding, adding = LoadTicks(), Account(), [], []
     gc.collect()
     for _ in range(TICKS):
         began = time.process_time()
@@ -79,7 +80,8 @@ def measure(hosts: int, buckets: int) -> None:
         decoded = time.process_time()
         first, *others = [message.report for message in messages]
         reports = [replace(first, hists=sum_by_name(message.latencies for message in messages)), *others]
-        totals.tick(reports, 128 * hosts, 0.0)
+        reported.add(reports)
+        account.add(reported.take() or Tick())
         decoding.append(decoded - began)
         adding.append(time.process_time() - decoded)
     both = [one + other for one, other in zip(decoding, adding, strict=True)]

@@ -40,10 +40,12 @@ class ScheduledTick(NamedTuple):
     """One tick of a schedule."""
 
     number: int
-    """The number of the tick from 1; 0 for one of the additional times of `ticks`."""
+    """The number of the tick from 1; 0 for an extra tick between two of them."""
     due_ns: int
     late_ns: int
     """The delay of the tick."""
+    is_extra: bool = False
+    """True at one of the additional times of `ticks`."""
 
 
 async def ticks(
@@ -55,7 +57,7 @@ async def ticks(
 ) -> AsyncIterator[ScheduledTick]:
     """Ticks at `start_ns` + n × `interval_ns` until `end_ns`, and at the additional times `between`.
 
-    An additional time is yielded before a tick at the same time. The schedule is absolute: a slow caller
+    A tick at an additional time is yielded once. The schedule is absolute: a slow caller
     delays a tick, but not the following ones. Missed ticks are skipped: a caller that is five intervals late
     gets one late tick.
     """
@@ -63,18 +65,21 @@ async def ticks(
     waiting = sorted(between, reverse=True)
     while end_ns is None or start_ns + number * interval_ns <= end_ns:
         due_ns = start_ns + number * interval_ns
-        while waiting and waiting[-1] <= due_ns:
-            yield await _wait_for_tick(clock, 0, waiting.pop())
-        yield await _wait_for_tick(clock, number, due_ns)
+        while waiting and waiting[-1] < due_ns:
+            yield await _wait_for_tick(clock, 0, waiting.pop(), is_extra=True)
+        is_extra = bool(waiting) and waiting[-1] == due_ns
+        while waiting and waiting[-1] == due_ns:
+            waiting.pop()
+        yield await _wait_for_tick(clock, number, due_ns, is_extra=is_extra)
         number = max(number + 1, (clock.now_ns() - start_ns) // interval_ns)
     while waiting and waiting[-1] <= end_ns:
-        yield await _wait_for_tick(clock, 0, waiting.pop())
+        yield await _wait_for_tick(clock, 0, waiting.pop(), is_extra=True)
     await _sleep_until(clock, end_ns)
 
 
-async def _wait_for_tick(clock: Clock, number: int, due_ns: int) -> ScheduledTick:
+async def _wait_for_tick(clock: Clock, number: int, due_ns: int, *, is_extra: bool) -> ScheduledTick:
     await _sleep_until(clock, due_ns)
-    return ScheduledTick(number, due_ns, max(0, clock.now_ns() - due_ns))
+    return ScheduledTick(number, due_ns, max(0, clock.now_ns() - due_ns), is_extra)
 
 
 async def _sleep_until(clock: Clock, due_ns: int) -> None:

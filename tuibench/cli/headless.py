@@ -304,7 +304,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     async with run:
         on_ending_signals(run.request_stop, "interrupted")
         if output.is_reporting:
-            run.load.checkpoint_listeners.append(printer.checkpoint)
+            run.measuring.checkpoint_listeners.append(printer.checkpoint)
             words(head_text(__version__, spec.plan))
             bus.listeners.append(printer.state)
             server = run.watcher.server
@@ -318,13 +318,13 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     if lifecycle.error is not None and not summary.seconds:
         raise lifecycle.error
     if output.is_reporting and output.histogram:
-        words(histogram_text(run.load.accounting.since_checkpoint.hist(RESPONSE)))
-    await hooks.end(run.load.since_checkpoint())
+        words(histogram_text(run.measuring.since_checkpoint.hist(RESPONSE)))
+    await hooks.end(run.measuring.full_report())
     if output.is_reporting:
         words(addenda(summary) if hooks.reports_totals and not hooks.has_failed else run.text(summary))
         for line in run_notes(summary, spec.run_directory):
             note(line)
-    code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.tick))
+    code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.total))
     is_cut = hooks.has_failed or (rows is not None and rows.is_cut)
     return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
 

@@ -205,6 +205,13 @@ TALLY = "tally."
 """Prefix of its other counts, to which they are relative."""
 UNSEEN = "unseen."
 """Prefix, within a host, of what was measured while the server's process was not found."""
+TRAFFIC_SUMS = frozenset(
+    {
+        "completed", "commits", "rollbacks", "queries", "questions", "reads", "writes", "others", "timed",
+        "statement_ms", "thread_seconds",
+    }
+)  # fmt: skip
+"""The counts of a server's traffic in the sums of a tick."""
 Value = TypeVar("Value")
 
 
@@ -247,6 +254,8 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
         host.unseen.busy, ...                                its part while the server's process was not found
         client.seconds, ...                                  tuibench's own host, if it is another one
         own.completed, ...                                   the load's, in a tick of a server's whole traffic
+        thread_seconds                                       running threads times seconds, of the same
+        worker_cpu_seconds                                   CPU time of the load's workers
     """
     arrears: dict[str, float] = {}
     """Sums of work done before the tick and reported in it, by a worker that had been silent. They do not
@@ -287,9 +296,27 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
             end=self.end,
             seconds=sums.pop("seconds", 0.0),
             sums=sums,
+            arrears=without_prefix(OWN, self.arrears),
             levels=self.levels,
             peaks=self.peaks,
             hists=self.named(OWN),
+        )
+
+    @property
+    def of_load(self) -> "Tick":
+        """The tick with the load's own counts and latencies in place of those of the server's traffic; itself
+        if it shows the load.
+        """
+        if OWN + "seconds" not in self.sums:
+            return self
+        own, others = self.own, (OWN, ERROR)
+        rest = {
+            name: value
+            for name, value in self.sums.items()
+            if name not in TRAFFIC_SUMS and not name.startswith(others)
+        }
+        return msgspec.structs.replace(
+            self, seconds=own.seconds, sums=rest | own.sums, arrears=own.arrears, hists=own.hists
         )
 
     def moved(self, source: str, to: str) -> "Tick":
@@ -309,7 +336,7 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
 
     def counts(self, prefix: str) -> dict[str, float]:
         """The sums of a prefix, by the rest of their names."""
-        return {name[len(prefix) :]: value for name, value in self.sums.items() if name.startswith(prefix)}
+        return without_prefix(prefix, self.sums)
 
     @property
     def errors(self) -> float:
@@ -317,40 +344,62 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
         return sum(self.counts(ERROR).values())
 
 
-def total_tick(ticks: Iterable[Tick]) -> Tick:
-    """The sum of ticks in any order: levels are those of the latest one that has them."""
-    end = seconds = 0.0
-    arrears: dict[str, float] | None = None
-    sums: dict[str, float] = {}
-    peaks: dict[str, float] = {}
-    hists: dict[str, Histogram] = {}
-    levels: dict[str, float] = {}
-    missing: dict[str, str] = {}
-    for tick in sorted(ticks, key=lambda tick: tick.end):
-        end = tick.end
-        seconds += tick.seconds
-        for name, value in tick.sums.items():
-            sums[name] = sums.get(name, 0) + value
-        if arrears is None:
-            arrears = tick.arrears
+class TickSum:
+    """A sum of ticks that grows. The ticks are added in the order of time and are not changed."""
+
+    def __init__(self, *, with_first_arrears: bool = False) -> None:
+        """The arrears of the first tick belong to a time before it, so they stay apart, unless the sum is
+        one `with_first_arrears`.
+        """
+        self._end = self._seconds = 0.0
+        self._arrears: dict[str, float] | None = {} if with_first_arrears else None
+        self._sums: dict[str, float] = {}
+        self._levels: dict[str, float] = {}
+        self._peaks: dict[str, float] = {}
+        self._hists: dict[str, Histogram] = {}
+        self._missing: dict[str, str] = {}
+
+    def add(self, tick: Tick) -> None:
+        """Add a tick: levels and missing values are those of the latest tick that has them."""
+        self._end = tick.end
+        self._seconds += tick.seconds
+        self._add_counts(tick.sums)
+        if self._arrears is None:
+            self._arrears = tick.arrears
         else:
-            for name, value in tick.arrears.items():
-                sums[name] = sums.get(name, 0) + value
+            self._add_counts(tick.arrears)
         for name, value in tick.peaks.items():
-            peaks[name] = max(peaks.get(name, value), value)
-        fold_histograms(hists, tick.hists)
-        levels.update(tick.levels)
-        missing.update(tick.missing)
-    return Tick(
-        end=end,
-        seconds=seconds,
-        sums=sums,
-        arrears=arrears or {},
-        levels=levels,
-        peaks=peaks,
-        hists=hists,
-        missing=missing,
-    )
+            self._peaks[name] = max(self._peaks.get(name, value), value)
+        fold_histograms(self._hists, tick.hists)
+        self._levels.update(tick.levels)
+        self._missing.update(tick.missing)
+
+    @property
+    def tick(self) -> Tick:
+        """The sum, which changes when another tick is added."""
+        return Tick(
+            end=self._end,
+            seconds=self._seconds,
+            sums=self._sums,
+            arrears=self._arrears or {},
+            levels=self._levels,
+            peaks=self._peaks,
+            hists=self._hists,
+            missing=self._missing,
+        )
+
+    def _add_counts(self, counts: Mapping[str, float]) -> None:
+        sums = self._sums
+        for name, value in counts.items():
+            sums[name] = sums.get(name, 0) + value
+
+
+def total_tick(ticks: Iterable[Tick]) -> Tick:
+    """The sum of ticks in any order."""
+    total = TickSum()
+    for tick in sorted(ticks, key=lambda tick: tick.end):
+        total.add(tick)
+    return total.tick
 
 
 def unseen_sums(host: Mapping[str, float]) -> dict[str, float]:
@@ -361,6 +410,11 @@ def unseen_sums(host: Mapping[str, float]) -> dict[str, float]:
         return {}
     compared = ("completed", "core_seconds", "busy", "total", "tuibench_cpu")
     return {UNSEEN + name: host[name] for name in compared if name in host}
+
+
+def without_prefix(prefix: str, values: Mapping[str, float]) -> dict[str, float]:
+    """The values of a prefix, by the rest of their names."""
+    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}
 
 
 def prefixed(prefix: str, values: Mapping[str, float]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from tuibench.base.clock import Clock
 from tuibench.model.server import Target
-from tuibench.model.tick import ANOMALY, TALLY, Tick
+from tuibench.model.tick import ANOMALY, TALLY
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import Manner, connect_with_defaults
 from tuibench.observe.status import (
@@ -103,8 +103,3 @@ def compared(tally: Tally, grown: Mapping[str, float], acknowledged: int, unknow
     repeated = max(0.0, committed - acknowledged - unknown)
     lost = max(0.0, grown[tally.lost] + missing - repeated)
     return {MISSING: missing, REPEATED: repeated, tally.lost: lost - grown[tally.lost]}
-
-
-def with_sums(tick: Tick, sums: Mapping[str, float]) -> Tick:
-    """The tick with these sums added."""
-    return tick + Tick(end=tick.end, sums=dict(sums)) if sums else tick

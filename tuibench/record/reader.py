@@ -15,26 +15,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench.base import files
 from tuibench.base.errors import RunError
 from tuibench.base.files import DECODE_ERRORS
 from tuibench.metrics.costs import CostLedger
-from tuibench.metrics.figures import all_values, read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCost, latest_effects
 from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind, latest_events
 from tuibench.model.message import Status
 from tuibench.model.server import Environment
 from tuibench.model.settings import SettingState
-from tuibench.model.summary import (
-    ClientTotals,
-    Fairness,
-    Reconciliation,
-    ServerTotals,
-    Summary,
-    WatchedTotals,
-)
+from tuibench.model.summary import Summary
 from tuibench.model.tick import (
     Histogram,
     Sample,
@@ -66,8 +59,7 @@ from tuibench.record.recorder import (
     is_histogram,
     status_from_line,
 )
-from tuibench.record.sysbench_report import load_fields
-from tuibench.record.watch_totals import WatchTotals
+from tuibench.record.summary import summary_of
 
 T = TypeVar("T")
 
@@ -279,97 +271,34 @@ UNKNOWN = (
 )
 
 
-def empty_summary(plan: PlanRecord) -> Summary:
-    """A summary without results, for a run of which only the plan is known."""
-    return Summary(
-        session=plan.session,
-        profile=plan.plan.profile,
-        threads=plan.plan.threads,
-        seconds=0.0,
-        rate=plan.plan.rate,
-        outcome="cut short",
-        **load_fields(Tick(), 0.0, plan.plan.percentiles),
-        fairness=Fairness(events_avg=0.0, events_stddev=0.0, seconds_avg=0.0, seconds_stddev=0.0),
-        server=ServerTotals(version=plan.server.version_text, flavour=plan.server.flavour, deltas={}),
-        reconciliation=Reconciliation(
-            questions_client=0,
-            questions_server=None,
-            own=0,
-            foreign=None,
-            commits_client=0,
-            commits_server=None,
-        ),
-        client=ClientTotals(workers=0, cpu_share=0.0, cpu_seconds=0.0, limited=False),
-        events=(),
-        warnings=(),
-    )
-
-
 def summary_from_samples(run: Run) -> Summary:
     """A summary computed from the samples since the last reset of the figures."""
     since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
-    samples = [sample for sample in run.samples if sample.elapsed_seconds > since]
-    blank = empty_summary(run.plan)
+    ticks = [sample.tick for sample in run.samples if sample.elapsed_seconds > since]
+    total = total_tick(ticks)
+    total = replace(total, seconds=max(0.0, total.end - since))
+    plan, has_worked = run.plan.plan, any(tick.levels.get("threads") for tick in ticks)
+    is_traffic = plan.is_watch or (plan.starts_idle and not has_worked)
+    found = summary_of(
+        run.plan,
+        total if is_traffic else total.of_load,
+        is_traffic=is_traffic,
+        workers=run.states[-1][1].workers if run.states else 0,
+    )
+    is_limited = any("client-limited" in text for _, status in run.states for text in status.warnings)
+    was_restarted = any(event.kind is EventKind.RESTART for event in run.events)
     warnings = run.states[-1][1].warnings if run.states else ()
-    known = {"events": run.events, "warnings": (*warnings, STILL_RUNS if run.is_live else CUT_SHORT, UNKNOWN)}
-    if not samples:
-        return _with(blank, **known)
-    return _with(blank, **known, **_figures(run, samples, since))
-
-
-def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, object]:
-    loads = [sample.load for sample in samples if sample.load]
-    whole = total_tick(sample.tick for sample in samples)
-    seconds, headline = whole.end - since, run.plan.headline
-    workers = run.states[-1][1].workers if run.states else 0
-    busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
-    return {
-        "seconds": seconds,
-        "figures": all_values(whole),
-        "watched": _watched(samples) if run.plan.plan.is_watch else None,
-        **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
-        **load_fields(whole, seconds, run.plan.plan.percentiles),
-        "reconciliation": Reconciliation(
-            questions_client=round(whole.sums.get("questions", 0)),
-            questions_server=None,
-            own=0,
-            foreign=None,
-            commits_client=round(whole.sums.get("commits", 0)),
-            commits_server=None,
-        ),
-        "server": ServerTotals(
-            version=run.plan.server.version_text,
-            flavour=run.plan.server.flavour,
-            deltas=(
-                {}
-                if any(event.kind is EventKind.RESTART for event in run.events)
-                else {name: int(value) for name, value in whole.sums.items() if name in CUMULATIVE_NAMES}
-            ),
-        ),
-        "client": ClientTotals(
-            workers=workers,
-            cpu_share=busy / seconds,
-            cpu_seconds=busy * workers,
-            limited=any("client-limited" in text for _, status in run.states for text in status.warnings),
-        ),
-        "client_delay_ms": max((load.levels.get("client_delay_ms", 0.0) for load in loads), default=0.0),
-        "effects": latest_effects(event.effect for event in run.events if event.effect),
-        "costs": run.costs[-1] if run.costs else (),
-        "headline": headline and headline.measured(whole.of_kind(headline.transaction).count, seconds),
-    }
-
-
-def _watched(samples: Sequence[Sample]) -> WatchedTotals:
-    """The totals of the samples in which the server answered."""
-    totals = WatchTotals()
-    for sample in samples:
-        if "queries" in sample.tick.sums:
-            totals.add(sample.tick)
-    return totals.watched
-
-
-def _with(summary: Summary, **fields: object) -> Summary:
-    return Summary(**{**{name: getattr(summary, name) for name in Summary.__struct_fields__}, **fields})
+    deltas = {name: int(value) for name, value in total.sums.items() if name in CUMULATIVE_NAMES}
+    return replace(
+        found,
+        server=replace(found.server, deltas={} if was_restarted else deltas),
+        client=replace(found.client, limited=is_limited),
+        client_delay_ms=max((tick.levels.get("client_delay_ms", 0.0) for tick in ticks), default=0.0),
+        events=run.events,
+        warnings=(*warnings, STILL_RUNS if run.is_live else CUT_SHORT, UNKNOWN),
+        effects=latest_effects(event.effect for event in run.events if event.effect),
+        costs=run.costs[-1] if run.costs else (),
+    )
 
 
 def load_run(directory: Path) -> Run:
@@ -392,13 +321,13 @@ def load_run(directory: Path) -> Run:
         states=states,
         reports=tuple(lines.of(directory / REPORTS, ReportLine, limits.REPORTS)),
         costs=costs,
-        summary=summary or empty_summary(plan),
+        summary=summary or summary_of(plan, Tick()),
         cut_short=summary is None,
         is_live=summary is None and is_being_written(directory),
         unreadable_lines=lines.unreadable,
         refusal=lines.note,
     )
-    return run if summary else msgspec.structs.replace(run, summary=summary_from_samples(run))
+    return run if summary else replace(run, summary=summary_from_samples(run))
 
 
 def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from tuibench.metrics.figures import read
+from tuibench.metrics.series import ratio
 from tuibench.model.counters import Counter
 from tuibench.model.plan import RunPlan
 from tuibench.model.summary import (
@@ -99,10 +100,26 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
     fairness: Fairness
 
 
-def load_fields(
-    whole: Tick, seconds: float, percentiles: tuple[float, ...], kinds: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The fields of a `Summary` that are computed from the sum of all ticks, over `seconds`.
+def full_report(
+    total: Tick, total_seconds: float, percentiles: tuple[float, ...], fairness: Fairness
+) -> FullReport:
+    """The report of a part of a run: of the sum of its ticks, which ends `total_seconds` into the run."""
+    found = load_fields(total, percentiles)
+    return FullReport(
+        seconds=total.seconds,
+        total_seconds=total_seconds,
+        errors=found["errors"].total,
+        latency=found["latency_ms"],
+        fairness=fairness,
+        **{
+            name: found[name]
+            for name in ("transactions", "queries", "reconnects", "percentiles", "latency_sum_ms")
+        },
+    )
+
+
+def load_fields(whole: Tick, percentiles: tuple[float, ...], kinds: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The fields of a `Summary` that are computed from the sum of all ticks.
 
     `kinds` are the profile's kinds of transactions, in the order of the profile.
     """
@@ -110,16 +127,19 @@ def load_fields(
     def count(name: str) -> int:
         return round(whole.sums.get(name, 0))
 
-    seconds = seconds or 1e-9
     done, reads, writes, others = map(count, ("completed", "reads", "writes", "others"))
     queries, codes = reads + writes + others, {code: round(n) for code, n in whole.counts(ERROR).items()}
     response, named = whole.hist(RESPONSE), whole.named(TRANSACTION)
     known = percentiles if response.count else ()
     latencies = zip(percentiles, response.percentiles(known), strict=False)
     return {
-        "transactions": TransactionTotals(total=done, per_second=done / seconds),
+        "transactions": TransactionTotals(total=done, per_second=ratio(done, whole.seconds) or 0.0),
         "queries": QueryTotals(
-            read=reads, write=writes, other=others, total=queries, per_second=queries / seconds
+            read=reads,
+            write=writes,
+            other=others,
+            total=queries,
+            per_second=ratio(queries, whole.seconds) or 0.0,
         ),
         "errors": ErrorTotals(total=sum(codes.values()), by_code=codes),
         **{name: count(name) for name in PLAIN_COUNTS},

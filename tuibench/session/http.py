@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tuibench import __version__
 from tuibench.base.errors import RunError
-from tuibench.load.messages import Counters
 from tuibench.model.event import Event
 from tuibench.model.message import Address, RunState, SessionMessage, Status
-from tuibench.model.tick import SERVICE, TRANSACTION, Sample, Tick, merge_histograms
-from tuibench.session.load import LoadController
+from tuibench.model.tick import SERVICE, TRANSACTION, Sample, Tick
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
-from tuibench.session.totals import counter_sums
 
 if TYPE_CHECKING:
     from tuibench.record.prometheus import MetricsSnapshot
@@ -214,14 +211,18 @@ class MetricsExporter:
             server=run.watcher.server,
             started_at=self._created_at,
             status=status,
-            totals=run_totals(self._run.load, measured=status.state not in UNMEASURED)
-            if isinstance(self._run, LoadRun)
-            else None,
-            traffic=run.totals.tick if isinstance(run, WatchRun) else None,
+            totals=self._load_totals(run, status.state) if isinstance(run, LoadRun) else None,
+            traffic=run.watcher.account.total() if isinstance(run, WatchRun) else None,
             sample=self._sample,
             events=dict(self._events),
             use=run.effect_tracker.total_use,
         )
+
+    def _load_totals(self, run: LoadRun, state: RunState) -> Tick:
+        """The load's totals since the measurement began, by kind of transaction; zeros before."""
+        total = Tick() if state in UNMEASURED else run.watcher.account.total().of_load
+        hists = {TRANSACTION + name: total.of_kind(name) for name in run.load.weights}
+        return Tick(sums=total.sums, hists=hists | {SERVICE: total.hist(SERVICE)})
 
     def _on_message(self, message: SessionMessage) -> None:
         match message:
@@ -231,14 +232,3 @@ class MetricsExporter:
                 self._sample = message
             case Event():
                 self._events[str(message.kind)] += 1
-
-
-def run_totals(load: LoadController, *, measured: bool) -> Tick:
-    """The load's totals since the measurement began, by kind of transaction; zeros before."""
-    parts = load.accounting.all_parts if measured else ()
-    counters = sum((part.counters for part in parts), Counters())
-    hists = {
-        TRANSACTION + name: merge_histograms(part.of_kind(name) for part in parts) for name in load.weights
-    }
-    hists[SERVICE] = merge_histograms(part.hist(SERVICE) for part in parts)
-    return Tick(sums=counter_sums(counters), hists=hists)

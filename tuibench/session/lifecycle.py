@@ -14,6 +14,7 @@ import contextlib
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,22 @@ from tuibench.servers.process import DirectoryLayout, find_end
 from tuibench.session.events import EventLog
 
 ClosingStep = Callable[[], Awaitable[object]]
+
+
+class EndStep(Enum):
+    """The steps of a session's end, in their order. The settings are restored while the tasks and connections
+    of the session still work.
+    """
+
+    STOP = auto()
+    PROFILING = auto()
+    INTERVENTIONS = auto()
+    RESTORE = auto()
+    TASKS = auto()
+    ACTIVITY = auto()
+    STATEMENTS = auto()
+    SAMPLER = auto()
+    SETTINGS = auto()
 
 
 async def run_steps(steps: Iterable[ClosingStep], on_failure: Callable[[Exception], None]) -> None:

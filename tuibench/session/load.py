@@ -1,4 +1,4 @@
-"""The load of a session: its workers on this host or on load hosts, its level, and its totals.
+"""The load of a session: its workers on this host or on load hosts, its level, and its ticks.
 
 A load is refused before it starts if a host does not answer or has another protocol version, if a server
 address means another machine on that host, or if it has too few file descriptors. Another version of tuibench
@@ -17,16 +17,17 @@ from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import Fleet, worker_count
 from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen
+from tuibench.metrics.series import ratio
 from tuibench.model.callers import CallerPolicy
 from tuibench.model.cluster import HostTotals, LoadHost
 from tuibench.model.findings import Headline
 from tuibench.model.message import SessionSpec
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import ROLLED_BACK, SlowTransaction, Tick
+from tuibench.model.tick import ROLLED_BACK, SlowTransaction, Tick, without_prefix
 from tuibench.observe.tally import seen_by_readers
-from tuibench.record.sysbench_report import FullReport
-from tuibench.session.totals import Alarms, LoadTotals, full_report
+from tuibench.session.alarms import Alarms
+from tuibench.session.load_ticks import LoadTicks, WorkerTotals
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
 
@@ -41,13 +42,12 @@ AGAIN_SECONDS = 2.0
 class LoadTick(NamedTuple):
     """The load in one sample."""
 
-    tick: Tick
+    tick: Tick | None
+    """None if no worker answered in time: the sample is a gap, and the next one covers its time."""
     slowest: tuple[SlowTransaction, ...]
     hosts: tuple[LoadHost, ...]
     refused: str
     """Describes connections that the server refused; otherwise empty."""
-    has_reported: bool = True
-    """False if no worker answered in time: the sample is a gap, and the next one covers its time."""
 
 
 class LoadController:
@@ -67,7 +67,8 @@ class LoadController:
         self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
         """The largest simulated delay so far is kept for the summary."""
         self.callers = plan.callers
-        self.accounting = LoadTotals()
+        self.reported = LoadTicks()
+        """The ticks of the reports since `begin`."""
         self.alarms = Alarms()
         self.fleet = fleet
         self.lock = asyncio.Lock()
@@ -84,13 +85,17 @@ class LoadController:
         self._tally = build_data_set(program).TALLY
         self._clock = clock
         self.zero_ns: int | None = None
-        """The start of the measurement."""
-        self.seconds = 0.0
-        """The measured time of the load."""
+        """The start of the measurement, or of its figures after a reset."""
+        self._end_ns: int | None = None
         self._known: dict[int, WorkerReport] = {}
-        self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
-        """They get the full reports of checkpoints."""
-        self._checkpoint_seconds = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The measured time of the load: until now, or until its end; 0 if it never began."""
+        if self.zero_ns is None:
+            return 0.0
+        until_ns = self._clock.now_ns() if self._end_ns is None else self._end_ns
+        return max(0, until_ns - self.zero_ns) / NS_PER_SECOND
 
     @property
     def headline(self) -> Headline | None:
@@ -145,13 +150,13 @@ class LoadController:
             )
             self._program = program
             self._known.clear()
-            self._take(last)
-            self.accounting.add_reports(last)
+            self._note_commits(last)
+            self.reported.add(last)
 
     async def read_reports(self) -> None:
         """Read the workers' reports between two ticks; they count for the next tick."""
         async with self.tick_lock:
-            self.accounting.add_reports(await self._report())
+            self.reported.add(await self._report())
 
     def set_delay(self, milliseconds: float) -> None:
         self.client_delay_ms = milliseconds
@@ -200,7 +205,7 @@ class LoadController:
         self.fleet.pause()
         deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
         while True:
-            self.accounting.add_reports(await self._report())
+            self.reported.add(await self._report())
             if not any(report.counters.in_flight for report in self._latest):
                 break
             if self._clock.now_ns() > deadline_ns:
@@ -210,52 +215,68 @@ class LoadController:
 
     async def begin(self) -> int:
         """Start counting reports; the load is still held. Returns the time (ns)."""
-        self.accounting = LoadTotals()
+        self.reported = LoadTicks()
         self.max_client_delay_ms = self.client_delay_ms
         await self._report()
-        self.accounting.begin(self._latest)
+        self.reported.begin(self._latest)
         self.zero_ns = self._clock.now_ns()
         return self.zero_ns
 
-    async def reset_stats(self) -> None:
-        """Restart the run's figures; the load is held and drained."""
-        self.accounting.reset_stats(await self._report())
+    def reset_stats(self) -> None:
+        """Restart the run's figures, after a tick; the load is held and drained."""
+        self.reported.begin_again()
         self.max_client_delay_ms = self.client_delay_ms
-        self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
+        self.zero_ns = self._clock.now_ns()
 
-    async def tick(self) -> LoadTick:
-        """Read the workers' reports. Raises the error of a worker that fails."""
+    async def tick(self, *, checkpoint: bool = False) -> LoadTick:
+        """Read the workers' reports. Raises the error of a worker that fails.
+
+        After a `checkpoint`, the workers count the fairness of the next report anew.
+        """
         threads, rate, delay_ms, callers = self.threads, self.rate, self.client_delay_ms, self.callers
-        reports = await self._report()
-        tick = self.accounting.tick(reports, threads, rate)
-        # The value times the seconds, because that adds up.
-        headline = self._program.headline
-        sums = {"headline": headline.rate(tick.of_kind(headline.transaction).count, 1.0)} if headline else {}
-        levels = tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick)
+        reports = await self._report(checkpoint=checkpoint)
+        self.reported.add(reports)
+        refused = await self._keep_what_opened(self._latest)
+        if not reports or (tick := self._take()) is None:
+            return LoadTick(None, (), self.fleet.hosts, refused)
+        levels = {"threads": threads, "rate": rate, "client_delay_ms": delay_ms}
+        in_time: dict[str, float] = {}
         if callers.deadline_ms:
             # Without a completed transaction the goodput is 0, not unknown.
-            sums |= {name: 0.0 for name in ("good", "late", "resent") if name not in tick.sums}
+            in_time = dict.fromkeys(("good", "late", "resent"), 0.0)
             levels["deadline_ms"] = callers.deadline_ms
-        tick = replace(tick, sums=tick.sums | sums | self._seen(tick.counts(ROLLED_BACK)), levels=levels)
-        refused = await self._keep_what_opened(self._latest)
-        return LoadTick(tick, self.accounting.slowest, self.fleet.hosts, refused, has_reported=bool(reports))
+        levels = tick.levels | levels | self._connection_levels(tick)
+        tick = replace(tick, sums=in_time | tick.sums, levels=levels)
+        return LoadTick(tick, self.reported.slowest, self.fleet.hosts, refused)
 
-    def _seen(self, rolled_back: Mapping[str, float]) -> dict[str, float]:
-        """The anomalies that the transactions have reported by intended rollbacks."""
-        return {} if self._tally is None else seen_by_readers(self._tally, rolled_back)
+    def remainder(self) -> Tick | None:
+        """What was reported after the last tick, without levels and peaks; None if nothing was."""
+        tick = self._take()
+        return None if tick is None else replace(tick, levels={}, peaks={})
 
-    def seen_in_all(self) -> dict[str, float]:
-        """The same of the whole run."""
-        return self._seen(self.accounting.totals.rolled_back)
+    def _take(self) -> Tick | None:
+        """The reported tick, with what follows from its counts and adds up as they do: the headline figure
+        times the seconds, and the anomalies that transactions have reported by intended rollbacks.
+        """
+        tick, headline = self.reported.take(), self._program.headline
+        if tick is None:
+            return None
+        sums, arrears = dict(tick.sums), dict(tick.arrears)
+        if headline is not None:
+            sums["headline"] = headline.rate(tick.of_kind(headline.transaction).count, 1.0)
+        if self._tally is not None:
+            for counts in (sums, arrears):
+                counts |= seen_by_readers(self._tally, without_prefix(ROLLED_BACK, counts))
+        return replace(tick, sums=sums, arrears=arrears)
 
-    def acknowledged(self) -> int | None:
-        """The commits of the transaction that the data set's tables count; None if some are unknown, because
-        a worker did not report its last work. The load must have ended.
+    def acknowledged(self, total: Tick) -> int | None:
+        """The commits of the transaction that the data set's tables count, in the total of a load that has
+        ended; None if some are unknown, because a worker did not report its last work.
         """
         if self._tally is None or self.unresponsive or self.fleet.losses:
             return None
-        run, kind = self.accounting.run, self._tally.transaction
-        return run.of_kind(kind).count - run.counters.rolled_back.get(kind, 0)
+        kind = self._tally.transaction
+        return total.of_kind(kind).count - round(total.sums.get(ROLLED_BACK + kind, 0))
 
     def _connection_levels(self, tick: Tick) -> dict[str, float]:
         """The number of connections outside the load, and of users that share those of the load."""
@@ -263,31 +284,11 @@ class LoadController:
             return {}
         plan = self._plan
         return {
-            "idle": self.accounting.idle_connections,
+            "idle": self.reported.idle_connections,
             "idle_wanted": plan.idle_connections,
             "users": plan.users,
             "waiting": tick.levels["backlog"] if plan.users else 0,
         }
-
-    def remainder(self) -> Tick | None:
-        """The figures after the last sample; None if there are none."""
-        return self.accounting.remainder()
-
-    async def checkpoint(self) -> FullReport:
-        """The figures since the last checkpoint, or the start. They begin again."""
-        self.accounting.add_reports(await self._report(checkpoint=True))
-        self.seconds = self._elapsed()
-        report = self.since_checkpoint()
-        self.accounting.checkpoint()
-        self._checkpoint_seconds = self.seconds
-        for listener in self.checkpoint_listeners:
-            listener(report)
-        return report
-
-    def since_checkpoint(self) -> FullReport:
-        """The figures since the last checkpoint so far; those of the whole run if there was none."""
-        seconds = self.seconds - self._checkpoint_seconds
-        return full_report(self.accounting, seconds, self.seconds, self._plan.percentiles)
 
     async def finish(self, drain_seconds: float) -> None:
         """End the load and the workers, and collect their last reports."""
@@ -295,30 +296,26 @@ class LoadController:
             reports = await self.fleet.finish(drain_seconds)
             self.unresponsive = self.fleet.unresponsive
             if self.zero_ns is not None:
-                self.seconds = self._elapsed(self.fleet.ended_ns)
-                self.accounting.add_reports(reports)
+                self._end_ns = self.fleet.ended_ns
+                self.reported.add(reports)
             self.failure = next((each.failure.error for each in reports if each.failure), None)
         finally:
+            self._end_ns = self._clock.now_ns() if self._end_ns is None else self._end_ns
             await self.fleet.kill()
-
-    def _elapsed(self, until_ns: int | None = None) -> float:
-        """Seconds since the start of the measurement, until now or a given end."""
-        now_ns = self._clock.now_ns() if until_ns is None else until_ns
-        return max(1e-9, (now_ns - (self.zero_ns or 0)) / NS_PER_SECOND)
 
     async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
         reports = await self.fleet.report(checkpoint=checkpoint)
         self.alarms.report_unresponsive(self.fleet.overdue, self.fleet.silent)
         self.alarms.lost(self.fleet.losses)
         self.alarms.notice(self.fleet.take_notices())
-        self._take(reports)
+        self._note_commits(reports)
         for report in reports:
             self._known[report.worker] = report
             if report.failure:
                 raise report.failure.error
         return reports
 
-    def _take(self, reports: Sequence[WorkerReport]) -> None:
+    def _note_commits(self, reports: Sequence[WorkerReport]) -> None:
         for report in reports:
             if report.commits is not None:
                 for listener in self.commit_listeners:
@@ -403,20 +400,19 @@ def host_totals(load: LoadController) -> tuple[HostTotals, ...]:
 
     if not isinstance(fleet, HostFleet) or zero_ns is None:
         return ()
-    run, lost = load.accounting.run, {id(each.host): each.at_ns for each in fleet.all_lost}
-    seconds = load.seconds or 1e-9
+    lost = {id(each.host): each.at_ns for each in fleet.all_lost}
     totals = []
     for worker, host in fleet.host_of_worker.items():
-        share, reading = run.share_of(worker), host.offset.best
+        share, reading = load.reported.of_worker.get(worker, WorkerTotals()), host.offset.best
         lost_ns = lost.get(id(host))
         totals.append(
             HostTotals(
                 name=host.label,
                 version=host.hello.version,
                 cores=host.hello.cores,
-                transactions=share.grown.completed,
-                transactions_per_second=share.grown.completed / seconds,
-                cpu_seconds=share.all_cpu_seconds,
+                transactions=share.transactions,
+                transactions_per_second=ratio(share.transactions, load.seconds) or 0.0,
+                cpu_seconds=share.cpu_seconds,
                 clock_offset_ms=reading.wall_offset_seconds * MS_PER_SECOND,
                 clock_error_ms=reading.round_trip_ns / 2 / NS_PER_MS,
                 late_commands_ms=host.late_commands_ms,

@@ -3,14 +3,14 @@
     async with LoadRun(spec) as run:     preflight check, workers, watcher
         summary = await run.run()        connections ──> warm-up ──> measurement ──> end
 
-A sample never overlaps with another one, a reset, or the end of the load. After a reset, client and server
-count from the same transaction: the load is held and drained, both sides are read, then it continues.
+A sample never overlaps with another one, or with the end of the load. A reset or a checkpoint ends a sample:
+the samples after it are of the new figures. After a reset, client and server count from the same transaction:
+the load is held and drained, both sides are read, then it continues.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,14 +30,15 @@ from tuibench.model.message import (
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import checked_threads
 from tuibench.model.server import ServerInfo
-from tuibench.model.summary import Summary
-from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick, total_tick
-from tuibench.observe.tally import TallyReader, with_sums
+from tuibench.model.summary import Fairness, Summary
+from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick
+from tuibench.observe.tally import TallyReader
 from tuibench.observe.wait_detail import transactions_by_statement
-from tuibench.record.sysbench_report import report_text
-from tuibench.record.watch_totals import WatchTotals
+from tuibench.record.summary import summary_of
+from tuibench.record.sysbench_report import FullReport, full_report, report_text
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
+from tuibench.session.account import Cut
 from tuibench.session.dispatch import Origin, SteeredLoad
 from tuibench.session.effects import EffectTracker
 from tuibench.session.lifecycle import cancel_all, ticks_until
@@ -47,7 +48,6 @@ from tuibench.session.replicas import LagGuard
 from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.sampling import TickObservation
 from tuibench.session.timeline import PlanRunner
-from tuibench.session.totals import LoadTotals, add_last_readings, build_summary, build_watch_summary
 from tuibench.workload import library, script
 from tuibench.workload.dataset import build_data_set
 
@@ -76,20 +76,48 @@ class MeasuringLoop:
         self._plan_runner = plan_runner
         self._effect_tracker = effect_tracker
         self._lag_guard = lag_guard
+        self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
+        """They get the full reports of checkpoints."""
+        self._account = watcher.account
+        self._checkpoint_seconds = 0.0
         self._ticked = 0
-        self._watched = WatchTotals()
+        self._sampled_ns = 0
         self._has_had_threads = False
 
     @property
-    def watched_alone(self) -> WatchTotals | None:
-        """The server's traffic, for a load that never had a thread; None for any other."""
-        has_worked = self._has_had_threads or self._load.accounting.transactions_total > 0
-        return self._watched if self._plan.starts_idle and not has_worked else None
+    def is_watched_alone(self) -> bool:
+        """True for a load that never had a thread: the session shows the server's traffic."""
+        has_worked = self._has_had_threads or self._load.reported.transactions > 0
+        return self._plan.starts_idle and not has_worked
+
+    @property
+    def total(self) -> Tick:
+        """The sum since the last reset. It is that of the load, over its measured time; if the session is
+        `is_watched_alone`, that of the server's traffic.
+        """
+        total = self._account.since(Cut.RESET)
+        if self.is_watched_alone:
+            return total
+        peaks = total.peaks | {"outage_seconds": self._effect_tracker.outage_seconds}
+        return replace(total.of_load, seconds=self._load.seconds, peaks=peaks)
+
+    @property
+    def since_checkpoint(self) -> Tick:
+        """The load's sum since the last checkpoint; since the last reset if there was none after it."""
+        seconds = self._load.seconds - self._checkpoint_seconds
+        return replace(self._account.since(Cut.CHECKPOINT).of_load, seconds=seconds)
+
+    def full_report(self) -> FullReport:
+        """The figures since the last checkpoint so far, as sysbench reports them at a checkpoint and at the
+        end.
+        """
+        fairness = Fairness(**self._load.reported.fairness_since_checkpoint.moments)
+        return full_report(self.since_checkpoint, self._load.seconds, self._plan.percentiles, fairness)
 
     @property
     def completion_gaps(self) -> CompletionGaps | None:
         """The times without a completed transaction; None if the run shows the server's traffic."""
-        return None if self._shows_traffic else self._load.accounting.completion_gaps
+        return None if self._shows_traffic else self._load.reported.completion_gaps
 
     async def warm_up(self) -> None:
         """Run for a time without measuring, then drain: no transaction is in flight or due when the
@@ -112,6 +140,7 @@ class MeasuringLoop:
         self.limit = ClientLimit()
         await watcher.sampler.begin()
         zero_ns = await self._load.begin()
+        self._account.cut(Cut.START)
         watcher.log.start(zero_ns)
         if self._lifecycle.over.is_set():
             return
@@ -145,11 +174,12 @@ class MeasuringLoop:
             try:
                 # Hold the load until no transaction is in flight, read both sides, and leave it held.
                 await self._load.drain(self._drain_seconds)
-                await watcher.sampler.reset_stats(self._load.accounting.transactions_total)
-                await self._load.reset_stats()
+                await self._tick(ScheduledTick(0, watcher.clock.now_ns(), 0))
+                await watcher.sampler.reset_stats(self._load.reported.transactions)
+                self._load.reset_stats()
+                self._account.cut(Cut.RESET)
+                self._checkpoint_seconds = 0.0
                 self.limit = ClientLimit()
-                self._watched = WatchTotals()
-                watcher.total = Tick()
             finally:
                 if self._lifecycle.state is RunState.RUNNING:
                     self._load.resume()
@@ -171,18 +201,22 @@ class MeasuringLoop:
         schedule = ticks(self._watcher.clock, start_ns, interval_ns, end_ns, checkpoints)
         async for tick in ticks_until(self._lifecycle.over, schedule):
             async with self._load.tick_lock:
-                await (self._tick(tick) if tick.number else self._load.checkpoint())
+                # While a reset drained the load, it has taken the sample of a tick that came due.
+                if tick.due_ns > self._sampled_ns:
+                    await self._tick(tick)
+                elif tick.is_extra:
+                    await self._tick(ScheduledTick(0, self._watcher.clock.now_ns(), 0, is_extra=True))
 
     async def _tick(self, tick: ScheduledTick) -> None:
-        """One sample: the load, the server, the host."""
+        """One sample: the load, the server, the host. An extra tick is a checkpoint."""
         watcher = self._watcher
         self._ticked += 1
-        measured = await self._load.tick()
-        own_total = None if self._shows_traffic else self._load.accounting.transactions_total
-        observed = await watcher.observe(tick.number, own_total)
-        self._has_had_threads |= measured.tick.levels["threads"] > 0
-        end = watcher.log.elapsed_at(tick.due_ns)
-        load = measured.tick if measured.has_reported else None
+        self._sampled_ns = tick.due_ns
+        self._has_had_threads |= self._load.threads > 0
+        measured = await self._load.tick(checkpoint=tick.is_extra)
+        own_total = None if self._shows_traffic else self._load.reported.transactions
+        observed = await watcher.observe(self._ticked, own_total)
+        end, load = watcher.log.elapsed_at(tick.due_ns), measured.tick
         sample = Sample(
             number=self._ticked,
             at=watcher.clock.wall_seconds(),
@@ -193,13 +227,29 @@ class MeasuringLoop:
             replicas=observed.replicas,
             hosts=measured.hosts,
         )
-        if observed.traffic is not None:
-            self._watched.add(sample.tick)
+        self._account.add(sample.tick)
+        if tick.is_extra:
+            self._report_checkpoint()
         watcher.bus.sample(sample)
         watcher.activity_monitor.tick()
         if self._lifecycle.state is not RunState.WARMING:
-            self._evaluate(sample, is_measured=measured.has_reported)
+            self._evaluate(sample, is_measured=load is not None)
         await self._report(sample, measured, observed)
+
+    def _report_checkpoint(self) -> None:
+        report = self.full_report()
+        for listener in self.checkpoint_listeners:
+            listener(report)
+        self._account.cut(Cut.CHECKPOINT)
+        self._checkpoint_seconds = report.total_seconds
+
+    def end(self) -> None:
+        """Add what the load reported after the last sample."""
+        if (remainder := self._load.remainder()) is None:
+            return
+        end, last = self._watcher.log.elapsed_seconds(), TickObservation(server=None)
+        self._account.add(last.tick(end, remainder, shows_traffic=self._shows_traffic))
+        self._watcher.bus.recorder.remainder(remainder)
 
     def _evaluate(self, sample: Sample, *, is_measured: bool) -> None:
         """Passes a measured tick on to the interval lines, the effects and the experiment. They evaluate what
@@ -208,7 +258,6 @@ class MeasuringLoop:
         if not is_measured or sample.throughput is None:
             self._effect_tracker.gap()
             return
-        self._watcher.count(sample)
         self._watcher.bus.interval(sample.tick)
         self._effect_tracker.tick(sample, self.completion_gaps)
 
@@ -217,9 +266,9 @@ class MeasuringLoop:
         await self._watcher.report(observed)
         if self._lag_guard is not None and self._lifecycle.state is not RunState.WARMING:
             self._lag_guard.tick(observed.replicas)
-        for kind, text in self._load.alarms.check(measured.tick):
+        for kind, text in self._load.alarms.check(measured.tick or Tick()):
             self._watcher.emit(kind, text)
-        if measured.has_reported:
+        if measured.tick is not None:
             before = self.limit.raised
             if sample.load is not None:
                 self.limit.add(sample.load, sample.client_host or sample.host, sample.hosts)
@@ -263,7 +312,7 @@ class LoadRun(SessionRun):
             await self._keep_tally()
             await self._plan_experiment()
             await self.watcher.start_recording(self.program)
-            self.load.checkpoint_listeners.append(self.watcher.bus.recorder.report)
+            self.measuring.checkpoint_listeners.append(self.watcher.bus.recorder.report)
             self._stack = stack.pop_all()
         return self
 
@@ -287,22 +336,8 @@ class LoadRun(SessionRun):
         return self.load.seconds
 
     @property
-    def tick(self) -> Tick:
-        """The load's totals, including what came after the last sample, with those of server and host. If the
-        load never had a thread, the totals of the server's traffic.
-        """
-        if (watched := self.measuring.watched_alone) is not None:
-            return watched.added_to(self.watcher.total)
-        sampled, load = self.watcher.total, total_tick((Tick(), self.load.accounting.run.tick()))
-        rest = {name: value for name, value in sampled.sums.items() if name not in load.sums}
-        return replace(
-            sampled,
-            seconds=self.seconds,
-            sums=rest | load.sums | self.load.seen_in_all(),
-            peaks=sampled.peaks | {"outage_seconds": self.effect_tracker.outage_seconds},
-            arrears={},
-            hists=load.hists,
-        )
+    def total(self) -> Tick:
+        return self.measuring.total
 
     def text(self, summary: Summary) -> str:
         """The summary for the terminal; as sysbench's, it begins at the last checkpoint. For a load that
@@ -310,7 +345,7 @@ class LoadRun(SessionRun):
         """
         if summary.watched is not None:
             return watch_text(summary)
-        return report_text(self.load.since_checkpoint()) + addenda(summary)
+        return report_text(self.measuring.full_report()) + addenda(summary)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         hello = replace(
@@ -372,7 +407,7 @@ class LoadRun(SessionRun):
         )
         self._accept_commands(SteeredLoad(self.load, self.plan_runner, self.measuring.reset_stats))
         watcher.bus.event_listeners.append(self.effect_tracker.on_event)
-        watcher.statement_monitor.own = lambda: self.load.accounting.run.named(STATEMENT)
+        watcher.statement_monitor.own = lambda: self.measuring.total.named(STATEMENT)
         watcher.extend_status = self._extend_status
 
     def _extend_status(self, status: Status) -> Status:
@@ -400,57 +435,56 @@ class LoadRun(SessionRun):
             try:
                 await self.load.finish(self.spec.drain_seconds)
             finally:
+                self.measuring.end()
                 self.effect_tracker.end_stalls(self.measuring.completion_gaps)
-        totals, lifecycle = self.load.accounting.totals, self.watcher.lifecycle
+        sums, lifecycle = self.measuring.total.sums, self.watcher.lifecycle
         if self.load.failure is not None and lifecycle.outcome == "done":
             lifecycle.fail(self.load.failure)
         if (of_load := self.program.script) is None or lifecycle.outcome != "done":
             return
-        is_begun = totals.failed > 0 or totals.abandoned > 0 or totals.in_flight > 0
-        if self.load.unresponsive or (is_begun and not totals.completed):
+        is_begun = self.load.reported.in_flight or sums.get("failed") or sums.get("abandoned")
+        if self.load.unresponsive or (is_begun and not sums.get("completed")):
             lifecycle.fail(self._no_event_ended(of_load.path))
 
     def _no_event_ended(self, path: str) -> RunError:
         """The error that no event of a script was completed, or that its last results are unknown."""
-        totals = self.load.accounting.totals
-        failed, again = pluralize(totals.failed, "event"), pluralize(totals.retries, "time")
+        sums = self.measuring.total.sums
+        failures, retries = round(sums.get("failed", 0)), round(sums.get("retries", 0))
+        failed, again = pluralize(failures, "event"), pluralize(retries, "time")
         what = "no event ended during the run"
         hint = "an event may be an endless loop; a longer --time names its line after 20 s of computing"
         if self.load.unresponsive:
             what = "a worker does not answer at the end"
-        elif totals.failed or totals.retries:
+        elif failures or retries:
             what = f"no event was completed: {failed} failed, and they were begun again {again}"
             hint = "the report has the errors by code"
         return RunError(f"{path}: {what}", hint)
 
     async def _read_last(self) -> None:
-        questions = self.load.accounting.totals.questions
-        sampler, watched = self.watcher.sampler, self.measuring.watched_alone
-        unknown = self.load.accounting.totals.unknown_commits
-        last = await sampler.last_tally(self.load.acknowledged(), unknown)
-        self.watcher.total = with_sums(self.watcher.total, last)
-        self._readings = await sampler.end(questions)
+        is_alone, sums = self.measuring.is_watched_alone, self.total.sums
+        questions, unknown = (round(sums.get(name, 0)) for name in ("questions", "unknown_commits"))
+        sampler = self.watcher.sampler
+        last = await sampler.last_tally(self.load.acknowledged(self.total), unknown)
+        self.watcher.account.add(Tick(end=self.watcher.log.elapsed_seconds(), sums=last))
+        self._readings = await sampler.end(0 if is_alone else questions)
         await self._run_of_script(script.DONE)
-        if watched is not None:
-            add_last_readings(watched, sampler.last_observations)
+        if is_alone:
+            self.watcher.add_last_readings()
 
     async def _write_summary(self) -> None:
-        server, watched, ending = self.watcher.server, self.measuring.watched_alone, self._ending()
-        if watched is None:
-            found = build_summary(self.spec, server, self.load.accounting, **ending)
+        recorder, measuring = self.watcher.bus.recorder, self.measuring
+        if measuring.is_watched_alone:
+            self._summary = self._traffic_summary()
         else:
-            alone = ending | {"seconds": watched.tick.seconds, "headline": None}
-            found = build_watch_summary(self.spec, server, watched, alone)
-        self._summary = self._with_results(found)
-        load, recorder = self.load, self.watcher.bus.recorder
-        if (remainder := load.remainder()) is not None:
-            recorder.remainder(remainder)
-        latencies = load.accounting.since_checkpoint.hist(RESPONSE)
-        recorder.report(load.since_checkpoint(), latencies, last=True)
+            found = summary_of(
+                self.watcher.record,
+                self.total,
+                workers=self.load.fleet.worker_count,
+                kinds=tuple(self.load.weights),
+            )
+            self._summary = self._with_findings(found)
+        recorder.report(measuring.full_report(), measuring.since_checkpoint.hist(RESPONSE), last=True)
         recorder.summary(self._summary)
-
-    def _bare_summary(self) -> Summary:
-        return build_summary(self.spec, self.watcher.server, LoadTotals(), **self._bare_ending())
 
     async def _end_workers(self) -> None:
         """Ends the workers of a load that was never run."""
@@ -458,28 +492,38 @@ class LoadRun(SessionRun):
             self._is_load_ended = True
             await self.watcher.fleet.kill()
 
-    def _bare_ending(self) -> dict[str, Any]:
-        return super()._bare_ending() | {
-            "threads": self.load.threads,
-            "rate": self.load.rate,
-            "workers": self.load.fleet.worker_count,
-            "is_complete": False,
-            "client_delay_ms": self.load.max_client_delay_ms,
-            "warnings": self._warnings,
-            "engine": self.engine,
-        }
+    def _with_outcome(self, summary: Summary) -> Summary:
+        found, load = super()._with_outcome(summary), self.load
+        client = replace(
+            found.client,
+            workers=load.fleet.worker_count,
+            engine=self.engine.name,
+            engine_reason=self.engine.reason,
+        )
+        return replace(
+            found,
+            threads=load.threads,
+            rate=load.rate,
+            client=client,
+            client_delay_ms=load.max_client_delay_ms,
+            warnings=self._warnings,
+        )
 
-    def _ending(self) -> dict[str, Any]:
+    def _bare_summary(self) -> Summary:
+        return replace(super()._bare_summary(), is_complete=False)
+
+    def _with_findings(self, summary: Summary) -> Summary:
         load, limit = self.load, self.measuring.limit
-        return super()._ending() | {
-            "is_complete": not load.unresponsive and not any(loss.is_host for loss in load.fleet.losses),
-            "is_limited": limit.overall,
-            "warnings": (
+        is_complete = not load.unresponsive and not any(loss.is_host for loss in load.fleet.losses)
+        found = super()._with_findings(replace(summary, is_complete=is_complete))
+        fairness = found.fairness if found.watched else Fairness(**load.reported.fairness.moments)
+        return replace(
+            found,
+            fairness=fairness,
+            client=replace(found.client, limited=limit.overall, hosts=host_totals(load)),
+            warnings=(
                 *self._warnings,
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),
-            "headline": load.headline,
-            "kinds": tuple(load.weights),
-            "hosts": host_totals(load),
-        }
+        )

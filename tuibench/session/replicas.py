@@ -24,6 +24,7 @@ from tuibench.base.units import decimal
 from tuibench.model.event import EventKind
 from tuibench.model.message import Pause, ReplicaChoice, Resume
 from tuibench.model.server import Endpoint, Target
+from tuibench.model.summary import ReplicationTotals
 from tuibench.model.tick import ReplicaSample
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.errors import AccessDeniedError
@@ -414,3 +415,34 @@ class LagGuard:
             await self._submit(command)
         except TuibenchError as error:
             self._emit(EventKind.WARNING, f"--max-lag: {error.message}")
+
+
+class LagTotals:
+    """The longest replication lag of all ticks."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._seconds: float | None = None
+        self._bytes: int | None = None
+        self._stopped_ticks = 0
+
+    def add(self, replicas: Sequence[ReplicaSample]) -> None:
+        """One tick."""
+        for each in replicas:
+            self._names.add(each.name)
+            if each.lag_seconds is not None:
+                self._seconds = max(self._seconds or 0.0, each.lag_seconds)
+            if each.lag_bytes is not None:
+                self._bytes = max(self._bytes or 0, each.lag_bytes)
+        self._stopped_ticks += any(not each.is_running for each in replicas)
+
+    def total(self) -> ReplicationTotals | None:
+        """The total of the session; None if it read no replica."""
+        if not self._names:
+            return None
+        return ReplicationTotals(
+            replicas=tuple(sorted(self._names)),
+            lag_max_seconds=self._seconds,
+            lag_max_bytes=self._bytes,
+            stopped_ticks=self._stopped_ticks,
+        )

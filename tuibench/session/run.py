@@ -29,7 +29,6 @@ from tuibench.base.errors import UsageError
 from tuibench.base.feature import installed
 from tuibench.base.feature import resolve as resolve_reference
 from tuibench.load.fleet import Fleet
-from tuibench.load.native_engine import Chosen
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
@@ -39,17 +38,19 @@ from tuibench.model.message import (
     SessionSpec,
     Status,
 )
+from tuibench.model.plan import EngineChoice
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
-from tuibench.model.tick import Sample, Tick, total_tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.mysql.connection import OwnConnections
 from tuibench.observe.cpu_profile import CpuProfiling
 from tuibench.observe.host_facts import read_environment
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
-from tuibench.record.recorder import RunRecorder
-from tuibench.record.watch_totals import WatchTotals
+from tuibench.record.recorder import PlanRecord, RunRecorder
+from tuibench.record.summary import summary_of
 from tuibench.report.text import watch_text
+from tuibench.session.account import Account, Cut
 from tuibench.session.dispatch import Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
@@ -64,6 +65,7 @@ from tuibench.session.laboratory import (
 from tuibench.session.lifecycle import (
     BackgroundTasks,
     ClosingStep,
+    EndStep,
     Lifecycle,
     PrivateServerWatch,
     run_steps,
@@ -71,9 +73,10 @@ from tuibench.session.lifecycle import (
 )
 from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
+from tuibench.session.reconciliation import Reading, counter_deltas, reconcile
+from tuibench.session.replicas import LagTotals
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.totals import LagTotals, Reading, add_last_readings, build_watch_summary
 from tuibench.session.undo import UndoStack
 from tuibench.tuning.trial_subject import THREADS
 from tuibench.workload.dataset import build_data_set
@@ -115,6 +118,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         """Executes the commands of the session, once the run has set its parts."""
         self._private_server = PrivateServerWatch(spec.private_server, self.clock)
         self.server: ServerInfo
+        self.record: PlanRecord
+        """What is run, and on which server; known when recording has started."""
         self.settings: Settings
         self.sampler: Sampler
         self.activity_monitor: ActivityMonitor
@@ -123,10 +128,12 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.profiling: CpuProfiling
         self._identify = identify or partial(identify_server, spec.target, self.clock)
         self._stack = AsyncExitStack()
-        self._steps: list[ClosingStep] = []
+        self._ending: dict[EndStep, ClosingStep] = {}
+        """The steps of the end, as far as their parts exist."""
         self._is_restored = self._is_closed = False
         self.not_restored = ""
-        self.total = Tick()
+        self.account = Account()
+        """The sums of all samples."""
         self.lag = LagTotals()
         self.is_traffic_uncounted = False
 
@@ -141,7 +148,12 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.settings = await Settings.open(
                 self.spec, self.server, guard, self.clock, self.emit, self.own
             )
-            self._steps = [self._stop, self.restore, self.tasks.close, self.settings.close]
+            self._ending = {
+                EndStep.STOP: self._stop,
+                EndStep.RESTORE: self.restore,
+                EndStep.TASKS: self.tasks.close,
+                EndStep.SETTINGS: self.settings.close,
+            }
             stack.push_async_callback(self._close_all)
             self._assemble()
             await self.sampler.log_in()
@@ -205,8 +217,13 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.tasks.start,
             self.clock,
         )
-        self._steps[1:1] = [self.profiling.close, self.interventions.close]
-        self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
+        self._ending |= {
+            EndStep.PROFILING: self.profiling.close,
+            EndStep.INTERVENTIONS: self.interventions.close,
+            EndStep.ACTIVITY: self.activity_monitor.close,
+            EndStep.STATEMENTS: self.statement_monitor.close,
+            EndStep.SAMPLER: self.sampler.close,
+        }
 
     async def start_recording(self, program: Program | None = None) -> None:
         """Begins the record, without a program for a session without load.
@@ -215,8 +232,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         """
         tables = build_data_set(program).table_names() if program is not None else ()
         environment = await read_environment(self.spec.target, self.server, self.clock.now_ns, tables)
-        record = build_plan_record(self.spec, self.server, program, self.clock.wall_seconds())
-        self.bus.recorder.open(record, environment)
+        self.record = build_plan_record(self.spec, self.server, program, self.clock.wall_seconds())
+        self.bus.recorder.open(self.record, environment)
         if self.spec.plan.cpu_profile:
             await self.profiling.record_all()
 
@@ -287,7 +304,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         if self._is_closed:
             return
         self._is_closed = True
-        await run_steps(self._steps, self.lifecycle.fail)
+        steps = [self._ending[step] for step in EndStep if step in self._ending]
+        await run_steps(steps, self.lifecycle.fail)
 
     async def _close_all(self) -> None:
         await run_steps((self.close, self.bus.close, self._ended), self.lifecycle.fail)
@@ -306,6 +324,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         await self.sampler.begin()
         start_ns = self.clock.now_ns()
         self.log.start(start_ns)
+        self.account.cut(Cut.START)
         self.emit(EventKind.START, f"watching {self.server.where}")
         self.interventions.schedule()
         self.lifecycle.set_state(RunState.RUNNING)
@@ -320,9 +339,13 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         if now_ns - last.due_ns > REMAINDER_SHARE * interval_ns and self.lifecycle.error is None:
             await self._tick(ScheduledTick(last.number + 1, now_ns, 0))
 
-    def count(self, sample: Sample) -> None:
-        """Add a measured sample to the total of server and host."""
-        self.total = total_tick((self.total, replace(sample.tick, hists={}, missing={})))
+    def add_last_readings(self) -> None:
+        """Add the traffic after the last sample that had an answer. Levels stay those of the samples."""
+        for observed in self.sampler.last_observations:
+            if observed.traffic is not None and observed.tick is not None:
+                last = TickObservation(server=observed.tick, traffic=observed.traffic)
+                tick = last.tick(self.log.elapsed_seconds(), None, shows_traffic=True)
+                self.account.add(replace(tick, levels={}))
 
     async def _tick(self, tick: ScheduledTick) -> None:
         observed = await self.observe(tick.number)
@@ -334,8 +357,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             shows_traffic=True,
             replicas=observed.replicas,
         )
+        self.account.add(sample.tick)
         self.bus.sample(sample)
-        self.count(sample)
         self.activity_monitor.tick()
         self.on_tick(sample, observed)
         await self.report(observed)
@@ -412,8 +435,8 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
 
     @property
     @abstractmethod
-    def tick(self) -> Tick:
-        """The sum of everything measured so far."""
+    def total(self) -> Tick:
+        """What was measured since the last reset of the figures, as the summary shows it."""
 
     @abstractmethod
     async def _measure(self) -> None: ...
@@ -549,39 +572,48 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     async def _ended(self) -> None:
         self.watcher.lifecycle.set_state(RunState.ENDED)
 
-    @abstractmethod
     def _bare_summary(self) -> Summary:
-        """The summary without the figures."""
+        """The summary without figures."""
+        return self._with_outcome(
+            summary_of(self.watcher.record, Tick(seconds=self.seconds), is_traffic=self.spec.plan.is_watch)
+        )
 
-    def _bare_ending(self) -> dict[str, Any]:
-        """The end of the run as arguments of `build_summary`, without figures."""
+    def _with_outcome(self, summary: Summary) -> Summary:
+        """The summary with the end of the run, which needs nothing that may have failed."""
         lifecycle = self.watcher.lifecycle
-        return {
-            "seconds": self.seconds,
-            "outcome": lifecycle.outcome,
-            "failure": str(lifecycle.error) if lifecycle.error else "",
-            "events": tuple(self.watcher.log.events),
-            "threads": 0,
-            "rate": 0.0,
-            "warnings": (),
-            "engine": Chosen(is_native=False),
-            "tick": Tick(),
-            "not_restored": lifecycle.not_restored,
-        }
+        return replace(
+            summary,
+            threads=0,
+            rate=0.0,
+            outcome=lifecycle.outcome,
+            failure=str(lifecycle.error) if lifecycle.error else "",
+            events=tuple(self.watcher.log.events),
+            client=replace(summary.client, engine=EngineChoice.ASYNCIO),
+            not_restored=lifecycle.not_restored,
+        )
 
-    def _ending(self) -> dict[str, Any]:
-        """The end of the run, with everything that is not in the totals."""
-        tracker = self.effect_tracker
-        return self._bare_ending() | {
-            "readings": self._readings,
-            "effects": tuple(tracker.effects),
-            "costs": tracker.costs,
-            "steadiness": tracker.steadiness,
-            "slowest": tracker.slowest,
-            "operation_cost": tracker.operation_cost,
-            "replication": self.watcher.lag.total(),
-            "tick": self.tick,
-        }
+    def _with_findings(self, summary: Summary) -> Summary:
+        """The summary with the end of the run, and with what is not in its ticks."""
+        tracker, deltas = self.effect_tracker, counter_deltas(*self._readings) or {}
+        found = replace(
+            self._with_outcome(summary),
+            server=replace(summary.server, deltas=deltas),
+            reconciliation=reconcile(
+                summary.reconciliation, *self._readings, is_complete=summary.is_complete
+            ),
+            effects=tuple(tracker.effects),
+            costs=tracker.costs,
+            steadiness=tracker.steadiness,
+            slowest=tracker.slowest,
+            operation_cost=tracker.operation_cost,
+            replication=self.watcher.lag.total(),
+        )
+        return self._with_results(found)
+
+    def _traffic_summary(self) -> Summary:
+        """The summary of the traffic of the server's clients."""
+        found = self._with_findings(summary_of(self.watcher.record, self.total, is_traffic=True))
+        return found if found.transactions.total else replace(found, steadiness=None)
 
 
 class WatchRun(SessionRun):
@@ -592,7 +624,6 @@ class WatchRun(SessionRun):
         if plan.trial is not None and plan.trial.subject == THREADS:
             raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
         super().__init__(spec, Watcher(spec, clock))
-        self.totals = WatchTotals()
 
     async def __aenter__(self) -> "WatchRun":
         """Connects, reads the settings, opens the record. Raises a TuibenchError if that is not possible."""
@@ -614,14 +645,11 @@ class WatchRun(SessionRun):
 
     @property
     def seconds(self) -> float:
-        return self.totals.tick.seconds
+        return self.total.seconds
 
     @property
-    def tick(self) -> Tick:
-        """The totals of the traffic, including what came after the last sample, with those of server and
-        host.
-        """
-        return self.totals.added_to(self.watcher.total)
+    def total(self) -> Tick:
+        return self.watcher.account.total()
 
     def text(self, summary: Summary) -> str:
         return watch_text(summary)
@@ -635,11 +663,10 @@ class WatchRun(SessionRun):
         return self._status_with_experiments(found)
 
     def _on_tick(self, sample: Sample, observed: TickObservation) -> None:
-        """Passes a tick on to the totals, the interval lines and the effects."""
+        """Passes a tick on to the interval lines and the effects."""
         if observed.traffic is None:
             self.effect_tracker.gap(NOT_COUNTED if self.watcher.is_traffic_uncounted else NO_ANSWER)
             return
-        self.totals.add(sample.tick)
         self.watcher.bus.interval(sample.tick)
         self.effect_tracker.tick(sample)
 
@@ -647,18 +674,13 @@ class WatchRun(SessionRun):
 
     async def _read_last(self) -> None:
         """Counts the traffic after the last tick that had an answer."""
-        sampler = self.watcher.sampler
-        self._readings = await sampler.end(0)
-        add_last_readings(self.totals, sampler.last_observations)
+        self._readings = await self.watcher.sampler.end(0)
+        self.watcher.add_last_readings()
 
     async def _write_summary(self) -> None:
-        found = build_watch_summary(self.spec, self.watcher.server, self.totals, self._ending())
-        self._summary = self._with_results(found)
+        self._summary = self._traffic_summary()
         self.watcher.bus.recorder.summary(self._summary)
 
-    def _bare_summary(self) -> Summary:
-        return build_watch_summary(self.spec, self.watcher.server, WatchTotals(), self._bare_ending())
-
-    def _bare_ending(self) -> dict[str, Any]:
+    def _with_outcome(self, summary: Summary) -> Summary:
         warnings = (f"{NOT_COUNTED}: no traffic",) if self.watcher.is_traffic_uncounted else ()
-        return super()._bare_ending() | {"warnings": warnings}
+        return replace(super()._with_outcome(summary), warnings=warnings)

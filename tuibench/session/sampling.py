@@ -45,8 +45,8 @@ from tuibench.observe.status import ServerObservation, StatusSampler, variable_c
 from tuibench.observe.tally import TallyReader, compared
 from tuibench.observe.wait_sampler import TimeSampler, account_sums
 from tuibench.session.lifecycle import StartTask
+from tuibench.session.reconciliation import Reading
 from tuibench.session.replicas import Replicas
-from tuibench.session.totals import Reading
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 
 OwnIds = Callable[[], Awaitable[Set[int]]]
@@ -189,13 +189,17 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
         sums |= hosts.sums | prefixed(HOST, of_host | unseen_sums(of_host))
         hists = dict(shown.hists) if shown else {}
         sums |= self.tally
-        levels = server.levels | hosts.levels
+        levels, peaks = server.levels | hosts.levels, dict[str, float]()
+        running = levels.get(Counter.THREADS_RUNNING)
+        if shows_traffic and shown is not None and running is not None:
+            sums["thread_seconds"] = running * shown.seconds
+            peaks["threads_running"] = running
         missing = (shown.missing if shown else {}) | server.missing | hosts.missing
         if self.time is not None and shown is not None:
             sums |= account_sums(self.time, shown)
             missing |= self.time.missing
         lags = [each.lag_seconds for each in self.replicas if each.lag_seconds is not None]
-        peaks = {"lag_seconds": max(lags)} if lags else {}
+        peaks |= {"lag_seconds": max(lags)} if lags else {}
         arrears: dict[str, float] = {}
         if load is not None:
             levels |= load.levels
@@ -203,6 +207,8 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
             if shows_traffic:
                 sums |= prefixed(OWN, {**load.sums, "seconds": load.seconds})
                 sums |= {name: load.sums[name] for name in load.sums if name.startswith(ERROR)}
+                arrears = prefixed(OWN, load.arrears)
+                arrears |= {name: load.arrears[name] for name in load.arrears if name.startswith(ERROR)}
                 hists |= {OWN + name: each for name, each in load.hists.items()}
             else:
                 arrears = load.arrears

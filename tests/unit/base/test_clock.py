@@ -113,19 +113,19 @@ async def test_the_machines_clock_goes_forward_in_nanoseconds() -> None:
 @pytest.mark.parametrize(
     ("between", "order"),
     [
-        ([1.5], [(1, 1.0), (0, 1.5), (2, 2.0), (3, 3.0)]),
-        ([2.0, 1.0], [(0, 1.0), (1, 1.0), (0, 2.0), (2, 2.0), (3, 3.0)]),
-        ([3.4, 0.5], [(0, 0.5), (1, 1.0), (2, 2.0), (3, 3.0), (0, 3.4)]),
-        ([3.6, 60.0], [(1, 1.0), (2, 2.0), (3, 3.0)]),
+        ([1.5], [(1, 1.0, False), (0, 1.5, True), (2, 2.0, False), (3, 3.0, False)]),
+        ([2.0, 1.0], [(1, 1.0, True), (2, 2.0, True), (3, 3.0, False)]),
+        ([3.4, 0.5], [(0, 0.5, True), (1, 1.0, False), (2, 2.0, False), (3, 3.0, False), (0, 3.4, True)]),
+        ([3.6, 60.0], [(1, 1.0, False), (2, 2.0, False), (3, 3.0, False)]),
     ],
 )
 async def test_times_between_the_beats_come_in_their_place(
-    between: list[float], order: list[tuple[int, float]]
+    between: list[float], order: list[tuple[int, float, bool]]
 ) -> None:
     clock, second = FakeClock(), NS_PER_SECOND
     times = [round(seconds * second) for seconds in between]
     told = [tick async for tick in ticks(clock, 0, second, 7 * second // 2, times)]
-    assert [(tick.number, tick.due_ns / second) for tick in told] == order
+    assert [(tick.number, tick.due_ns / second, tick.is_extra) for tick in told] == order
 
 
 # Waiting with a deadline: neither the deadline nor a cancellation is lost.

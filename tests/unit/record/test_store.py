@@ -428,7 +428,12 @@ def test_a_watch_that_was_cut_short_has_the_totals_of_the_traffic(tmp_path: Path
         "writes": 10,
     }
     for number, end, seconds, running in ((1, 1.0, 1.0, 3), (2, 4.0, 3.0, 7)):
-        traffic = Tick(end=end, seconds=seconds, sums=sums, levels={"Threads_running": running})
+        traffic = Tick(
+            end=end,
+            seconds=seconds,
+            sums=sums | {"thread_seconds": running * seconds},
+            peaks={"threads_running": running},
+        )
         recorder.sample(replace(tick(number), tick=traffic))
     recorder.close()
     figures = load_run(tmp_path / "r1").summary

@@ -212,7 +212,7 @@ def test_a_connection_that_cannot_be_closed_skips_no_other_step(
 def test_a_summary_that_cannot_be_built_is_replaced_by_a_bare_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LoadRun, "_ending", Broken())
+    monkeypatch.setattr(LoadRun, "_with_findings", Broken())
     seen = Seen(tmp_path, lambda run: None)
     seen.assert_failed_but_complete()
     assert seen.recorded == seen.summary

@@ -431,18 +431,15 @@ async def test_what_happened_before_measuring_begins_leaves_no_trace() -> None:
     clock.advance(3)
     assert await load.begin() == clock.now_ns()
     clock.advance(2)
-    tick = await load.tick()
-    assert (tick.tick.sums["completed"], load.accounting.transactions_total, tick.tick.levels["rate"]) == (
-        4,
-        4,
-        50.0,
-    )
+    tick = (await load.tick()).tick
+    assert tick is not None
+    assert (tick.levels["threads"], tick.levels["rate"], tick.hist("response").max_us) == (8, 50.0, 1_000)
+    counted = [tick.sums.get(name, 0) for name in ("scheduled", "completed", "failed", "abandoned")]
+    assert (counted, load.reported.transactions) == ([5, 4, 1, 0], 4)
+    assert (tick.sums["questions"], tick.counts("error.")) == (90, {"1213": 1})
     await load.finish(1)
-    totals = load.accounting.totals
-    assert (totals.scheduled, totals.completed, totals.failed, totals.abandoned) == (5, 4, 1, 0)
-    assert (totals.questions, totals.errors) == (90, {1213: 1})
-    assert load.accounting.run.hist("response").max_us == 1_000
-    assert load.accounting.fairness[0].events == 4
+    assert load.reported.fairness.events == 4
+    clock.advance(3)
     assert load.seconds == pytest.approx(2.0)
 
 
@@ -450,7 +447,7 @@ async def test_a_load_that_never_began_has_no_time_and_no_figures() -> None:
     load, fleet, clock = loading([report(0, counters=Counters(completed=3))])
     clock.advance(5)
     await load.finish(2)
-    assert (load.seconds, load.accounting.totals.completed) == (0.0, 0)
+    assert (load.seconds, load.remainder()) == (0.0, None)
     assert fleet.told == ["finish 2", "kill"]
 
 
@@ -462,30 +459,6 @@ async def test_threads_and_rate_are_remembered_and_passed_on() -> None:
     assert (load.threads, load.rate, fleet.told) == (3, 7.5, ["threads 3", "rate 7.5"])
 
 
-async def test_a_checkpoint_tells_what_was_done_since_the_one_before() -> None:
-    def done(completed: int, events_since: float) -> Round:
-        counted = Counters(scheduled=completed, completed=completed, reads=completed * 2)
-        return [report(0, 2_000, counters=counted, fairness_since=FairnessStats.of([(events_since, 0.5)]))]
-
-    load, fleet, clock = loading(done(0, 0), done(20, 20), done(50, 30), done(60, 10))
-    await load.begin()
-    clock.advance(2)
-    first = await load.checkpoint()
-    clock.advance(1)
-    second = await load.checkpoint()
-    clock.advance(1)
-    await load.finish(1)
-    last = load.since_checkpoint()
-    told = [first, second, last]
-    assert [each.transactions.total for each in told] == [20, 30, 10]
-    assert [each.transactions.per_second for each in told] == pytest.approx([10.0, 30.0, 10.0])
-    assert [each.queries.read for each in told] == [40, 60, 20]
-    assert [each.total_seconds for each in told] == pytest.approx([2.0, 3.0, 4.0])
-    assert [each.fairness.events_avg for each in told] == [20, 30, 10]
-    assert fleet.told.count("checkpoint") == 2
-    assert load.accounting.totals.completed == 60
-
-
 async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> None:
     def done(worker: int, completed: int) -> WorkerReport:
         return report(worker, counters=Counters(scheduled=completed, completed=completed, refused={1040: 1}))
@@ -495,33 +468,37 @@ async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> Non
     await load.begin()
     fleet.overdue = fleet.silent = ("worker process 4711",)
     first = await load.tick()
-    assert (load.accounting.transactions_total, first.tick.levels["connections"], first.refused) == (5, 8, "")
+    assert first.tick is not None
+    assert (load.reported.transactions, first.tick.levels["connections"], first.refused) == (5, 8, "")
     assert [text for _, text in load.alarms.check(first.tick) if "4711" in text]
     second = await load.tick()
+    assert second.tick is not None
     assert load.alarms.check(second.tick) == []
     fleet.overdue = fleet.silent = ()
     third = await load.tick()
-    assert (
-        load.accounting.transactions_total,
-        total_tick((Tick(end=-1.0), third.tick)).sums["completed"],
-    ) == (42, 33)
+    assert third.tick is not None
+    assert load.reported.transactions == 42
+    assert total_tick((Tick(end=-1.0), third.tick)).sums["completed"] == 33
 
 
-async def test_a_reset_load_counts_time_and_transactions_from_the_reset() -> None:
+async def test_a_reset_load_counts_time_from_the_reset() -> None:
     rounds = [[report(0, counters=Counters(scheduled=n, completed=n))] for n in (0, 5, 7, 8, 11)]
     load, fleet, clock = loading(*rounds)
     await load.begin()
     clock.advance(3)
     await load.tick()
     await load.drain(1)
-    await load.reset_stats()
+    load.remainder()
+    load.reset_stats()
     clock.advance(2)
-    tick = await load.tick()
-    assert (tick.tick.sums["completed"], load.accounting.transactions_total) == (6, 11)
+    tick = (await load.tick()).tick
+    assert tick is not None
+    assert (tick.sums["completed"], load.reported.transactions) == (1, 8)
     await load.finish(1)
-    assert load.accounting.totals.completed == 3
+    remainder = load.remainder()
+    assert remainder is not None
+    assert (remainder.sums["completed"], remainder.levels, remainder.peaks) == (3, {}, {})
     assert load.seconds == pytest.approx(2.0)
-    assert load.since_checkpoint().seconds == pytest.approx(2.0)
     assert fleet.told == ["pause", "reset_stats", "finish 1", "kill"]
 
 

@@ -45,18 +45,18 @@ from tuibench.features.slap.sql import (
 )
 from tuibench.load.connections import is_transient
 from tuibench.load.fleet import Fleet, WorkerPool, worker_count
-from tuibench.load.messages import Counters
 from tuibench.load.native_engine import choose
+from tuibench.metrics.series import ratio
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import Flavour, Target
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
-from tuibench.model.tick import STATEMENT, merge_histograms
+from tuibench.model.tick import ERROR, STATEMENT, Tick, merge_histograms, total_tick
 from tuibench.mysql.connection import CHARSET, Connection, connect
 from tuibench.mysql.errors import UNREACHABLE_CODES
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, detect_flavour, is_read_only
 from tuibench.observe.status import kept_status
+from tuibench.session.account import Account
 from tuibench.session.load import LoadController
-from tuibench.session.totals import LoadTotals
 from tuibench.workload.program import Program
 
 DEFAULT_SCHEMA = "mysqlslap"
@@ -345,8 +345,8 @@ class IterationResult(NamedTuple):
     """The result of one iteration."""
 
     seconds: float
-    accounting: LoadTotals
-    """The totals of all clients."""
+    total: Tick
+    """The sum of all clients."""
     workers: int
     server: dict[str, int]
     """The growth of the server's counters."""
@@ -354,7 +354,7 @@ class IterationResult(NamedTuple):
     @property
     def cpu_share(self) -> float:
         """The mean CPU usage of a worker, as a share of a core."""
-        return self.accounting.cpu_seconds / (self.seconds or 1e-9) / self.workers
+        return (ratio(self.total.sums.get("worker_cpu_seconds"), self.seconds) or 0.0) / self.workers
 
 
 class SlapClients:
@@ -374,6 +374,7 @@ class SlapClients:
         most = worker_count(plan, is_beside_server=target.is_local, is_native=is_native)
         fleet = Fleet(plan, target, program, most, charset=charset, is_native=is_native, pool=pool)
         self._load = LoadController(plan, program, fleet, clock)
+        self._account = Account()
         self._clock = clock
 
     async def ready(self, session_sql: Sequence[str]) -> None:
@@ -393,7 +394,9 @@ class SlapClients:
         ended_ns = await self._end()
         workers = len(fleet)
         await load.finish(DRAIN_SECONDS)
-        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers, {})
+        if (remainder := load.remainder()) is not None:
+            self._account.add(remainder)
+        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, self._account.total(), workers, {})
 
     async def kill(self) -> None:
         """End the remaining processes."""
@@ -410,9 +413,12 @@ class SlapClients:
                 ended_ns = finished.result() if finished.done() else 0
                 # As in mysqlslap, no client may lose its connection.
                 load = self._load
-                if refused := (await load.tick()).refused:
-                    raise RunError(f"not all clients could log in: {refused}", load.refusal_remedy)
-                check_no_connection_lost(load.accounting.totals.errors)
+                reported = await load.tick()
+                if reported.refused:
+                    raise RunError(f"not all clients could log in: {reported.refused}", load.refusal_remedy)
+                if reported.tick is not None:
+                    self._account.add(reported.tick)
+                    check_no_connection_lost(reported.tick.counts(ERROR))
             return ended_ns or finished.result()
         finally:
             finished.cancel()
@@ -422,11 +428,11 @@ class SlapClients:
         return self._clock.now_ns()
 
 
-def check_no_connection_lost(errors: Mapping[int, int]) -> None:
+def check_no_connection_lost(errors: Mapping[str, float]) -> None:
     """Raises ConnectionLostError if the error codes mean that a client lost its connection."""
-    lost = {code: times for code, times in errors.items() if code in UNREACHABLE_CODES}
+    lost = {int(code): times for code, times in errors.items() if int(code) in UNREACHABLE_CODES}
     if lost:
-        words = ", ".join(f"error {code} ({times} ×)" for code, times in lost.items())
+        words = ", ".join(f"error {code} ({times:g} ×)" for code, times in lost.items())
         raise ConnectionLostError(min(lost), words)
 
 
@@ -587,14 +593,11 @@ def _summed(
     spec: SlapSpec, engine: StorageEngine | None, clients: int, done: list[IterationResult]
 ) -> SlapBenchmark:
     """The benchmark that all these iterations form."""
-    books = [each.accounting for each in done]
-    totals = sum((book.totals for book in books), Counters())
+    total = total_tick(each.total for each in done)
     latency = merge_histograms(
-        histogram
-        for book in books
-        for name, histogram in book.run.named(STATEMENT).items()
-        if name != COMMIT.name
+        histogram for name, histogram in total.named(STATEMENT).items() if name != COMMIT.name
     )
+    reads, writes = round(total.sums.get("reads", 0)), round(total.sums.get("writes", 0))
     seconds = tuple(each.seconds for each in done)
     return SlapBenchmark(
         engine=engine.name if engine is not None else "",
@@ -603,15 +606,15 @@ def _summed(
         queries_per_client=spec.rhythm(clients).queries,
         seconds=seconds,
         queries=QueryTotals(
-            read=totals.reads,
-            write=totals.writes,
-            other=latency.count - totals.reads - totals.writes,
+            read=reads,
+            write=writes,
+            other=latency.count - reads - writes,
             total=latency.count,
-            per_second=latency.count / (sum(seconds) or 1e-9),
+            per_second=ratio(latency.count, sum(seconds)) or 0.0,
         ),
         latency_ms=latency.latency(),
-        errors={str(code): times for code, times in totals.errors.items()},
-        retries=totals.retries,
+        errors={code: round(times) for code, times in total.counts(ERROR).items()},
+        retries=round(total.sums.get("retries", 0)),
         server={name: sum(each.server.get(name, 0) for each in done) for name in done[0].server},
         cpu_share=max(each.cpu_share for each in done),
     )

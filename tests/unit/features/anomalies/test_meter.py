@@ -7,7 +7,7 @@ from tuibench.base.document import write_text
 from tuibench.features.anomalies.tables import ANOMALY_TALLY, LOST_UPDATES, READERS, UPDATES
 from tuibench.metrics.figures import ANOMALY_KINDS, FIGURES, all_values
 from tuibench.model.tick import ANOMALY, Tick
-from tuibench.observe.tally import MISSING, REPEATED, compared, seen_by_readers, with_sums
+from tuibench.observe.tally import MISSING, REPEATED, compared, seen_by_readers
 from tuibench.report.anomalies import anomalies_section, anomalies_sentence
 from tuibench.workload.library import load_program
 from tuibench.workload.program import all_steps
@@ -83,12 +83,6 @@ def test_the_share_of_lost_updates_is_that_of_a_window() -> None:
     ]
     assert FIGURES["lost_updates_share"].value(ticks[0] + ticks[1]) == 4.0
     assert FIGURES["lost_updates"].share == "lost_updates_share"
-
-
-def test_sums_are_added_to_a_tick_at_its_end() -> None:
-    tick = with_sums(Tick(end=7.0, seconds=7.0, sums={LOST_UPDATES: 3}), {LOST_UPDATES: 2, MISSING: 1})
-    assert (tick.end, tick.seconds, tick.sums) == (7.0, 7.0, {LOST_UPDATES: 5, MISSING: 1})
-    assert with_sums(tick, {}) is tick
 
 
 def test_a_run_tells_its_anomalies_in_a_line() -> None:

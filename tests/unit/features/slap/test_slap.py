@@ -194,7 +194,7 @@ def test_a_lost_connection_is_reported_with_the_iteration() -> None:
         pytest.raises(ConnectionLostInTestError) as caught,
         raise_as_lost(TARGET, "iteration 2 of 3 with 8 clients"),
     ):
-        check_no_connection_lost({1213: 5, 2003: 12, 2013: 8})
+        check_no_connection_lost({"1213": 5, "2003": 12, "2013": 8})
     assert caught.value.message == (
         "the server at db1:3306 closed the connection during iteration 2 of 3 with 8 clients: "
         "error 2003 (12 ×), error 2013 (8 ×)"
@@ -202,7 +202,7 @@ def test_a_lost_connection_is_reported_with_the_iteration() -> None:
 
 
 def test_errors_that_keep_the_connection_are_no_loss() -> None:
-    check_no_connection_lost({1213: 5, 1205: 1, 1317: 1})
+    check_no_connection_lost({"1213": 5, "1205": 1, "1317": 1})
 
 
 # What a slap does on its own connection, around the clients.
