@@ -11,6 +11,7 @@ from tuibench.features import (
     compare,
     crash,
     flame,
+    overload,
     probe,
     scenes,
     slap,
@@ -32,6 +33,7 @@ FEATURES = (
     cluster.FEATURE,
     compare.FEATURE,
     flame.FEATURE,
+    overload.FEATURE,
 )
 """All features. Help lists their commands in this order."""
 

@@ -36,6 +36,7 @@ from tuibench.model.schedule import (
     format_schedule,
     format_weights,
     parse_ab,
+    parse_burst,
     parse_delay_ms,
     parse_schedule,
     parse_tolerance,
@@ -175,6 +176,13 @@ def parse_tune(words: Arguments) -> commands.Command:
     return commands.StartTune(parse_tune_words(words))
 
 
+def parse_burst_words(words: Arguments) -> commands.Command:
+    """Parse `stop`, or a factor of the rate and a time."""
+    if list(words) == ["stop"]:
+        return commands.StopExperiment("burst")
+    return commands.StartBurst(*parse_burst(" ".join(words)))
+
+
 def parse_cpu_profile(words: Arguments) -> commands.Command:
     """Parse `stop`, a duration, or nothing for the default duration."""
     if len(words) > 1:
@@ -254,6 +262,12 @@ VERBS = (
         "[TIME]|stop",
         "record which functions of the server use the processor: 30s; a minute",
         parse_cpu_profile,
+    ),
+    Verb(
+        "burst",
+        "xN TIME|stop",
+        "multiply the rate for a time, and measure the recovery: x3 8s",
+        parse_burst_words,
     ),
     Verb("crash", "", "kill the private server under load: what is lost?", no_argument(commands.CrashServer)),
     Verb("pause", "", "pause the load", no_argument(commands.Pause)),

@@ -170,7 +170,14 @@ class StartAbTest(msgspec.Struct, frozen=True, tag="ab", kw_only=True):
 class StopExperiment(msgspec.Struct, frozen=True, tag="stop experiment"):
     """End the probe, A/B test or screening, report its results so far and restore the original values."""
 
-    kind: Literal["probe", "ab", "tune"]
+    kind: Literal["probe", "ab", "tune", "burst"]
+
+
+class StartBurst(msgspec.Struct, frozen=True, tag="burst"):
+    """Multiply the rate for some seconds, set it back, and measure whether the load recovers."""
+
+    factor: float
+    seconds: float
 
 
 class StartTune(msgspec.Struct, frozen=True, tag="tune"):
@@ -283,6 +290,7 @@ Command = (
     | StartAbTest
     | StartTune
     | StartProbe
+    | StartBurst
     | StopExperiment
     | NextStep
     | CrashServer

@@ -241,6 +241,21 @@ def parse_client_delay(text: str) -> float:
     return checked_delay_ms(parse_delay_ms(text))
 
 
+MAX_BURST_FACTOR, MAX_BURST_SECONDS = 1000.0, 3600.0
+_BURST = re.compile(rf"[x×]\s*({NUMBER})[\s,]+(?:for\s+)?(\S+)")
+
+
+def parse_burst(text: str) -> tuple[float, float]:
+    """Parse `x3 8s` or `x3,8s` to the factor of the rate and seconds. Raises UsageError for anything else."""
+    found = _BURST.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"'{text}' is not a burst", "a factor of the rate and a time: x3 8s")
+    return (
+        check_range("the factor of a burst", float(found[1]), 0.01, MAX_BURST_FACTOR),
+        check_range("the seconds of a burst", parse_duration(found[2]), 0.1, MAX_BURST_SECONDS),
+    )
+
+
 MAX_STAGES = 100
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 1e7
 EXAMPLE = "such as 8:30s,16:30s,64:1m or 1..128/60s or rate 200:30s,rate 200..2000/5m"

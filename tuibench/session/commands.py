@@ -25,6 +25,7 @@ from tuibench.model.message import (
     SetRate,
     SetThreads,
     SetWeights,
+    StartBurst,
     Stop,
     StopExperiment,
     TrustServer,
@@ -40,10 +41,11 @@ from tuibench.model.schedule import (
     format_delay,
     format_rate,
     format_weights,
+    parse_burst,
 )
 from tuibench.session.dispatch import Needs, Origin, SteeredSession, handles
 from tuibench.session.events import ONE_CHANGE_SECONDS
-from tuibench.session.interventions import Intervene
+from tuibench.session.interventions import BURST, Intervene
 from tuibench.session.laboratory import LoadLevel
 from tuibench.session.timeline import FollowPlan
 
@@ -143,7 +145,8 @@ async def follow_plan(session: SteeredSession, command: FollowPlan) -> str:
 async def set_level(session: SteeredSession, command: LoadLevel) -> str:
     if command.text:
         session.log.emit(EventKind.PROBE, command.text)
-    await session.load.controller.set_level(command.threads, command.rate)
+    load = session.load.controller
+    await load.set_level(command.threads, command.rate, keeps_backlog=command.keeps_backlog)
     return ""
 
 
@@ -248,6 +251,9 @@ async def run_sql(session: SteeredSession, command: RunSql) -> str:
 
 @handles(Intervene, needs=Needs.SESSION)
 async def intervene(session: SteeredSession, command: Intervene) -> str:
+    if command.what.startswith(BURST):
+        factor, seconds = parse_burst(command.what.removeprefix(BURST))
+        return await session.submit(StartBurst(factor, seconds), Origin.SESSION)
     session.interventions.begin(command.what)
     return ""
 

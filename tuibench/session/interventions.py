@@ -34,6 +34,9 @@ from tuibench.session.settings import ProductionGuard
 EXEC = "exec:"
 """Prefix of a command; the shell executes the rest."""
 
+BURST = "burst:"
+"""Prefix of a burst of the rate; factor and time follow."""
+
 OUTPUT = "interventions.txt"
 MOST_ROWS = 100
 """Rows of a result that are recorded."""
@@ -87,7 +90,7 @@ class Intervene(NamedTuple):
     """The command of a plan to its session: begin an intervention."""
 
     what: str
-    """The statement, or the command of this host after `EXEC`."""
+    """The statement, the command of this host after `EXEC`, or a burst after `BURST`."""
 
 
 class Interventions:
@@ -181,7 +184,10 @@ class Interventions:
     async def _at(self, due_ns: int, what: str) -> None:
         await self._clock.sleep(max(0, due_ns - self._clock.now_ns()) / NS_PER_SECOND)
         if not self._lifecycle.is_ending:
-            await self._submit(Intervene(what))
+            try:
+                await self._submit(Intervene(what))
+            except UsageError as error:
+                self._log.emit(EventKind.WARNING, f"{what} is refused: {error}")
 
     async def _run(self, what: str, carry_out: _CarryOut) -> None:
         """Execute an intervention; an error is an event, and does not end the run."""

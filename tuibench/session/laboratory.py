@@ -106,6 +106,8 @@ class LoadLevel(NamedTuple):
     rate: float
     text: str = ""
     """The event of a probe's step; empty for none."""
+    keeps_backlog: bool = False
+    """False to begin without what was due at another rate."""
 
 
 Change = ApplyPreset | ChangeSetting | RestoreSettings | SetThreads | LoadLevel

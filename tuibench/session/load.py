@@ -121,10 +121,11 @@ class LoadController:
         self.rate = rate_per_second
         self.fleet.set_rate(rate_per_second)
 
-    async def set_level(self, threads: int, rate: float) -> None:
+    async def set_level(self, threads: int, rate: float, *, keeps_backlog: bool = False) -> None:
         """Set threads and rate. A change of the rate drops the backlog; refused connections are retried."""
         if rate != self.rate:
-            self.set_rate(0.0)
+            if not keeps_backlog:
+                self.set_rate(0.0)
             self.set_rate(rate)
         if threads != self.threads:
             self.accepted_connections = None

@@ -43,8 +43,9 @@ def rich_tick() -> Tick:
     seen = random.Random(3)
     counters = {name: float(seen.randrange(1, 10**6)) for name in sorted(CUMULATIVE_NAMES)}
     gauges = {name: float(seen.randrange(1, 10**6)) for name in sorted(GAUGE_NAMES)}
-    counts = ("failed", "abandoned", "retries", "reconnects", "unknown_commits", "error.1213", "headline",
-              "rollbacks", "timed", "statement_ms", "logins", "missed_logins", "error.1020", "error.1205",
+    counts = ("good", "late", "resent", "failed", "abandoned", "retries", "reconnects", "unknown_commits",
+              "error.1213", "headline", "rollbacks", "timed", "statement_ms", "logins", "missed_logins",
+              "error.1020", "error.1205",
               "tally.missing_commits", *(f"anomaly.{kind}" for kind in ANOMALY_KINDS))  # fmt: skip
     host = ("reads", "read_ms", "writes", "write_ms", "read_bytes", "written_bytes", "received_bytes",
             "sent_bytes")  # fmt: skip

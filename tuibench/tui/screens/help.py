@@ -52,7 +52,7 @@ _GLOSSARY = (
 ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": (
-        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "callers"),
+        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "callers", "burst"),
         *("type_plan", "plan", "probe", "ab_test", "pause"),
     ),
     "SERVER": ("durability", "undo", "screening", "locks", "cpu_profile", "run_sql", "crash"),
@@ -62,6 +62,8 @@ ACTION_SUBJECTS = {
 """Actions by subject."""
 PAIRS = {
     "more": ("fewer", "One thread more, or fewer"),
+    "rate": ("weights", "Target rate, 0 for none; weights"),
+    "callers": ("burst", "Deadline and callers; a burst"),
     "halve": ("double", "Half the threads, or twice"),
     "cursor_left": ("cursor_right", "Cursor by one column"),
     "cursor_far_left": ("cursor_far_right", "Cursor by ten columns"),
