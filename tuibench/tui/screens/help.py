@@ -62,7 +62,7 @@ ACTION_SUBJECTS = {
 """Actions by subject."""
 PAIRS = {
     "more": ("fewer", "One thread more, or fewer"),
-    "rate": ("weights", "Target rate, 0 for none; weights"),
+    "rate": ("weights", "Target rate; weights"),
     "callers": ("burst", "Deadline and callers; a burst"),
     "halve": ("double", "Half the threads, or twice"),
     "cursor_left": ("cursor_right", "Cursor by one column"),
