@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from tuibench.base.errors import UsageError
 from tuibench.metrics.figures import FIGURES, Figure
-from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, StartBurst
 from tuibench.model.schedule import Quantity, checked_rate, format_duration, format_rate
 from tuibench.model.tick import Sample, Tick, total_tick
@@ -64,7 +63,6 @@ class Burst(Experiment):
     name = "the burst"
     kind = "burst"
     starts = StartBurst
-    told_kind = EventKind.INTERVENTION
     is_guarded = False
     is_announced = False
 
@@ -88,7 +86,8 @@ class Burst(Experiment):
         self._meter: RecoveryMeter | None = None
         self._lowest = 0.0
         self._is_told = False
-        back: Sequence[Change] = (LoadLevel(load.threads, load.rate, keeps_backlog=True),)
+        over = f"the burst is over: {format_rate(load.rate)}"
+        back: Sequence[Change] = (LoadLevel(load.threads, load.rate, over, keeps_backlog=True),)
         super().__init__(is_by_hand=True, before={RATE: back})
         self.reply = f"{self._words} in {BEFORE_SECONDS:g} s"
 
