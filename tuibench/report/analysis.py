@@ -238,7 +238,35 @@ def headline_text(summary: Summary) -> str:
     """
     if summary.headline is None:
         return ""
-    return "\n".join([*_figure(summary.headline), "", *kinds_lines(summary.by_transaction), "", ""])
+    lines = [*_figure(summary.headline), "", *kinds_lines(summary.by_transaction), *tpcc_lines(summary)]
+    return "\n".join([*lines, "", ""])
+
+
+TPCC_LIMITS_MS = {
+    "new_order": 5_000.0,
+    "payment": 5_000.0,
+    "order_status": 5_000.0,
+    "delivery": 5_000.0,
+    "stock_level": 20_000.0,
+}
+"""The longest 90th percentile of each transaction in TPC-C 5.11, clause 5.2.5.3."""
+
+
+def tpcc_lines(summary: Summary) -> Iterator[str]:
+    """TPC-C's verdict on the response times, and NOPM; empty for other profiles."""
+    kinds, headline = summary.by_transaction, summary.headline
+    if headline is None or not kinds or not kinds.keys() <= TPCC_LIMITS_MS.keys():
+        return
+    beyond = [
+        f"{name} {each.p90 / 1000:,.1f} s of {TPCC_LIMITS_MS[name] / 1000:g} s"
+        for name, each in kinds.items()
+        if each.p90 > TPCC_LIMITS_MS[name]
+    ]
+    yield f"NOPM (new orders per minute):            {headline.value:.2f}"
+    if beyond:
+        yield f"90th percentiles: beyond TPC-C's limits: {', '.join(beyond)}"
+    else:
+        yield "90th percentiles: within TPC-C's limits (5 s, stock_level 20 s)"
 
 
 def _figure(headline: Headline) -> Iterator[str]:

@@ -62,12 +62,20 @@ tpmC (not audited):                      675.00
 Transactions (ms): completed rollbacks   retries       p50       p90       p95       p99       max
     new_order            450         5        12      4.00      8.00      9.50     20.25     31.00
     stock_level           40         0         0     14.00     18.00     19.50    120.25    131.00
+NOPM (new orders per minute):            675.00
+90th percentiles: within TPC-C's limits (5 s, stock_level 20 s)
 
 """
 
 
 def test_the_headline_is_above_its_transactions() -> None:
     assert addenda(summary(headline=TPMC.measured(450, 40.0), by_transaction=KINDS)) == TEXT
+
+
+def test_a_transaction_beyond_its_limit_is_named() -> None:
+    slow = {name: replace(each, p90=19_999.0) for name, each in KINDS.items()}
+    text = addenda(summary(headline=TPMC.measured(450, 40.0), by_transaction=slow))
+    assert "90th percentiles: beyond TPC-C's limits: new_order 20.0 s of 5 s\n" in text
 
 
 def test_without_an_ideal_there_is_no_efficiency() -> None:
