@@ -402,6 +402,7 @@ def merge_entries(
     )
     made: OptionValues = {}
     by_client: tuple[OptionValues, OptionValues] = {}, {}
+    is_switched_off = False
     for entry in entries:
         readers = [
             entry.group in mysqls or (entry.is_login and entry.group == login_path.lower()),
@@ -411,6 +412,11 @@ def merge_entries(
             continue
         parsed = _meaning(entry, tell, is_ours=entry.group in ours)
         if parsed is not None:
+            if parsed[0] == "ssl_mode":
+                is_switched_off = parsed[1] == "disabled" and whole_name(entry.key)[0] == "ssl"
+            elif parsed[0] in ("ssl_ca", "ssl_cert", "ssl_key") and is_switched_off:
+                # As in MariaDB's client, which encrypts if a file for it comes after ssl=0.
+                made.pop("ssl_mode", None)
             made[parsed[0]] = parsed[1]
             for reads, found in zip(readers, by_client, strict=True):
                 if reads or entry.group in ours:
