@@ -30,7 +30,7 @@ FILES = Files(Path("/ca.pem"), Path("/cert.pem"), Path("/key.pem"))
 
 
 def answer(target: Target) -> tuple[str, ...]:
-    """What comes of it; without a CA, the authorities are those of the system, which none of the servers has."""
+    """What comes of it; without a CA, the system's authorities are meant, which none of the servers has."""
     if target.ssl_mode.startswith("verify") and not target.ssl_ca:
         return ("refused",) * 4
     return TRUSTED[target.ssl_mode]
