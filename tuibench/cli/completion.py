@@ -1,9 +1,8 @@
-"""Completion in bash, zsh and fish: candidates, replies to the shell, setup.
+"""Completion in bash, zsh and fish: what typer's own lacks, and the setup of a shell.
 
-Candidates are found without connecting to a server or a session; unreadable entries are left out.
-
-typer's own completion cannot complete `--option=value`. Bash passes it as three words, and typer takes the
-`=` for the value. In zsh, typer's reply replaces the option by the value.
+typer finds the candidates, see `candidates`. Added here: `--option=value`, which bash passes as three words
+and in which zsh would replace the option by the value; a command behind its profile, as in sysbench; the
+options of the profile on the line; and `=` behind an option that takes a value, with no space after it.
 
 A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
 `COMP_WORDS`, one per line; `COMP_CWORD` is the number of the unfinished one. The reply has one word per line.
@@ -11,268 +10,102 @@ A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` an
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuibench.base import files, paths
+from typer._click.shell_completion import CompletionItem, ShellComplete
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from tuibench.base import files
 from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.cli.arguments import COMPLETE_VARIABLE
+from tuibench.cli.candidates import Candidates
+from tuibench.cli.typer_command import unchecked_options
 
 EQUALS = "="
-
-
-Candidates = Mapping[str, str]
-"""The possible words in order, each with its help. After a word that ends in `=`, its value is completed."""
-
-CandidateSource = Callable[[], Candidates]
-PositionalRule = Callable[[Sequence[str]], Candidates]
-"""Returns the candidates for an argument, given the arguments before it."""
-
-
-def without_help(*words: str) -> Candidates:
-    return dict.fromkeys(words, "")
-
-
-def profile_candidates() -> Candidates:
-    """Built-in profiles, and those of the user."""
-    from tuibench.workload import library
-
-    return without_help(*sorted(library.available_profiles()))
-
-
-def run_candidates() -> Candidates:
-    """Runs and sweeps, newest first."""
-    from tuibench.record import store
-    from tuibench.record.store import LATEST
-
-    try:
-        recorded = sorted(store.recorded_ids(), reverse=True)
-    except TuibenchError:
-        return {}
-    return without_help(LATEST, *recorded) if recorded else {}
-
-
-def session_candidates() -> Candidates:
-    """Sessions that listen, and dead ones whose socket still exists."""
-    from tuibench.base.unix_sockets import SUFFIX
-
-    found = {path.stem for folder in paths.runtime_dirs() for path in folder.glob(f"*{SUFFIX}")}
-    return without_help(*sorted(found, reverse=True))
-
-
-def setting_candidates(after: str = EQUALS) -> Candidates:
-    """Settings of the catalogue, each with a suffix that asks for its value."""
-    from tuibench.tuning.catalogue import SETTINGS
-
-    return {setting.name + after: setting.risk for setting in SETTINGS}
-
-
-def preset_candidates() -> Candidates:
-    """Built-in presets, and those of the configuration file."""
-    from tuibench.tuning import catalogue
-
-    try:
-        return {preset.name: preset.risk for preset in catalogue.all_presets()}
-    except TuibenchError:
-        return {}
-
-
-def _ab_candidates() -> Candidates:
-    return {"threads=": "", "preset=": "", **setting_candidates()}
-
-
-def _fixed(*words: str) -> CandidateSource:
-    return lambda: without_help(*words)
-
-
-def _single(found: CandidateSource) -> PositionalRule:
-    return lambda words: {} if words else found()
-
-
-def _repeated(found: CandidateSource) -> PositionalRule:
-    return lambda words: found()
-
-
-def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
-    """The rule for one of the actions, then its object; `list` has no object."""
-
-    def rule(words: Sequence[str]) -> Candidates:
-        if not words:
-            return without_help(*actions)
-        return {} if words[0] == "list" else then()
-
-    return rule
-
-
-def _ctl_candidates(words: Sequence[str]) -> Candidates:
-    """A session or a verb, then the verb, then its arguments."""
-    from tuibench.cli import sessions
-
-    known = {verb.name: verb.help for verb in sessions.VERBS} | sessions.REPORTS
-    if not words:
-        return {**known, **session_candidates()}
-    if known.keys().isdisjoint(words[:2]):
-        return known if len(words) == 1 else {}
-    return VERB_ARGUMENTS[words[-1]]() if words[-1] in VERB_ARGUMENTS else {}
-
-
-POSITIONALS: dict[str, PositionalRule] = {
-    "attach": _single(session_candidates),
-    "compare": _repeated(run_candidates),
-    "ctl": _ctl_candidates,
-    "profiles": _action_then(
-        "list", "show", "check", "from-slow-log", "from-digest", "from-lua", then=profile_candidates
-    ),
-    "replay": _single(run_candidates),
-    "report": _single(run_candidates),
-    "runs": _action_then("list", "show", "remove", then=run_candidates),
-    "settings": _single(_fixed("list")),
-    "web": _single(session_candidates),
-}
-"""The rule for the arguments of commands without a profile, by command."""
-
-VERB_ARGUMENTS: dict[str, CandidateSource] = {
-    "plan": _fixed("hold", "resume"),
-    "preset": preset_candidates,
-    "probe": _fixed("rate", "next", "stop"),
-    "restore": partial(setting_candidates, ""),
-    "set": setting_candidates,
-}
-OPTION_VALUES: dict[str, CandidateSource] = {
-    "--ab": _ab_candidates,
-    "--format": _fixed("text", "json"),
-    "--preset": preset_candidates,
-    "--profile": profile_candidates,
-    "--setting": setting_candidates,
-    "--ssl-mode": _fixed("disabled", "preferred", "required", "verify-ca", "verify-identity"),
-    "--theme": _fixed("tuibench-dark", "tuibench-light", "ansi-dark", "ansi-light"),
-}
-"""The candidates for the values of options, by option, unless its help lists them."""
-
-
-PROFILE_COMMANDS = frozenset(
-    {"run", "live", "probe", "tune", "sweep", "crash", "prepare", "prewarm", "cleanup", "check", "doctor"}
-)
 LONG_PREFIX = "--"
-HELP = {"--help": "Show the help and exit."}
-GLOBAL_OPTIONS = HELP | {
-    "--version": "Show version and engine, and exit.",
-    "--install-completion=": "Set up completion by Tab: bash, zsh or fish.",
-    "--show-completion=": "Print the script for it: bash, zsh or fish.",
-}
+PROFILE_ARGUMENT = "profile"
 
 
-class CommandLine(NamedTuple):
-    """A command line that is being completed."""
+class _Completion(ShellComplete):
+    """typer's search for candidates, for words that are already read."""
 
-    name: str
-    """The name of the command."""
-    words: Sequence[str]
-    """The finished words after it."""
-    unfinished: str
-    """The word to complete."""
-    command: Callable[[], Any]
-    """Returns the parser's command; imports the module of the command."""
+    def source_vars(self) -> dict[str, Any]:
+        raise NotImplementedError
 
-    @property
-    def plain(self) -> list[str]:
-        """Words that are neither options nor option values."""
-        before = ("", *self.words)
-        pairs = zip(before, self.words, strict=False)
-        return [word for last, word in pairs if not word.startswith("-") and not self.is_asked_for(last)]
+    def get_completion_args(self) -> tuple[list[str], str]:
+        raise NotImplementedError
 
-    def is_asked_for(self, option: str) -> bool:
-        """True if the next word is the value of this option."""
-        if not option.startswith("-") or EQUALS in option or option in HELP:
-            return False
-        known = next((each for each in self.command().params if option in each.opts), None)
-        return known is None or not known.is_flag
-
-    @property
-    def profiles_options(self) -> Mapping[str, Any]:
-        """Options of the profile on the line, by their names on the command line."""
-        from tuibench.workload import library
-        from tuibench.workload.compiler import known_options
-        from tuibench.workload.options import THREADS, command_line_name
-
-        if self.name not in PROFILE_COMMANDS or not self.plain:
-            return {}
-        try:
-            known = known_options(library.load_profile(self.plain[0]))
-        except TuibenchError:
-            return {}
-        return {command_line_name(name): option for name, option in known.items() if name != THREADS}
+    def format_completion(self, item: CompletionItem) -> str:
+        raise NotImplementedError
 
 
-def completions(
-    words: Sequence[str], unfinished: str, commands: Candidates, command: Callable[[str], Any]
-) -> Candidates:
+def completions(parser: TyperGroup, words: Sequence[str], unfinished: str) -> Candidates:
     """Candidates for the unfinished word; `words` are those before it, without the program's name."""
+    context = parser.make_context("tuibench", [], resilient_parsing=True)
+    commands = parser.list_commands(context)
     name = next((word for word in words if word in commands), "")
-    if not name:
-        return _starting_with(unfinished, GLOBAL_OPTIONS if unfinished.startswith("-") else commands)
-    place = words.index(name)
-    line = CommandLine(name, [*words[:place], *words[place + 1 :]], unfinished, lambda: command(name))
-    return _complete(line)
+    given = []
+    if name and (command := parser.get_command(context, name)) is not None:
+        place = words.index(name)
+        given = [name, *words[:place], *words[place + 1 :]]
+        _add_profile_options(command, given[1:])
+    option, equals, _ = unfinished.partition(EQUALS)
+    prefix = f"{option}=" if equals and option.startswith(LONG_PREFIX) else ""
+    items = _Completion(parser, {}, "tuibench", COMPLETE_VARIABLE).get_completions(given, unfinished)
+    return [(prefix + item.value, item.help or "") for item in items]
 
 
-def _complete(line: CommandLine) -> Candidates:
-    option, equals, value = line.unfinished.partition(EQUALS)
-    if equals and option.startswith(LONG_PREFIX):
-        found = _starting_with(value, _value_candidates(option, line))
-        return {f"{option}={word}": help for word, help in found.items()}
-    if line.unfinished.startswith("-"):
-        first: dict[str, str] = {}
-        others: dict[str, str] = {}
-        for each in line.command().params:
-            if each.param_type_name == "option" and not each.hidden:
-                names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
-                for place, name in enumerate(names):
-                    (others if place else first)[name if each.is_flag else name + EQUALS] = each.help or ""
-        first |= {name + EQUALS: each.help for name, each in line.profiles_options.items()}
-        return _starting_with(line.unfinished, first | HELP) or _starting_with(line.unfinished, others)
-    if line.words and line.is_asked_for(line.words[-1]):
-        return _starting_with(line.unfinished, _value_candidates(line.words[-1], line))
-    return _starting_with(line.unfinished, _positional_candidates(line))
+def _add_profile_options(command: Any, given: Sequence[str]) -> None:
+    """Let the command take the options of the profile on the line, if it takes a profile."""
+    from tuibench.workload import library
+    from tuibench.workload.compiler import known_options
+    from tuibench.workload.options import THREADS, command_line_name
+
+    context = command.make_context(command.name, list(given), resilient_parsing=True)
+    profile = context.params.get(PROFILE_ARGUMENT)
+    if not profile or not context.ignore_unknown_options:
+        return
+    try:
+        known = known_options(library.load_profile(profile))
+    except TuibenchError:
+        return
+    command.params += unchecked_options(
+        {
+            command_line_name(name): ("on", "off") if option.type == "flag" else option.choices
+            for name, option in known.items()
+            if name != THREADS
+        }
+    )
 
 
-def _starting_with(unfinished: str, found: Candidates) -> Candidates:
-    return {word: help for word, help in found.items() if word.startswith(unfinished)}
-
-
-def _value_candidates(option: str, line: CommandLine) -> Candidates:
-    """Candidates for the value of an option; none for files, numbers and free text."""
-    if option in OPTION_VALUES:
-        return OPTION_VALUES[option]()
-    declared = next((each for each in line.command().params if option in each.opts), None)
-    if declared is not None and (items := declared.shell_complete(None, "")):
-        return without_help(*(item.value for item in items))
-    known = line.profiles_options.get(option)
-    if known is None:
-        return {}
-    return without_help(*("on", "off") if known.type == "flag" else known.choices)
-
-
-def _positional_candidates(line: CommandLine) -> Candidates:
-    if line.name in PROFILE_COMMANDS:
-        return {} if line.plain else profile_candidates()
-    rule = POSITIONALS.get(line.name)
-    return rule(line.plain) if rule is not None else {}
+def option_items(command: TyperCommand | TyperGroup, context: Any, unfinished: str) -> list[CompletionItem]:
+    """The long names of options that begin so: the first of each, or the others if there is none."""
+    first: list[CompletionItem] = []
+    others: list[CompletionItem] = []
+    for each in command.get_params(context):
+        if isinstance(each, TyperOption) and not each.hidden:
+            names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
+            for place, name in enumerate(names):
+                is_alone = each.is_flag or each.count
+                found = CompletionItem(name if is_alone else name + EQUALS, help=each.help)
+                (others if place else first).append(found)
+    wanted = [item for item in first if item.value.startswith(unfinished)]
+    return wanted or [item for item in others if item.value.startswith(unfinished)]
 
 
 REQUEST_PREFIX = "complete_"
 
 
-def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> str:
+def shell_reply(parser: TyperGroup) -> str:
     """Reply to the shell named in the environment; empty without candidates."""
     shell = os.environ[COMPLETE_VARIABLE].removeprefix(REQUEST_PREFIX)
     if shell not in SHELL_FORMATS:
         return ""
     words, unfinished, cut = _read_command_line()
-    found = completions(words, unfinished, commands, command)
-    return "".join(f"{SHELL_FORMATS[shell](word[cut:], help)}\n" for word, help in found.items())
+    found = completions(parser, words, unfinished)
+    return "".join(f"{SHELL_FORMATS[shell](word[cut:], help)}\n" for word, help in found)
 
 
 def _read_command_line() -> tuple[list[str], str, int]:

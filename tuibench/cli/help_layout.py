@@ -165,6 +165,11 @@ class SectionedCommand(TyperCommand):
         names = super().get_help_option_names(ctx)
         return [name for name in ctx.help_option_names if name in names]
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        from tuibench.cli.completion import option_items
+
+        return option_items(self, ctx, incomplete) if incomplete.startswith("-") else []
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["[OPTIONS]", *(_argument_usage(each) for each in self._arguments())]
 

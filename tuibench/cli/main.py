@@ -49,22 +49,33 @@ class LazyGroup(TyperGroup):
         adopt([option] if option is not None else [])
         return option
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        from typer._click.shell_completion import CompletionItem
+
+        from tuibench.cli.completion import option_items
+
+        if incomplete.startswith("-"):
+            return option_items(self, ctx, incomplete)
+        commands = COMMANDS.items()
+        return [CompletionItem(name, help=text) for name, text in commands if name.startswith(incomplete)]
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
-        if cmd_name not in COMMANDS:
-            return None
+        if cmd_name not in COMMANDS or cmd_name in self.commands:
+            return cast("TyperCommand | None", self.commands.get(cmd_name))
         module = command_module(cmd_name)
         command = getattr(module, cmd_name)
         from tuibench.cli.typer_command import build_command
 
-        return build_command(
+        self.commands[cmd_name] = built = build_command(
             command,
             name=cmd_name,
             help=COMMANDS[cmd_name] + "\n\n" + (getdoc(command) or ""),
             context_settings=getattr(module, "CONTEXT", {"help_option_names": ["--help"]}),
         )
+        return built
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with exit_on_broken_pipe():
@@ -163,9 +174,7 @@ def main() -> None:
         if arguments.COMPLETE_VARIABLE in os.environ:
             from tuibench.cli import completion
 
-            typer.echo(
-                completion.shell_reply(COMMANDS, lambda name: parser.get_command(None, name)), nl=False
-            )
+            typer.echo(completion.shell_reply(parser), nl=False)
             sys.exit(ExitCode.DONE)
         line = arguments.SysbenchLine()
         # Without arguments: the start screen on a terminal, otherwise the help.

@@ -21,6 +21,7 @@ import typer
 from msgspec.structs import replace
 
 from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.cli import candidates
 from tuibench.cli.output import info
 from tuibench.cli.typer_command import PlanValues
 from tuibench.cli.usage_errors import HOSTS_OPTION, WITHOUT_HOSTS, option_hint
@@ -618,6 +619,9 @@ GC_THRESHOLD = 20_000
 FPS_VARIABLE = "TEXTUAL_FPS"
 """Environment variable with the frame rate, which textual reads on import only."""
 
+THEMES = ("tuibench-dark", "tuibench-light", "ansi-dark", "ansi-light")
+"""Themes that completion offers."""
+
 CONFIG_TYPES = {
     "theme": (str, "text"),
     "fps": (int, "a whole number"),
@@ -635,6 +639,7 @@ class ScreenOptions:
     theme: Annotated[
         str,
         typer.Option(
+            autocompletion=candidates.words(*THEMES),
             metavar="NAME",
             help="Colours: tuibench-dark, tuibench-light, ansi-dark, ansi-light, … [tuibench-dark].",
             show_default=False,
@@ -693,7 +698,15 @@ def _read_screen_section() -> dict[str, Any]:
     return found
 
 
-TextOrJson = Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, or json for programs.")]
+TextOrJson = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        autocompletion=candidates.words("text", "json"),
+        metavar="FORMAT",
+        help="text, or json for programs.",
+    ),
+]
 
 RunDir = Annotated[
     str, typer.Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")

@@ -18,6 +18,7 @@ import typer
 from tuibench.base import files, sanitize
 from tuibench.base.errors import RunError, UsageError, did_you_mean
 from tuibench.base.units import count, pluralize, shorten
+from tuibench.cli import candidates
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.log_files import read_logs
 from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
@@ -399,6 +400,7 @@ def _statement_text(statement: StatementText) -> str:
 
 
 CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA = "check", "from-slow-log", "from-digest", "from-lua"
+ACTION_WORDS = ("list", "show", CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA)
 TRACED_EVENTS = 200
 SAME = 0.05
 """Two counts of statements that differ by at most this share are equal: random choices make them differ."""
@@ -492,9 +494,19 @@ def profiles(
     traffic: TrafficOptions,
     server: ServerOptions,
     action: Annotated[
-        str, typer.Argument(metavar="list|show|check|from-slow-log|from-digest|from-lua", help="Action.")
+        str,
+        typer.Argument(
+            autocompletion=candidates.words(*ACTION_WORDS), metavar="|".join(ACTION_WORDS), help="Action."
+        ),
     ] = "list",
-    name: Annotated[str, typer.Argument(help="A profile's name, or a file.", show_default=False)] = "",
+    name: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.object_of_action(candidates.profiles),
+            help="A profile's name, or a file.",
+            show_default=False,
+        ),
+    ] = "",
     output: TextOrJson = TEXT,
 ) -> None:
     """list: names, data sets, summaries. show NAME: options with defaults and limits, transactions,
@@ -505,9 +517,8 @@ def profiles(
     database. from-lua SCRIPT: runs events of a sysbench script, whose tables exist, and creates a profile
     that sends the same; the options of the script are accepted, too.
     """
-    actions = (*ACTIONS, CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA)
-    if action not in actions:
-        raise UsageError(f"profiles has no action '{action}'", did_you_mean(action, actions))
+    if action not in ACTION_WORDS:
+        raise UsageError(f"profiles has no action '{action}'", did_you_mean(action, ACTION_WORDS))
     unknown = [
         each for each in context.args if action != FROM_SLOW_LOG or (each.startswith("-") and each != STDOUT)
     ]

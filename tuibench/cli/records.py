@@ -12,6 +12,7 @@ from tuibench.base import paths, sanitize
 from tuibench.base.errors import RunError, UsageError, did_you_mean
 from tuibench.base.feature import installed, resolve
 from tuibench.base.units import DASH, binary_size, decimal, first_to_last, hms, local_time
+from tuibench.cli import candidates
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.options import RunDir, ScreenOptions, TextOrJson
 from tuibench.cli.output import (
@@ -45,9 +46,22 @@ FIRST_NUMERIC_COLUMN = HEADINGS.index("threads")
 
 
 def runs(
-    action: Annotated[str, typer.Argument(metavar="list|show|remove", help="Action.")] = "list",
+    action: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.words("list", "show", "remove"),
+            metavar="list|show|remove",
+            help="Action.",
+        ),
+    ] = "list",
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN…", help="Which.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            autocompletion=candidates.object_of_action(candidates.runs),
+            metavar="RUN…",
+            help="Which.",
+            show_default=False,
+        ),
     ] = None,
     output: TextOrJson = TEXT,
     yes: Annotated[bool, typer.Option("--yes", help="remove: do not ask for confirmation.")] = False,
@@ -192,7 +206,12 @@ REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
 
 def report(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+        str,
+        typer.Argument(
+            autocompletion=candidates.runs,
+            metavar="RUN",
+            help="Id of the run, a unique part of it, its folder, or latest.",
+        ),
     ],
     sysbench: Annotated[
         str, typer.Option(help="What the run printed: interval lines and summary.", metavar="[=FILE]")
@@ -239,7 +258,12 @@ SLOWEST, FASTEST = 0.01, REPLAY_SPEEDS[-1]
 
 def replay(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+        str,
+        typer.Argument(
+            autocompletion=candidates.runs,
+            metavar="RUN",
+            help="Id of the run, a unique part of it, its folder, or latest.",
+        ),
     ],
     *,
     speed: Annotated[float, typer.Option(help="Speed relative to the run: 4 is four times as fast.")] = 1,

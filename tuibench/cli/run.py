@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, UsageError
 from tuibench.base.feature import installed, resolve
+from tuibench.cli import candidates
 from tuibench.cli.arguments import STDOUT, SysbenchLine
 from tuibench.cli.options import (
     CONTEXT,
@@ -140,7 +141,12 @@ def run(
     report: ReportOptions,
     private: PrivateServerOptions,
     start: StartOptions,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ] = "",
     server_program: Annotated[
         str,
         typer.Option(
@@ -198,7 +204,12 @@ def live(
     session: SessionOptions,
     background: BackgroundOptions,
     screen: ScreenOptions,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ] = "",
 ) -> None:
     """The run has its own process: without a viewer it continues for --grace seconds, then stops and
     restores the settings. x leaves the screen, attach opens it again. With --threads=0 the charts show
@@ -231,7 +242,12 @@ def is_in_browser() -> bool:
 def attach(
     session: Annotated[
         str,
-        typer.Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False),
+        typer.Argument(
+            autocompletion=candidates.sessions,
+            metavar="[ID]",
+            help="Id of the session, or a unique part of it.",
+            show_default=False,
+        ),
     ] = "",
     *,
     read_only: Annotated[
@@ -263,7 +279,10 @@ def doctor(
     server: ServerOptions,
     planned: Annotated[PlanValues, Takes("doctor")],
     profile: Annotated[
-        str, typer.Argument(help="The planned load: a profile's name or file.")
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="The planned load: a profile's name or file."
+        ),
     ] = DEFAULT_PROFILE,
     disk: Annotated[
         bool, typer.Option("--disk", help="Also measure the disk of the data directory: 10 s, writes 270 MB.")

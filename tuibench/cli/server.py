@@ -13,6 +13,7 @@ from tuibench.base import sanitize
 from tuibench.base.clock import SystemClock
 from tuibench.base.errors import ExitCode, TuibenchError, UsageError
 from tuibench.base.units import DASH
+from tuibench.cli import candidates
 from tuibench.cli.options import (
     BackgroundOptions,
     ScreenOptions,
@@ -87,7 +88,9 @@ class SettingsListing(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings(
     server: ServerOptions,
-    action: Annotated[str, typer.Argument(metavar="list", help="Action.")] = "list",
+    action: Annotated[
+        str, typer.Argument(autocompletion=candidates.words("list"), metavar="list", help="Action.")
+    ] = "list",
     output: TextOrJson = TEXT,
 ) -> None:
     """Reads from the server and changes nothing. Your own presets are in config.toml in the configuration

@@ -8,7 +8,7 @@ import pwd
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, get_args
 
 import msgspec
 import typer
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tuibench.base import credentials
 from tuibench.base.errors import UsageError
-from tuibench.cli import output
+from tuibench.cli import candidates, output
 from tuibench.cli.server_address import (
     choose_address,
     client_environment,
@@ -27,6 +27,7 @@ from tuibench.model.server import (
     LONGEST_TIMEOUT_SECONDS,
     SHORTEST_TIMEOUT_SECONDS,
     VERIFYING,
+    SslMode,
     Target,
 )
 
@@ -159,7 +160,9 @@ class ServerOptions:
     ssl_mode: Annotated[
         str | None,
         typer.Option(
-            metavar="MODE", help="disabled, preferred, required, verify-ca or verify-identity [preferred]."
+            autocompletion=candidates.words(*get_args(SslMode)),
+            metavar="MODE",
+            help="disabled, preferred, required, verify-ca or verify-identity [preferred].",
         ),
     ] = None
     ssl_ca: Annotated[

@@ -19,6 +19,7 @@ from msgspec.structs import asdict, replace
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, RunError, SessionUnreachableError, UsageError, did_you_mean
 from tuibench.base.units import DASH, count, decimal, hms, milliseconds
+from tuibench.cli import candidates
 from tuibench.cli.options import TextOrJson
 from tuibench.cli.output import JSON, TEXT, align_columns, check_format, echo_json, info, table_width
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
@@ -508,7 +509,12 @@ class CommandAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 def ctl(
     words: Annotated[
-        list[str], typer.Argument(metavar="[ID] COMMAND …", help="Command, after the id of the session.")
+        list[str],
+        typer.Argument(
+            autocompletion=candidates.ctl_words,
+            metavar="[ID] COMMAND …",
+            help="Command, after the id of the session.",
+        ),
     ],
     output: TextOrJson = TEXT,
     wait: Annotated[

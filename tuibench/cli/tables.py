@@ -13,6 +13,7 @@ import typer
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, UsageError
 from tuibench.base.units import pluralize
+from tuibench.cli import candidates
 from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, warning
 from tuibench.cli.server_options import ServerOptions
@@ -31,7 +32,12 @@ __all__ = ["CONTEXT", "check", "cleanup", "prepare", "prewarm", "script"]
 
 def prepare(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ],
     server: ServerOptions,
     threads: Annotated[
         int,
@@ -126,7 +132,12 @@ async def run_script_command(target: Target, program: Program, command: str) -> 
 
 def prewarm(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ],
     server: ServerOptions,
 ) -> None:
     """Analyses each table and reads it through each of its indexes. Give their number: --tables=4."""
@@ -152,7 +163,12 @@ AFTER_LOAD_CHOICES = {"auto": None, "on": True, "off": False}
 
 def check(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name or file, or a data set (tpcc, …).")],
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name or file, or a data set (tpcc, …)."
+        ),
+    ],
     server: ServerOptions,
     after_load: Annotated[
         str,
@@ -187,7 +203,12 @@ def check(
 
 def cleanup(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")],
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ],
     server: ServerOptions,
 ) -> None:
     """Drops only tables with the names and columns of the data set. Give their number: --tables=4."""
@@ -209,7 +230,9 @@ def cleanup(
 
 def script(
     context: typer.Context,
-    profile: Annotated[str, typer.Argument(help="The script's file: ./my.lua.")],
+    profile: Annotated[
+        str, typer.Argument(autocompletion=candidates.profiles, help="The script's file: ./my.lua.")
+    ],
     command: Annotated[str, typer.Argument(help="A command of sysbench.cmdline.commands.")],
     server: ServerOptions,
     threads: Annotated[

@@ -23,6 +23,7 @@ from typer.main import get_command
 from typer.models import ArgumentInfo, OptionInfo
 
 from tuibench.base.errors import UsageError
+from tuibench.cli import candidates
 from tuibench.cli.help_layout import SectionedCommand, unbroken
 from tuibench.cli.parameters import DEFAULT_METAVAR, Converter, Parameter, adopt, help_with_default, is_given
 from tuibench.cli.usage_errors import usage_error
@@ -139,6 +140,22 @@ def parse_plan_words(command: str, words: Sequence[str]) -> tuple[PlanValues, li
     return _plan_values(known, context), context.args
 
 
+def unchecked_options(choices: Mapping[str, Sequence[str]]) -> list[Any]:
+    """Options of these names that take any text, for completion; each with its choices."""
+    parameters = (
+        Parameter(
+            _keyword(
+                name.strip("-").replace("-", "_"),
+                Annotated[str | None, typer.Option(name, autocompletion=candidates.words(*words))],
+                None,
+            ),
+            str,
+        )
+        for name, words in choices.items()
+    )
+    return _typer_command("", lambda context, **given: None, parameters).params
+
+
 def _typer_command(
     name: str, call: Callable[..., None], parameters: Iterable[Parameter], **settings: Any
 ) -> TyperCommand:
@@ -227,7 +244,7 @@ def plan_parameters(command: PlanCommand) -> Iterator[Parameter]:
             hidden=option.hidden,
             show_default=False,
             rich_help_panel=option.section,
-            autocompletion=_completion_of(bound.choices) if bound.choices else None,
+            autocompletion=_candidates_of(key, bound),
         )
         kind: Any = bool if bound.is_switch else list[str] if bound.is_repeatable else str
         convert = _axis_converter(bound) if is_axis else _plan_converter(bound, command.low.get(key))
@@ -238,11 +255,8 @@ def plan_parameters(command: PlanCommand) -> Iterator[Parameter]:
         )
 
 
-def _completion_of(words: Sequence[str]) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        return [word for word in words if word.startswith(incomplete)]
-
-    return complete
+def _candidates_of(key: str, bound: BoundOption) -> Callable[[], candidates.Candidates] | None:
+    return candidates.words(*bound.choices) if bound.choices else candidates.PLAN_OPTIONS.get(key)
 
 
 def _plan_converter(bound: BoundOption, low: float | None) -> Converter:

@@ -12,6 +12,7 @@ import typer
 
 from tuibench.base.errors import UsageError
 from tuibench.base.own_process import own_command
+from tuibench.cli import candidates
 from tuibench.cli.output import info
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.model.message import Address
@@ -31,7 +32,12 @@ SHUTDOWN_SECONDS = 1.0
 def web(
     session: Annotated[
         str,
-        typer.Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False),
+        typer.Argument(
+            autocompletion=candidates.sessions,
+            metavar="[ID]",
+            help="Id of the session, or a unique part of it.",
+            show_default=False,
+        ),
     ] = "",
     host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = LOOPBACK,
     port: Annotated[int, typer.Option(metavar="PORT", help="Port; 0 for any free port.")] = PORT,

@@ -9,6 +9,7 @@ import typer
 
 from tuibench.base import paths
 from tuibench.base.errors import ExitCode, UsageError
+from tuibench.cli import candidates
 from tuibench.cli.options import RunDir, TextOrJson
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.features.compare import comparison as comparison_report
@@ -27,6 +28,7 @@ def compare(
     runs: Annotated[
         list[str],
         typer.Argument(
+            autocompletion=candidates.runs,
             metavar="RUN[,RUN…]…",
             help="Runs as in runs list, latest, or folders; commas join the runs of one side.",
         ),
@@ -76,7 +78,12 @@ def _runs_of(side: str) -> list[str]:
 
 
 def history(
-    profile: Annotated[str, typer.Argument(help="A profile's name, as tuibench runs list shows it.")],
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name, as tuibench runs list shows it."
+        ),
+    ],
     figure: Annotated[
         str, typer.Option(metavar="FIGURE", help="tps, p95, fsyncs or any other figure of a summary.")
     ] = "tps",

@@ -8,6 +8,7 @@ import typer
 
 from tuibench.base import units
 from tuibench.base.errors import UsageError
+from tuibench.cli import candidates
 from tuibench.cli.options import CONTEXT, PrivateServerOptions, make_plan, split_profile_and_options
 from tuibench.cli.output import check_writable, info, write_output
 from tuibench.cli.typer_command import PlanValues, Takes
@@ -32,7 +33,11 @@ class CrashOptions:
 
     setting: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=V,…", help=f"A setting and its values, repeatable [{FLUSH}]."),
+        typer.Option(
+            autocompletion=candidates.settings,
+            metavar="NAME=V,…",
+            help=f"A setting and its values, repeatable [{FLUSH}].",
+        ),
     ] = None
     repeat: Annotated[int, typer.Option(help="Crashes with each combination of settings.")] = 5
     server_program: Annotated[
@@ -61,7 +66,12 @@ def crash(
     axes: CrashOptions,
     options: Annotated[PlanValues, Takes("crash")],
     private: PrivateServerOptions,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_write_only, …) or file.")] = "",
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_write_only, …) or file."
+        ),
+    ] = "",
 ) -> None:
     """Starts a private server with new tables, kills its process (SIGKILL) under load, starts it again, and
     compares: which acknowledged commits are lost, what became of those without an answer, how long the

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tuibench.base.errors import ExitCode, RunError
+from tuibench.cli import candidates
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -39,7 +40,12 @@ def probe(
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("probe")],
     session: SessionOptions,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ] = "",
     json_file: Annotated[
         str,
         typer.Option(

@@ -7,6 +7,7 @@ import typer
 from msgspec.structs import replace
 
 from tuibench.base.errors import ExitCode, UsageError
+from tuibench.cli import candidates
 from tuibench.cli.headless import HeadlessOutput, run_headless
 from tuibench.cli.options import (
     CONTEXT,
@@ -130,7 +131,9 @@ def demo(
     profile: Annotated[
         str,
         typer.Option(
-            metavar="PROFILE", help="Profile to run; with --sql, the profile whose tables to create."
+            autocompletion=candidates.profiles,
+            metavar="PROFILE",
+            help="Profile to run; with --sql, the profile whose tables to create.",
         ),
     ] = "oltp_read_write",
     headless: Annotated[

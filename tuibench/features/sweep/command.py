@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from tuibench.cli import candidates
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -28,7 +29,10 @@ def sweep(
     private: PrivateServerOptions,
     start: StartOptions,
     results: ResultOptions,
-    profile: Annotated[str, typer.Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
+    profile: Annotated[
+        str,
+        typer.Argument(autocompletion=candidates.profiles, help="Profiles: oltp_read_only,oltp_write_only."),
+    ] = "",
 ) -> None:
     """Separate several profiles by commas, and several values of an option (those with N,… below, and those
     of a profile): --rate=100,200, --reconnect=0,10, --table-size=10000,100000,

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from tuibench.base import paths, sanitize, units
 from tuibench.base.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.base.units import pluralize, significant
+from tuibench.cli import candidates
 from tuibench.cli.headless import warn_leftovers
 from tuibench.cli.options import (
     CONTEXT,
@@ -527,7 +528,9 @@ class VersionsOptions:
     profile: Annotated[
         str,
         typer.Option(
-            metavar="PROFILE", help="Tests: oltp_read_only,tpcc; default: nine tests of the classic suite."
+            autocompletion=candidates.profiles,
+            metavar="PROFILE",
+            help="Tests: oltp_read_only,tpcc; default: nine tests of the classic suite.",
         ),
     ] = ""
     starts: Annotated[int, typer.Option(help="Starts of each server, each with new tables.")] = STARTS

@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.cli import candidates
 from tuibench.cli.options import AdhocSqlOptions, make_plan
 from tuibench.cli.output import write_output
 from tuibench.cli.typer_command import AxisValue, PlanValues
@@ -28,11 +29,20 @@ class SweepOptions:
         str, typer.Option("--threads", "--num-threads", help="Concurrent connections: 4,8,16,32.")
     ] = "1"
     preset: Annotated[
-        str, typer.Option(metavar="NAME,…", help="Presets to compare: durable,relaxed,unsafe.")
+        str,
+        typer.Option(
+            autocompletion=candidates.presets,
+            metavar="NAME,…",
+            help="Presets to compare: durable,relaxed,unsafe.",
+        ),
     ] = ""
     setting: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=V,…", help="A setting and its values: sync_binlog=0,1; repeatable."),
+        typer.Option(
+            autocompletion=candidates.settings,
+            metavar="NAME=V,…",
+            help="A setting and its values: sync_binlog=0,1; repeatable.",
+        ),
     ] = None
     server_programs: Annotated[
         str,

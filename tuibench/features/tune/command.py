@@ -10,6 +10,7 @@ import typer
 from msgspec.structs import replace
 
 from tuibench.base.errors import ExitCode, RunError, UsageError
+from tuibench.cli import candidates
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -42,7 +43,12 @@ def tune(
     options: Annotated[PlanValues, Takes("tune")],
     session: SessionOptions,
     private: PrivateServerOptions,
-    profile: Annotated[str, typer.Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    profile: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=candidates.profiles, help="A profile's name (oltp_read_write, …) or file."
+        ),
+    ] = "",
     output: TextOrJson = TEXT,
     json_file: Annotated[
         str, typer.Option("--json", metavar="FILE", help="Write the summary of the run to this file.")
