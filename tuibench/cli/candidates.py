@@ -1,10 +1,10 @@
-"""Candidates of completion for arguments and options: profiles, runs, sessions, settings, verbs of `ctl`.
+"""Candidates of completion for arguments and options: profiles, runs, sessions, settings.
 
 They are found without connecting to a server or a session; unreadable entries are left out. Options and
 arguments name them as `autocompletion`; typer offers those that begin as the unfinished word does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import typer
 
@@ -89,27 +89,6 @@ def object_of_action(source: Callable[[], Candidates]) -> Callable[[typer.Contex
 
     return candidates
 
-
-def ctl_words(context: typer.Context) -> Candidates:
-    """A session or a verb, then the verb, then its arguments."""
-    from tuibench.cli.sessions import REPORTS, VERBS
-
-    given: Sequence[str] = context.params.get("words") or ()
-    known = {verb.name: verb.help for verb in VERBS} | REPORTS
-    if not given:
-        return [*known.items(), *sessions()]
-    if known.keys().isdisjoint(given[:2]):
-        return list(known.items()) if len(given) == 1 else []
-    return VERB_ARGUMENTS[given[-1]]() if given[-1] in VERB_ARGUMENTS else []
-
-
-VERB_ARGUMENTS: dict[str, Callable[[], Candidates]] = {
-    "plan": words("hold", "resume"),
-    "preset": presets,
-    "probe": words("rate", "next", "stop"),
-    "restore": changed_settings,
-    "set": settings,
-}
 
 PLAN_OPTIONS: dict[str, Callable[[], Candidates]] = {
     "ab": trial_subjects,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from typer._click.shell_completion import CompletionItem, ShellComplete
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperGroup
 
 from tuibench.base import files
 from tuibench.base.errors import RunError, TuibenchError, UsageError
@@ -78,21 +78,6 @@ def _add_profile_options(command: Any, given: Sequence[str]) -> None:
             if name != THREADS
         }
     )
-
-
-def option_items(command: TyperCommand | TyperGroup, context: Any, unfinished: str) -> list[CompletionItem]:
-    """The long names of options that begin so: the first of each, or the others if there is none."""
-    first: list[CompletionItem] = []
-    others: list[CompletionItem] = []
-    for each in command.get_params(context):
-        if isinstance(each, TyperOption) and not each.hidden:
-            names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
-            for place, name in enumerate(names):
-                is_alone = each.is_flag or each.count
-                found = CompletionItem(name if is_alone else name + EQUALS, help=each.help)
-                (others if place else first).append(found)
-    wanted = [item for item in first if item.value.startswith(unfinished)]
-    return wanted or [item for item in others if item.value.startswith(unfinished)]
 
 
 REQUEST_PREFIX = "complete_"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from typer.core import TyperArgument, TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from tuibench.cli.parameters import adopt
 
@@ -166,8 +166,6 @@ class SectionedCommand(TyperCommand):
         return [name for name in ctx.help_option_names if name in names]
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        from tuibench.cli.completion import option_items
-
         return option_items(self, ctx, incomplete) if incomplete.startswith("-") else []
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -192,6 +190,23 @@ class SectionedCommand(TyperCommand):
 
     def _arguments(self) -> list[TyperArgument]:
         return [each for each in self.params if isinstance(each, TyperArgument)]
+
+
+def option_items(command: TyperCommand | TyperGroup, context: Any, unfinished: str) -> list[Any]:
+    """The long names of options that begin so: the first of each, or the others if there is none."""
+    from typer._click.shell_completion import CompletionItem
+
+    first: list[CompletionItem] = []
+    others: list[CompletionItem] = []
+    for each in command.get_params(context):
+        if isinstance(each, TyperOption) and not each.hidden:
+            names = [name for name in each.opts if name.startswith("--")]
+            for place, name in enumerate(names):
+                is_alone = each.is_flag or each.count
+                found = CompletionItem(name if is_alone else f"{name}=", help=each.help)
+                (others if place else first).append(found)
+    wanted = [item for item in first if item.value.startswith(unfinished)]
+    return wanted or [item for item in others if item.value.startswith(unfinished)]
 
 
 def example_lines(command: str) -> Sequence[str]:

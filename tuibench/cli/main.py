@@ -52,10 +52,8 @@ class LazyGroup(TyperGroup):
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         from typer._click.shell_completion import CompletionItem
 
-        from tuibench.cli.completion import option_items
-
         if incomplete.startswith("-"):
-            return option_items(self, ctx, incomplete)
+            return help_layout.option_items(self, ctx, incomplete)
         commands = COMMANDS.items()
         return [CompletionItem(name, help=text) for name, text in commands if name.startswith(incomplete)]
 

@@ -11,7 +11,6 @@ import gc
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -87,8 +86,7 @@ def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
     return options
 
 
-@dataclass(frozen=True)
-class AdhocSqlOptions:
+class AdhocSqlOptions(msgspec.Struct, frozen=True):
     """The user's own SQL, for every command with a load."""
 
     SECTION: ClassVar = "Your own SQL"
@@ -185,8 +183,7 @@ def _read_sql_file(path: str) -> AdhocTransaction:
     return AdhocTransaction(stem or "file", path, text)
 
 
-@dataclass(frozen=True)
-class StartOptions:
+class StartOptions(msgspec.Struct, frozen=True):
     """The state of the server at the start of each cell of a sweep or comparison."""
 
     start: Annotated[
@@ -208,8 +205,7 @@ class StartOptions:
         return replace(plan, start=start)
 
 
-@dataclass(frozen=True)
-class PrivateServerOptions:
+class PrivateServerOptions(msgspec.Struct, frozen=True):
     """Options of private servers, in addition to those set by tuibench. A sweep takes several files and
     limits.
     """
@@ -336,8 +332,7 @@ MEASURED = ("tps", "p95")
 REPLICA_HINT = "add --replica=HOST:PORT, or --replica=auto"
 
 
-@dataclass(frozen=True)
-class SessionOptions:
+class SessionOptions(msgspec.Struct, frozen=True):
     """Options of every command with a load that are not part of its plan."""
 
     yes_this_server: Annotated[
@@ -630,8 +625,7 @@ CONFIG_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class ScreenOptions:
+class ScreenOptions(msgspec.Struct, frozen=True):
     """Display and input options of the screen."""
 
     SECTION: ClassVar = "Screen"
@@ -716,8 +710,7 @@ RunDir = Annotated[
 MAX_GRACE_SECONDS = 10.0**9
 
 
-@dataclass(frozen=True)
-class BackgroundOptions:
+class BackgroundOptions(msgspec.Struct, frozen=True):
     """Options of every command that starts a session."""
 
     SECTION: ClassVar = "In the background"

@@ -6,7 +6,6 @@ A profile is created from query logs, from a server's statement digests, or from
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from os.path import isfile
 from pathlib import Path
@@ -66,8 +65,7 @@ statements that were left out.
 """
 
 
-@dataclass(frozen=True)
-class TrafficOptions:
+class TrafficOptions(msgspec.Struct, frozen=True):
     """Options of from-slow-log and from-digest."""
 
     SECTION: ClassVar = "Profiles of real traffic"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import msgspec
 import typer
 from msgspec.structs import replace
 
@@ -45,8 +45,7 @@ NO_PRIVATE_SERVER = "--cpus, --memory, --my-cnf and --mysqld-option are for priv
 JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
 
 
-@dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(msgspec.Struct, frozen=True):
     """Options of `run`."""
 
     SECTION: ClassVar = "Output"

@@ -7,7 +7,6 @@ import os
 import pwd
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, get_args
 
 import msgspec
@@ -79,8 +78,7 @@ TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
 ON_WORDS, OFF_WORDS = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
 
 
-@dataclass(frozen=True)
-class ServerOptions:
+class ServerOptions(msgspec.Struct, frozen=True):
     """Server options, in the spelling of the MySQL clients and of sysbench."""
 
     SECTION: ClassVar = "Server"

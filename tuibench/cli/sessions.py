@@ -507,11 +507,31 @@ class CommandAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
 
 
+def _candidates(context: typer.Context) -> candidates.Candidates:
+    """A session or a verb, then the verb, then its arguments."""
+    given: Sequence[str] = context.params.get("words") or ()
+    known = {verb.name: verb.help for verb in VERBS} | REPORTS
+    if not given:
+        return [*known.items(), *candidates.sessions()]
+    if known.keys().isdisjoint(given[:2]):
+        return list(known.items()) if len(given) == 1 else []
+    return VERB_ARGUMENTS[given[-1]]() if given[-1] in VERB_ARGUMENTS else []
+
+
+VERB_ARGUMENTS: dict[str, Callable[[], candidates.Candidates]] = {
+    "plan": candidates.words("hold", "resume"),
+    "preset": candidates.presets,
+    "probe": candidates.words("rate", "next", "stop"),
+    "restore": candidates.changed_settings,
+    "set": candidates.settings,
+}
+
+
 def ctl(
     words: Annotated[
         list[str],
         typer.Argument(
-            autocompletion=candidates.ctl_words,
+            autocompletion=_candidates,
             metavar="[ID] COMMAND …",
             help="Command, after the id of the session.",
         ),

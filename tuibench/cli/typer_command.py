@@ -3,20 +3,20 @@
     def run(context: typer.Context, server: ServerOptions, options: Annotated[PlanValues, Takes("run")],
             profile: Annotated[str, typer.Argument(help="…")] = "")
 
-typer makes the command of a function. A parameter may also be a group of options: a dataclass whose fields
+typer makes the command of a function. A parameter may also be a group of options: a struct whose fields
 are declared with `typer.Option`, shared by several commands, or the options of the plan that a command takes.
 typer gets a signature in which each group is replaced by its options. `OmitOptions` in the annotation of a
-group names fields that the command does not offer, which keep their defaults. The `SECTION` of a dataclass is
+group names fields that the command does not offer, which keep their defaults. The `SECTION` of a group is
 its section in the help, unless an option names another.
 """
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import is_dataclass
 from functools import partial
 from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
+import msgspec
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
@@ -175,25 +175,23 @@ def _typer_command(
 
 
 class _Group(NamedTuple):
-    """A dataclass among a command's parameters."""
+    """A struct among a command's parameters."""
 
     kind: Any
     omitted: frozenset[str]
 
     def parameters(self) -> Iterator[Parameter]:
-        for field, hint in self._own_fields():
-            yield _parameter(
-                field.name, hint, field.default, section=getattr(self.kind, "SECTION", "") or None
-            )
+        section = getattr(self.kind, "SECTION", None)
+        for field in self._own_fields():
+            yield _parameter(field.name, field.type, field.default, section=section)
 
     def value(self, context: typer.Context, given: dict[str, Any]) -> Any:
-        return self.kind(**{field.name: given.pop(field.name) for field, _ in self._own_fields()})
+        return self.kind(**{field.name: given.pop(field.name) for field in self._own_fields()})
 
-    def _own_fields(self) -> Iterator[tuple[Any, Any]]:
-        hints = get_type_hints(self.kind, include_extras=True)
-        for name, field in self.kind.__dataclass_fields__.items():
-            if name not in self.omitted and get_origin(hints[name]) is Annotated:
-                yield field, hints[name]
+    def _own_fields(self) -> Iterator[msgspec.structs.FieldInfo]:
+        for field in msgspec.structs.fields(self.kind):
+            if field.name not in self.omitted and get_origin(field.type) is Annotated:
+                yield field
 
 
 class _PlanGroup(NamedTuple):
@@ -221,7 +219,7 @@ def _group_of(hint: Any) -> _Group | _PlanGroup | None:
     kind, *extras = get_args(hint) or (hint,)
     if kind is PlanValues:
         return _PlanGroup(next(one.command for one in extras if isinstance(one, Takes)))
-    if not is_dataclass(kind):
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return None
     return _Group(
         kind, frozenset(name for one in extras if isinstance(one, OmitOptions) for name in one.names)

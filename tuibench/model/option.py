@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -41,9 +41,6 @@ ELSEWHERE = dict.fromkeys(
     "--setting NAME=V1,V2",
 )
 """Options of other commands, with what is used here instead."""
-
-FIELDS = "__dataclass_fields__"
-"""Attribute of a dataclass with its fields; `dataclasses` is slow to import."""
 
 Number = TypeVar("Number", int, float)
 Choice = TypeVar("Choice", bound=str)
@@ -259,21 +256,15 @@ class BoundOption(NamedTuple):
         return [f"{self.name}={self.format(value)}"]
 
 
-def bind_options(kind: type, skip: Callable[[str], bool] = lambda name: False) -> Iterator[BoundOption]:
-    """The options of a struct or a dataclass, in the order of its fields."""
-    defaults = _defaults(kind)
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        if name in defaults and not skip(name):
-            yield from bind_option(name, hint, defaults[name])
-
-
-def bind_option(field: str, hint: Any, default: Any) -> Iterator[BoundOption]:
-    """The options in the annotation of one field, which may have several."""
-    base, *extras = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
-    kind = bare_type(base)
-    for each in extras:
-        if isinstance(each, Option):
-            yield BoundOption(field, each, each.kind or kind, kind is not base, default)
+def bind_options(kind: type[msgspec.Struct]) -> Iterator[BoundOption]:
+    """The options of a struct, in the order of its fields; a field may have several."""
+    for field in msgspec.structs.fields(kind):
+        base, *extras = get_args(field.type) if hasattr(field.type, "__metadata__") else (field.type,)
+        bare = bare_type(base)
+        default = None if field.default is msgspec.NODEFAULT else field.default
+        for each in extras:
+            if isinstance(each, Option):
+                yield BoundOption(field.name, each, each.kind or bare, bare is not base, default)
 
 
 def bare_type(kind: Any) -> Any:
@@ -281,15 +272,6 @@ def bare_type(kind: Any) -> Any:
     if get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind):
         return next(each for each in get_args(kind) if each is not NoneType)
     return kind
-
-
-def _defaults(kind: Any) -> dict[str, Any]:
-    if issubclass(kind, msgspec.Struct):
-        return {
-            each.name: None if each.default is msgspec.NODEFAULT else each.default
-            for each in msgspec.structs.fields(kind)
-        }
-    return {name: each.default for name, each in kind.__dataclass_fields__.items()}
 
 
 def check_range(name: str, value: Number, low: float, high: float = DEFAULT_MAXIMUM) -> Number:

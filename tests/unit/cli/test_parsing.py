@@ -1,9 +1,9 @@
 """Parsing: arguments, typer's commands, the syntax of sysbench."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
+import msgspec
 import pytest
 import typer
 
@@ -73,8 +73,7 @@ def test_bytes_that_are_no_text_are_refused_and_not_shown(given: list[str], wher
 # Commands declared as functions: options shared as the fields of a dataclass reach them as one value.
 
 
-@dataclass(frozen=True)
-class Shared:
+class Shared(msgspec.Struct, frozen=True):
     size: Annotated[int, typer.Option("--size", "-s", help="How big.")] = 3
     loud: Annotated[bool, typer.Option("--loud", help="Shout.")] = False
     names: Annotated[list[str] | None, typer.Option("--name", help="Any number of them.")] = None

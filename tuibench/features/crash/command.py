@@ -1,9 +1,9 @@
 """`tuibench crash`: kills a private server under load, and reports what each setting loses."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from tuibench.base import units
@@ -27,8 +27,7 @@ RESTART_SECONDS = 6.0
 """The estimated time of a restart, a recovery and a comparison."""
 
 
-@dataclass(frozen=True)
-class CrashOptions:
+class CrashOptions(msgspec.Struct, frozen=True):
     """The settings to compare, the number of crashes, and the destination of the report."""
 
     setting: Annotated[

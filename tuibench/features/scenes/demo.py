@@ -1,8 +1,8 @@
 """`tuibench demo`: a private server with small tables, and the live screen on it."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import msgspec
 import typer
 from msgspec.structs import replace
 
@@ -53,8 +53,7 @@ HEADLESS_SECONDS = 15.0
 LOADING_CONNECTIONS = 4
 
 
-@dataclass(frozen=True)
-class SceneOptions:
+class SceneOptions(msgspec.Struct, frozen=True):
     """The scene to play, if any."""
 
     SECTION: ClassVar = "Scene"

@@ -7,7 +7,6 @@ statements in mysqlslap's format, without a server.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -127,8 +126,7 @@ def _written(milliseconds: int) -> str:
 ESCAPES = {r"\n": "\n", r"\t": "\t"}
 
 
-@dataclass(frozen=True)
-class GenerationOptions:
+class GenerationOptions(msgspec.Struct, frozen=True):
     """Statements that mysqlslap generates by itself."""
 
     auto_generate_sql: Annotated[
@@ -222,8 +220,7 @@ class GenerationOptions:
         )
 
 
-@dataclass(frozen=True)
-class StatementOptions:
+class StatementOptions(msgspec.Struct, frozen=True):
     """The user's own statements."""
 
     query: Annotated[
@@ -335,8 +332,7 @@ CONTEXT = {"help_option_names": ["--help", "-?", "-I"]}
 CLIENT_LIMITED_SHARE = 0.85
 
 
-@dataclass(frozen=True)
-class ClientOptions:
+class ClientOptions(msgspec.Struct, frozen=True):
     """Number of clients, repetitions, and how each client runs its queries."""
 
     concurrency: Annotated[
@@ -411,8 +407,7 @@ class ClientOptions:
         )
 
 
-@dataclass(frozen=True)
-class SlapReportOptions:
+class SlapReportOptions(msgspec.Struct, frozen=True):
     """Output of the benchmark, and its destinations."""
 
     only_print: Annotated[

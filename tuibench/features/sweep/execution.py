@@ -5,17 +5,16 @@ terminal a progress bar), and prints the table. `versions` compares server progr
 each.
 """
 
-import dataclasses
 import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
 from functools import partial
 from os.path import exists
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 import typer
 from msgspec.structs import replace
 
@@ -309,7 +308,7 @@ def run_sweep(
     programs = _programs(axes, private)
     at_start, live = start_axes(axes.setting or [], programs)
     if programs:
-        axes = dataclasses.replace(axes, setting=live)
+        axes = msgspec.structs.replace(axes, setting=live)
     plan = _plan_from_options(context, profile, adhoc, axes, options)
     if plan is not None:
         plan = start.applied(plan, is_private=bool(axes.server_programs))
@@ -416,7 +415,7 @@ def _plan_from_options(
     """Plan given on the command line; None without one."""
     if profile or adhoc.is_given:
         return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
-    own = [one.name for group in (AdhocSqlOptions, SweepOptions) for one in fields(group)]
+    own = [one.name for group in (AdhocSqlOptions, SweepOptions) for one in msgspec.structs.fields(group)]
     given = [name for name in own if is_given(context, name)] + sorted(options.given)
     if given or context.args:
         name = given[0].removesuffix("_programs").replace("_", "-") if given else ""
@@ -521,8 +520,7 @@ STARTS = 5
 MAX_STARTS, MAX_RUNS = 100, 10_000
 
 
-@dataclass(frozen=True)
-class VersionsOptions:
+class VersionsOptions(msgspec.Struct, frozen=True):
     """The tests of a comparison, and their repetitions."""
 
     profile: Annotated[
@@ -575,8 +573,7 @@ class VersionsOptions:
         return plan
 
 
-@dataclass(frozen=True)
-class OutputOptions:
+class OutputOptions(msgspec.Struct, frozen=True):
     """Destination of the result, and selection of a comparison."""
 
     resume: Annotated[str, typer.Option(metavar="DIR", help="Resume the comparison in this folder.")] = ""

@@ -1,7 +1,6 @@
 """Options of `tuibench sweep`: the axes of the matrix, and the output of its results."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
 
@@ -21,8 +20,7 @@ MAX_REPEATS = 1000
 MAX_CELLS = 10_000
 
 
-@dataclass(frozen=True)
-class SweepOptions:
+class SweepOptions(msgspec.Struct, frozen=True):
     """Axes of the matrix, and options of its execution."""
 
     threads: Annotated[
@@ -154,8 +152,7 @@ AllowCommands = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class ResultOptions:
+class ResultOptions(msgspec.Struct, frozen=True):
     """Destination of the results, and selection of a sweep."""
 
     resume: Annotated[
