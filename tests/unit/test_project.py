@@ -31,7 +31,9 @@ ROOMS_OF_A_RUN = (
     "record.reader",
 )  # fmt: skip
 OF_OTHER_LOADS = ("workload.compiler", "load.commit_ledger", "features.slap.sql")
-OF_OTHER_RUNS = ("features.cluster.fleet", "report.html_plots", "report.answer")
+ENGINES = ("load.asyncio_engine", "load.native_engine")
+"""A worker imports the one of its load."""
+OF_OTHER_RUNS = ("session.http", "features.cluster.fleet", "report.html_plots", "report.answer")
 
 
 def imported_by(*modules: str) -> set[str]:
@@ -74,10 +76,36 @@ def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() 
 def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:
     """All of it stands between the command and its first transaction."""
     worker = imported_by("tuibench.load.worker")
-    assert not worker & modules_of(OF_OTHER_LOADS)
+    assert not worker & modules_of((*OF_OTHER_LOADS, *ENGINES))
     run = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless")
     assert "tuibench.session.load_run" in run
-    assert not run & {*modules_of(OF_OTHER_RUNS), "textual"}
+    assert not run & {*modules_of(OF_OTHER_RUNS), "textual", "pydantic", "http"}
+
+
+@pytest.mark.parametrize(
+    ("modules", "most"),
+    [
+        (("tuibench.load.worker",), 264),
+        (("tuibench.tuning.guardian",), 295),
+        (("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless"), 480),
+    ],
+)
+def test_a_process_starts_with_few_modules(modules: tuple[str, ...], most: int) -> None:
+    """Each costs a fraction of a millisecond of CPU at every start."""
+    assert len(imported_by(*modules)) <= most
+
+
+def test_help_of_a_run_loads_little_beside_the_parser() -> None:
+    program = (
+        "import contextlib, io, sys; from tuibench.cli.main import main\n"
+        "sys.argv[1:] = ['run', '--help']\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main()\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    beside = set(done.stdout.split()) - imported_by("typer")
+    assert "tuibench.cli.run" in beside
+    assert len(beside) <= 75
 
 
 def modules_of(names: Sequence[str]) -> set[str]:

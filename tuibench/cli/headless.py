@@ -64,8 +64,8 @@ from tuibench.record.sysbench_report import (
 )
 from tuibench.report.analysis import addenda
 from tuibench.report.text import run_notes, watch_line, watch_notes
-from tuibench.session.http import serve_metrics
 from tuibench.session.load_run import LoadRun
+from tuibench.session.metrics_endpoint import serve_metrics
 from tuibench.session.run import WatchRun
 from tuibench.tuning.restore import leftover_warnings
 from tuibench.workload import script

@@ -24,6 +24,8 @@ from tuibench.cli.parameters import adopt
 ENTRIES = {entry.name: entry for entry in command_entries()}
 COMMANDS = {entry.name: entry.summary for entry in ENTRIES.values()}
 """All commands, each with its line in the help."""
+FIRST = ("demo", "live", "run", "watch", "prepare", "doctor", "probe", "tune", "report", "compare")
+"""The commands that one needs, in the order in which one needs them; the help lists them first."""
 WIDTH = 100
 """Maximum width of the help in columns."""
 
@@ -84,10 +86,12 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        help_layout.write_rows(formatter, "Commands", [(f"{name:<8}", COMMANDS[name]) for name in FIRST])
         for section in CommandSection:
-            rows = [(f"{one.name:<8}", one.summary) for one in ENTRIES.values() if one.section is section]
+            others = (one for one in ENTRIES.values() if one.section is section and one.name not in FIRST)
+            rows = [(f"{one.name:<8}", one.summary) for one in others]
             if section is not CommandSection.HIDDEN and rows:
-                help_layout.write_rows(formatter, section, rows)
+                help_layout.write_rows(formatter, f"More: {section[0].lower()}{section[1:]}", rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]

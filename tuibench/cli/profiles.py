@@ -78,7 +78,10 @@ class TrafficOptions(msgspec.Struct, frozen=True):
     ] = 20
     seconds: Annotated[
         float,
-        typer.Option(help="from-digest: seconds to count; 0: since the server's statistics were reset."),
+        typer.Option(
+            metavar="SECONDS",
+            help="from-digest: seconds to count; 0: since the server's statistics were reset.",
+        ),
     ] = 0
 
     def check(self) -> None:

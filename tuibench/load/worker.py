@@ -23,15 +23,15 @@ from msgspec.structs import replace
 from tuibench.base import sanitize
 from tuibench.base.clock import SystemClock
 from tuibench.load import messages
-from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.engine import Emit
 from tuibench.load.messages import Lease, Reassign
-from tuibench.load.native_engine import NativeEngine
 from tuibench.model.cluster import GRACE_SECONDS
 from tuibench.mysql.login import first_logins
 
 if TYPE_CHECKING:
+    from tuibench.load.asyncio_engine import AsyncioEngine
     from tuibench.load.commit_ledger import Ledger
+    from tuibench.load.native_engine import NativeEngine
 
 if sys.platform == "linux":
 
@@ -73,14 +73,21 @@ async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messag
 
 def create_engine(
     begin: messages.StartLoad, emit: Emit, ledger: "Ledger | None" = None
-) -> AsyncioEngine | NativeEngine:
+) -> "AsyncioEngine | NativeEngine":
+    """The engine of a load; only its own module is imported."""
     first_logins().learn(begin.first_logins)
+    if begin.is_native and ledger is None:
+        from tuibench.load.native_engine import NativeEngine
+
+        return NativeEngine(begin, emit=emit)
+    from tuibench.load.asyncio_engine import AsyncioEngine
+
     if ledger is not None:
         from tuibench.load.commit_ledger import ImpatientClock, ledger_connector
 
         clock = ImpatientClock()
         return AsyncioEngine(begin, emit=emit, connect=ledger_connector(ledger, clock), clock=clock)
-    return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
+    return AsyncioEngine(begin, emit=emit)
 
 
 def _ledger() -> "Ledger":
@@ -93,6 +100,7 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
     """Executes messages until FinishLoad, the end of the connection, or the end of the lease."""
     ledger = _ledger() if begin.keeps_ledger else None
     engine = create_engine(begin, channel.send, ledger)
+    gc.freeze()  # the module of the engine is permanent, too
 
     def report() -> messages.WorkerReport:
         found = engine.report()

@@ -12,14 +12,23 @@ Levels are threads by default; if any stage sets a rate, every stage must name i
 constants limit both: larger numbers are considered typing errors.
 """
 
+import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 import msgspec
 
 from tuibench.base.errors import UsageError
-from tuibench.model.option import NUMBER, check_range, parse_duration, plain_number
+from tuibench.model.option import (
+    NUMBER,
+    NotANumberError,
+    check_range,
+    parse_duration,
+    parse_number,
+    plain_number,
+)
 
 
 def format_duration(seconds: float) -> str:
@@ -177,10 +186,14 @@ MAX_CHECKPOINTS, LATEST_CHECKPOINT = 256, 2**31 - 1
 
 
 def parse_checkpoints(text: str) -> tuple[int, ...]:
-    """Parse `10,60`: seconds after the start, in any order. Raises UsageError for what sysbench refuses."""
+    """Parse `10,60` or `10s,1m`: times after the start, in any order.
+
+    Raises UsageError for what sysbench refuses.
+    """
     try:
-        wanted = sorted({int(part) for part in text.split(",") if part.strip()})
-    except ValueError as error:
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        wanted = sorted({parse_number("--report-checkpoints", part, int, is_seconds=True) for part in parts})
+    except NotANumberError as error:
         raise UsageError(
             f"--report-checkpoints takes whole seconds separated by commas, not '{text}'",
             "for example 10,60,300",
@@ -192,17 +205,15 @@ def parse_checkpoints(text: str) -> tuple[int, ...]:
     return tuple(seconds for seconds in wanted if seconds)
 
 
-_LAG = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*s?")
-
-
 def parse_max_lag(text: str) -> float:
     """Parse the seconds of `--max-lag`; 0 for no limit if empty. Raises UsageError for anything else."""
     if not text:
         return 0.0
-    match = _LAG.fullmatch(text.strip())
-    if match is None or not float(match[1]):
-        raise UsageError(f"--max-lag takes seconds, not '{text}'", "for example --max-lag=5s")
-    return float(match[1])
+    with suppress(NotANumberError):
+        seconds = parse_number("--max-lag", text.strip(), float, is_seconds=True)
+        if 0 < seconds < math.inf:
+            return seconds
+    raise UsageError(f"--max-lag takes seconds, not '{text}'", "for example --max-lag=5s")
 
 
 MAX_THREADS = 100_000

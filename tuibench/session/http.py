@@ -11,8 +11,7 @@ import contextlib
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -157,24 +156,6 @@ def _unusable(address: Address, what: str, error: OSError) -> RunError:
 METRICS = "/metrics"
 UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
 """States in which nothing is counted yet."""
-
-
-@asynccontextmanager
-async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
-    """Serve the run's metrics within the context, if its spec requests it; yields the address, empty without
-    metrics.
-
-    Raises RunError at once if that is not possible. Until the load runs, a scrape gets status 503.
-    """
-    if run.spec.metrics_at is None:
-        yield ""
-        return
-    responder = HttpServer({METRICS: MetricsExporter(run).page})
-    await responder.open(run.spec.metrics_at)
-    try:
-        yield responder.url + METRICS
-    finally:
-        await responder.close()
 
 
 class MetricsExporter:

@@ -46,8 +46,8 @@ from tuibench.model.tick import Sample
 from tuibench.model.tune import TuneResult
 from tuibench.session.client import Peer, peer_of
 from tuibench.session.dispatch import Origin
-from tuibench.session.http import serve_metrics
 from tuibench.session.load_run import LoadRun
+from tuibench.session.metrics_endpoint import serve_metrics
 from tuibench.session.registry import SocketListener
 from tuibench.session.run import WatchRun
 

@@ -7,6 +7,7 @@ MariaDB's `/*M! … */`) are SQL.
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 
@@ -29,7 +30,10 @@ _LITERALS = re.compile(
 """Placeholders, quoted texts and comments."""
 
 
-def _lexer(text: str) -> re.Pattern[str]:
+@cache
+def _lexer(*, escapes: bool) -> re.Pattern[str]:
+    """The lexer of a server on which a backslash escapes, or not; compiled when it is used."""
+    text = _BACKSLASH_TEXT if escapes else _PLAIN_TEXT
     word = r"[^\W\d][\w$@]*+|[$@][\w$@]*+|\d++[^\W\d][\w$]*+"
     quoted = "`(?:[^`]++|``)*+`"
     return re.compile(
@@ -47,10 +51,6 @@ def _lexer(text: str) -> re.Pattern[str]:
           | (?P<sign>->>|->|<=>|<=|>=|<>|!=|:=|\|\||&&|.)""",
         re.DOTALL | re.VERBOSE,
     )
-
-
-_LEXERS = {True: _lexer(_BACKSLASH_TEXT), False: _lexer(_PLAIN_TEXT)}
-"""By whether a backslash escapes."""
 
 
 class Token(NamedTuple):
@@ -82,7 +82,7 @@ def tokens_of(sql: str) -> list[Token]:
 
 def _scan(text: str, *, escapes: bool) -> Iterator[Token]:
     is_after_space, comment, has_begun = True, False, False
-    for match in _LEXERS[escapes].finditer(text):
+    for match in _lexer(escapes=escapes).finditer(text):
         kind = str(match.lastgroup)
         if kind == "comment" or (kind == "hint" and not has_begun and match.group().startswith("/*+")):
             comment = True
@@ -146,13 +146,12 @@ def text_value(text: str, *, escapes: bool = True) -> str:
     )
 
 
-_BALANCED = {
-    escapes: re.compile(
+@cache
+def _balanced(text: str) -> re.Pattern[str]:
+    return re.compile(
         rf"(?:[^'\"`/#-]++|{text}|`[^`]*+`|/\*.*?\*/|\#[^\n]*+|--(?=\s|$)[^\n]*+|-|/(?!\*))*+",
         re.DOTALL | re.VERBOSE,
     )
-    for escapes, text in ((True, _BACKSLASH_TEXT), (False, _PLAIN_TEXT))
-}
 
 
 _NO_QUOTES = re.compile(r"[^'\"`/#-]*+$")
@@ -162,7 +161,7 @@ def is_closed(sql: str) -> bool:
     """True if the text ends outside quotes and comments, with or without backslash escapes."""
     if _NO_QUOTES.match(sql):
         return True
-    return any(each.fullmatch(sql) for each in _BALANCED.values())
+    return any(_balanced(text).fullmatch(sql) for text in (_BACKSLASH_TEXT, _PLAIN_TEXT))
 
 
 def strip_literals(sql: str) -> str:

@@ -1,5 +1,6 @@
 """The program: commands, help, imports."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -36,6 +37,12 @@ def test_help_lists_the_commands(tuibench: Program, arguments: tuple[str, ...]) 
             continue
         assert name in out
         assert words.split(",")[0].split(":")[0] in out
+
+
+def test_the_commands_that_one_needs_come_first(tuibench: Program) -> None:
+    listed = re.findall(r"^  ([a-z]+) +[A-Z]", tuibench("--help").out, re.MULTILINE)
+    assert tuple(listed[: len(program.FIRST)]) == program.FIRST
+    assert len(set(listed)) == len(listed)
 
 
 @for_each("command", program.COMMANDS)

@@ -96,6 +96,7 @@ def test_a_number_out_of_range_is_refused_with_its_limits(key: str) -> None:
         ("--percentile=100", "percentiles", (100.0,)),
         ("--report-checkpoints=", "checkpoints", ()),
         ("--report-checkpoints=10", "checkpoints", (10,)),
+        ("--report-checkpoints=1m,5s", "checkpoints", (5, 60)),
         ("--report-checkpoints=60, 10,60", "checkpoints", (10, 60)),
         ("--report-checkpoints=0", "checkpoints", ()),
         ("--report-checkpoints=5,", "checkpoints", (5,)),

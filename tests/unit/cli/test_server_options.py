@@ -546,8 +546,8 @@ def test_an_address_that_is_none(text: str) -> None:
 
 
 def test_max_lag() -> None:
-    assert (parse_max_lag("5s"), parse_max_lag(" 2.5 "), parse_max_lag("")) == (5.0, 2.5, 0.0)
-    for text in ("0", "-1", "5m", "soon"):
+    assert (parse_max_lag("1m5s"), parse_max_lag(" 2.5 "), parse_max_lag("")) == (65.0, 2.5, 0.0)
+    for text in ("0", "-1", "5x", "nan", "soon"):
         with pytest.raises(UsageError, match="--max-lag"):
             parse_max_lag(text)
 

@@ -27,9 +27,9 @@ from tuibench.session.http import (
     HttpResponse,
     HttpServer,
     MetricsExporter,
-    serve_metrics,
 )
 from tuibench.session.load_run import LoadRun
+from tuibench.session.metrics_endpoint import serve_metrics
 
 # The small web server: what it answers, whom it turns away, and what it says when it cannot listen.
 

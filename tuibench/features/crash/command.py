@@ -33,6 +33,8 @@ class CrashOptions(msgspec.Struct, frozen=True):
     setting: Annotated[
         list[str] | None,
         typer.Option(
+            "--setting",
+            "--set",
             autocompletion=candidates.settings,
             metavar="NAME=V,…",
             help=f"A setting and its values, repeatable [{FLUSH}].",

@@ -37,6 +37,8 @@ class SweepOptions(msgspec.Struct, frozen=True):
     setting: Annotated[
         list[str] | None,
         typer.Option(
+            "--setting",
+            "--set",
             autocompletion=candidates.settings,
             metavar="NAME=V,…",
             help="A setting and its values: sync_binlog=0,1; repeatable.",
