@@ -406,13 +406,15 @@ class CommandSender:
     def change_threads(self, change: ThreadChange, status: Status) -> None:
         """Apply a change to the number of threads last requested."""
         present = status.threads if self._threads is None else self._threads
-        self.send(SetThreads(min(max(change(present), self._least_threads), MAX_THREADS)), status)
+        threads = min(max(change(present), self._least_threads), MAX_THREADS)
+        if threads != present:
+            self.send(SetThreads(threads), status)
 
     def send(self, command: Command, status: Status) -> None:
         """Submit a command, or queue it behind one of its type. What repeats the last one is dropped."""
         queue = self._queues.setdefault(type(command), [])
         if isinstance(command, SetThreads):
-            if command.threads == (status.threads if self._threads is None else self._threads):
+            if self._threads is None and command.threads == status.threads:
                 return
             self._threads = command.threads
             del queue[1:]
