@@ -24,7 +24,7 @@ from tuibench.load.tables import abort_and_kill, check_tables_present, connect_t
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import Manner, connect_with_defaults
-from tuibench.workload.dataset import DataSet, build_data_set
+from tuibench.workload.dataset import DataSet, data_set_of_load
 from tuibench.workload.program import Program
 from tuibench.workload.sbtest import Sbtest
 from tuibench.workload.tpcc import Tpcc
@@ -269,7 +269,7 @@ def conditions_of(program: Program) -> tuple[Condition, ...]:
             f"there are no consistency conditions for the tables of {name}",
             did_you_mean(name, CONDITIONS),
         )
-    return CONDITIONS[name](build_data_set(program))
+    return CONDITIONS[name](data_set_of_load(program))
 
 
 CheckProgress = Callable[[int, int, tuple[str, ...]], object]

@@ -248,6 +248,17 @@ def data_set_class(name: str, source: str) -> type[DataSet]:
 
 
 def build_data_set(program: Program) -> DataSet:
+    """The tables of a program, including those of the anomaly meter beside its load."""
+    load = data_set_of_load(program)
+    if not program.options.get("with_anomalies"):
+        return load
+    from tuibench.workload.beside import BothDataSets
+
+    return BothDataSets.of(load, program.options)
+
+
+def data_set_of_load(program: Program) -> DataSet:
+    """The tables of a program's profile alone."""
     made = data_set_class(program.data_set, program.profile).from_options(program.options)
     return made.without_rows() if program.empty else made
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tuibench.base import files, paths
 from tuibench.base.errors import UsageError, did_you_mean
-from tuibench.workload import compiler, script
+from tuibench.workload import beside, compiler, script
 from tuibench.workload.language import Profile, decode_profile, extend_profile
 from tuibench.workload.program import Program
 
@@ -130,9 +130,20 @@ def load_program(
     """The program of a profile, by name or path, with options (texts or typed values).
 
     `text` replaces the file's contents; `name` is then only the program's name. `command` is the command of a
-    script. Raises UsageError if the script does not have it.
+    script. Raises UsageError if the script does not have it. With the option `with_anomalies`, the program
+    also has the transactions of the anomaly meter.
     """
+    of_load, of_meter, share = beside.split_options(options or {})
+    program = _one_program(name, of_load, text, command)
+    if share is None:
+        return program
+    shared = {key: value for key, value in of_load.items() if key in compiler.SHARED_OPTIONS}
+    meter = compiler.compile_profile(load_profile(beside.METER), shared | of_meter)
+    return beside.with_meter(program, meter, share)
+
+
+def _one_program(name: str, options: Mapping[str, object], text: str, command: str) -> Program:
     path = None if text else find_profile(name)
     if path is not None and script.is_script(path):
-        return script.program(script.load(path, command), options or {})
-    return compiler.compile_profile(parse_profile(text, name) if text else load_profile(name), options or {})
+        return script.program(script.load(path, command), options)
+    return compiler.compile_profile(parse_profile(text, name) if text else load_profile(name), options)
