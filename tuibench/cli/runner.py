@@ -270,13 +270,6 @@ def record_folder(parent: Path, subject: str) -> Path:
         ) from error
 
 
-SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
-"""Disables the snapshot isolation of MariaDB 11.6.2 and newer, so that the demo behaves as on other servers.
-With it, a transaction fails with error 1020 if a row has changed since its first read, in the demo several
-times per second.
-"""
-
-
 @contextmanager
 def private_server(
     program_file: str, options: PrivateServerOptions, *, keep: bool = False
@@ -325,12 +318,12 @@ async def _start_server(program_file: str, options: PrivateServerOptions, *, kee
     from tuibench.servers.server import PrivateServer
 
     limits = options.limits()
-    words: tuple[str, ...] = SERVER_OPTIONS
+    words: tuple[str, ...] = ()
     binary = await asyncio.to_thread(inspect_binary, program_file) if program_file else None
     if options.is_given:
         if binary is None:
             binary = await asyncio.to_thread(find_binary)
-        words = (*words, *options.build("server", binary).options)
+        words = options.build("server", binary).options
     info("starting a private server …")
     server = await PrivateServer.start(binary, keep=keep, options=words, limits=limits)
     info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")

@@ -754,7 +754,7 @@ FIGURES: dict[str, Figure] = {
 BY_KEY = {figure.key: figure for figure in FIGURES.values()}
 """The table by the keys that JSON uses."""
 
-COMPARED = tuple(FIGURES[name] for name in ("tps", "p95", "fsyncs"))
+COMPARED = tuple(FIGURES[name] for name in ("tps", "p95", "fsyncs", "anomalies_per_second"))
 COMPARED_OF_TRAFFIC = tuple(FIGURES[name] for name in ("tps", "qps", "p95", "fsyncs", "fsyncs_per_second"))
 """The figures that every effect and every experiment compares: those of a load, and those of a watched
 server's traffic.

@@ -206,6 +206,8 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     """True for a setting in bytes."""
     only: str = ""
     """The flavour that has the setting, if the server's flavour has it in no version."""
+    allows: str = ""
+    """The anomalies of isolation that the value allows, and another one prevents."""
 
     @property
     def changed(self) -> bool:
@@ -224,6 +226,11 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     def is_costed(self) -> bool:
         """True if the cost of a commit is measured by its values."""
         return self.group == SettingGroup.DURABILITY or SettingRole.COST in self.roles
+
+    @property
+    def allows_anomalies(self) -> bool:
+        """True if a change lets transactions have results that they could not have one after the other."""
+        return self.changed and bool(self.allows)
 
     @property
     def raises_alarm(self) -> bool:

@@ -252,6 +252,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return found if any(setting.value for setting in found) else ()
 
     @property
+    def allowing_anomalies(self) -> tuple[SettingState, ...]:
+        """Settings whose change lets the load have anomalies of isolation."""
+        return tuple(setting for setting in self.status.settings if setting.allows_anomalies)
+
+    @property
     def at_risk(self) -> bool:
         """True if committed data can be lost with the current settings."""
         return any(setting.raises_alarm for setting in self.status.settings)

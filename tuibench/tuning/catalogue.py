@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from tuibench.base import config, numerals
-from tuibench.base.errors import SQLError, UsageError, abbreviated_list, did_you_mean
+from tuibench.base.errors import SQLError, UsageError, did_you_mean
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import (
     REQUIRES_RESTART,
@@ -225,6 +225,7 @@ def setting_state(
         short_name=setting.short_name,
         is_size=setting.kind is ValueKind.SIZE,
         only="" if server.flavour in flavours else str(flavours[0]),
+        allows=setting.allows.get(value, ""),
     )
 
 
@@ -309,8 +310,19 @@ BUILTIN_PRESETS = (
         "Any crash of the server loses about the last second of commits; a crash of the host also loses "
         "the end of the binary log, and replicas then differ.",
     ),
+    PresetState(
+        name="strict",
+        values={ServerVariable.ISOLATION: "SERIALIZABLE"},
+        risk="The load has no anomaly of isolation. Reads take locks, and more transactions deadlock.",
+    ),
+    PresetState(
+        name="default",
+        values={ServerVariable.ISOLATION: "REPEATABLE-READ"},
+        risk="The servers' default level: the load may lose updates without an error, unless MariaDB's "
+        "innodb_snapshot_isolation is on.",
+    ),
 )
-"""The presets of tuibench, the safest first."""
+"""The presets of tuibench: those of durability, then those of isolation, each time the safest first."""
 
 _BUILTIN_NAMES = frozenset(preset.name for preset in BUILTIN_PRESETS)
 
@@ -342,7 +354,7 @@ def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:
     if preset:
         return preset
     # No guess: the nearest name to "safe" is "unsafe".
-    raise UsageError(f"there is no preset '{name}'", f"valid: {abbreviated_list([*by_name])}")
+    raise UsageError(f"there is no preset '{name}'", f"valid: {', '.join(by_name)}")
 
 
 def _canonical_if_valid(name: str, value: str, server: ServerInfo) -> str:

@@ -554,8 +554,14 @@ PERFORMANCE = (
             "SERIALIZABLE": "reads of the load lock the rows that they read",
         },
         offered=("REPEATABLE-READ", "READ-COMMITTED", "READ-UNCOMMITTED", "SERIALIZABLE"),
-        risk="Locks and results of the load differ; with statement-based binary logging, writes are refused "
-        "below REPEATABLE-READ.",
+        allows={
+            "READ-UNCOMMITTED": "dirty reads, aborted reads, fuzzy reads, read skews, phantoms, "
+            "lost updates, write skews",
+            "READ-COMMITTED": "fuzzy reads, read skews, phantoms, lost updates, write skews",
+            "REPEATABLE-READ": "lost updates, write skews",
+        },
+        risk="Below SERIALIZABLE, the load may lose updates without an error; with statement-based binary "
+        "logging, writes are refused below REPEATABLE-READ.",
         needs=NONE_NEEDED,
         trial=TrialRule.RISKY,
         counters=(Counter.ROW_LOCK_WAITS, Counter.DEADLOCKS),
@@ -836,7 +842,8 @@ LOCKING = (
             OFF: "a locking read sees the latest version of a row, also past the snapshot",
             ON: "a locking read of a row that was changed since the snapshot fails with error 1020",
         },
-        risk="When on, more transactions fail; when off, they may lose an update.",
+        allows={OFF: "lost updates"},
+        risk="When on, transactions fail with error 1020; when off, they lose the update without an error.",
         counters=(*DEADLOCKS, Counter.COM_ROLLBACK),
         trial=TrialRule.RISKY,
     ),

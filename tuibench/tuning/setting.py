@@ -242,6 +242,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryUse = MemoryUse.NONE
     acts_with: Mapping[str, tuple[str, ...]] = {}
     """Variables that need these values for the setting to have any effect."""
+    allows: Mapping[str, str] = {}
+    """The anomalies of isolation that a value allows, and another value prevents."""
     at_start: str = ""
     start_options: Mapping[str, str] = {}
     survives_restart: bool = False

@@ -509,3 +509,16 @@ def test_latencies_keep_three_digits(value: float | None, written: tuple[str, st
 )
 def test_a_rate_of_one_kind_has_its_name(codes: list[str], label: str) -> None:
     assert error_rate_label(codes) == label
+
+
+def test_a_load_that_counts_anomalies_shows_the_share_of_lost_updates() -> None:
+    part = script.load_part(1_180.0, 17.4, 16)
+    counted = {"anomaly.lost_updates": 30.0, "anomaly.write_skews": 6.0, "tally.updates": 400.0}
+    details = {
+        each.name: (each.value, each.alarm)
+        for each in TPS.details(replace(part, seconds=2.0, sums=part.sums | counted))
+    }
+    assert details["lost updates"] == ("7.5 %", True)
+    assert details["anomalies/s"][1]
+    without = {each.name for each in TPS.details(part)}
+    assert not without & {"lost updates", "anomalies/s"}

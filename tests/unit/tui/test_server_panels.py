@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.tables import for_each
 from tests.ticks import changed, server_tick
@@ -18,6 +19,7 @@ from tests.unit.tui.views import role_of, text, with_host, without
 from tuibench.model.counters import Counter as ServerCounter
 from tuibench.model.effect import CommitCosts
 from tuibench.model.server import Activity
+from tuibench.model.settings import SettingState
 from tuibench.model.tick import Sample
 from tuibench.tui import figures as server_figures
 from tuibench.tui.figures import (
@@ -36,6 +38,7 @@ from tuibench.tui.panels.lists import Selection, TrendRow, TrendSection, first_v
 from tuibench.tui.panels.numbers import core_bars, core_bars_height, host_panel, host_sections, host_strip
 from tuibench.tui.panels.server import (
     durability_panel,
+    durability_panel_height,
     server_panel,
     server_sections,
     server_strip,
@@ -439,6 +442,28 @@ def test_at_risk_looks_different_and_says_what_was_before() -> None:
         " ▲ AT RISK   sync_binlog 0 was 1  binlog left to the OS: its latest events lost if the host crashes",
     ]
     assert role_of(lines, "AT RISK") == "alarm"
+
+
+def test_a_change_that_allows_anomalies_has_a_band_of_its_own() -> None:
+    view = without_costs()
+    isolation = SettingState(
+        name="transaction_isolation",
+        value="READ-COMMITTED",
+        original="REPEATABLE-READ",
+        meaning="",
+        at_risk=False,
+        allows="fuzzy reads, lost updates",
+    )
+    same = replace(isolation, value="REPEATABLE-READ")
+    for setting, height in ((same, 2), (isolation, 3)):
+        shown = next_view(view, replace(view.status, settings=(*view.status.settings, setting)))
+        assert durability_panel_height(shown) == height
+        lines = durability_panel(shown, 118, height)
+        assert len(lines) == height
+    assert text(lines).splitlines()[2] == " ▲ ANOMALIES transaction_isolation READ-COMMITTED " + (
+        "was REPEATABLE-READ allows fuzzy reads, lost updates"
+    )
+    assert role_of(lines, "ANOMALIES") == "alarm"
 
 
 def test_with_little_room_the_consequence_stays() -> None:

@@ -270,6 +270,16 @@ def test_privileges_by_flavour_and_version(
     assert SETTINGS_BY_NAME[name].privileges(flavour, version) == needed
 
 
+OF_ISOLATION = ("strict", "default")
+
+
+def test_presets_of_isolation_differ_by_what_they_allow() -> None:
+    isolation = SETTINGS_BY_NAME["transaction_isolation"]
+    values = [preset.values for preset in BUILTIN_PRESETS if preset.name in OF_ISOLATION]
+    allowed = [isolation.allows.get(each["transaction_isolation"], "") for each in values]
+    assert allowed == ["", "lost updates, write skews"]
+
+
 def test_presets_are_valid_on_both_flavours_and_what_they_risk_is_said() -> None:
     for here in SERVERS:
         for preset, there in zip(
@@ -278,10 +288,11 @@ def test_presets_are_valid_on_both_flavours_and_what_they_risk_is_said() -> None
             assert there.values == {
                 name: value for name, value in preset.values.items() if SETTINGS_BY_NAME[name].support(here)
             }
-            assert list(there.values)[:2] == ["innodb_flush_log_at_trx_commit", "sync_binlog"]
+            if preset.name not in OF_ISOLATION:
+                assert list(there.values)[:2] == ["innodb_flush_log_at_trx_commit", "sync_binlog"]
     for preset in BUILTIN_PRESETS:
         risky = [catalogue.find_setting(name).at_risk(value) for name, value in preset.values.items()]
-        assert any(risky) is (preset.name not in ("durable", "grouped", "batched"))
+        assert any(risky) is (preset.name not in ("durable", "grouped", "batched", *OF_ISOLATION))
         assert preset.risk.endswith(".")
 
 

@@ -62,7 +62,8 @@ class SceneOptions(msgspec.Struct, frozen=True):
         str,
         typer.Option(
             metavar="NAME|FILE",
-            help="Play a scene: durability, crash, ddl, threads, hot-rows, network, cache, probe, or a file.",
+            help="Play a scene: durability, crash, lost-updates, ddl, threads, hot-rows, network, "
+            "cache, probe, or a file.",
         ),
     ] = ""
     by_space: Annotated[

@@ -44,7 +44,9 @@ from tuibench.tui.panels.effects import before_after_text
 from tuibench.tui.script import PinEffects, ScriptAction, ShowScreen
 from tuibench.tui.view import Caption, View
 
-REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")}
+REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")} | {
+    "anomalies": FIGURES["anomalies_per_second"].key
+}
 """Figures of a change that a step can reveal; a probe's result is revealed by `probe`."""
 PROBE = "probe"
 SQL = "sql"
@@ -90,7 +92,7 @@ class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Action: wait a number of seconds, or for a settled load, the measured effect of the last change, or the
     end of a statement, a crash or a probe.
     """
-    reveal: Literal["tps", "p95", "fsyncs", "sql", "crash", "probe"] | None = None
+    reveal: Literal["tps", "p95", "fsyncs", "anomalies", "sql", "crash", "probe"] | None = None
     """Action: show the measured result."""
     expect: Literal["higher", "lower", "equal", ""] = ""
     """The expected direction of the revealed figure."""

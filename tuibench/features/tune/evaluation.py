@@ -52,6 +52,8 @@ from tuibench.model.tune import (
 from tuibench.tuning.catalogue import paired_setting
 from tuibench.tuning.connection import manual_statement, session_sql
 
+ANOMALIES, NO_ANOMALIES = "anomalies_per_second", "no further anomalies"
+"""The figure of anomalies, and the objective that every value has in a load that counts them."""
 FIRST_PAIRS = 4
 """Pairs that each candidate gets before any candidate gets more."""
 
@@ -578,13 +580,18 @@ def gain_percent(comparison: Comparison | None) -> float | None:
 
 
 def missed(objectives: Sequence[str], comparisons: Sequence[Comparison]) -> str:
-    """The first objective that the windows with the candidate missed; empty if they met all."""
+    """The first objective that the windows with the candidate missed; empty if they met all. Anomalies that
+    the original value has not, or significantly fewer of, miss one, too.
+    """
     levels = {figure_named(one.figure).name: one.after for one in comparisons}
     for text in objectives:
         threshold = parse_threshold(text)
         level = levels.get(threshold.figure)
         if level is not None and not OPERATORS[threshold.operator](level, threshold.limit):
             return text
+    found = comparison_of(ANOMALIES, comparisons)
+    if found is not None and found.after > 0 and (not found.before or found.verdict is Verdict.HIGHER):
+        return NO_ANOMALIES
     return ""
 
 

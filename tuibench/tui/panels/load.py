@@ -113,8 +113,21 @@ def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
         *(users if levels.get("users") else ()),
         MeasureDetail(error_rate_label(codes), _none_or_rate(errors), alarm=errors > 0),
         MeasureDetail("clients", f"{opened:,.0f} of {asked:,.0f}", alarm=opened < asked),
+        *_anomaly_details(load),
         *_extra_details(load),
         MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
+    )
+
+
+def _anomaly_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    """The lost updates of a load that counts them, as a share, and the anomalies of all kinds."""
+    anomalies = read("anomalies_per_second", load)
+    if anomalies is None:
+        return ()
+    share = read("lost_updates_share", load)
+    return (
+        MeasureDetail("lost updates", units.percent(share, 1), alarm=bool(share)),
+        MeasureDetail("anomalies/s", _none_or_rate(anomalies), alarm=anomalies > 0),
     )
 
 

@@ -54,18 +54,25 @@ _COMMIT_PRICES = {
 
 
 def durability_panel_height(view: View) -> int:
-    """Height of the panel: one line per setting, at least two for title and verdict."""
-    return max(2, len(view.durability))
+    """Height of the panel: one line per setting, at least one for the title and each verdict."""
+    anomalous = len(view.allowing_anomalies)
+    return max(2 + bool(anomalous), len(view.durability) + anomalous)
 
 
 def durability_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Title with the verdict below it, and one line per setting: name, value, original, meaning."""
+    """Title with the verdict below it, and one line per setting: name, value, original, meaning.
+
+    Settings whose change allows anomalies of isolation follow, with a verdict of their own.
+    """
     verdict = TextSpan(" ▲ AT RISK ", "alarm") if view.at_risk else TextSpan(" ● DURABLE ", "ok")
     if not view.durability:
         verdict = TextSpan(f" {DASH} unknown", "muted")
     heads: tuple[TextLine, ...] = ((TextSpan(" DURABILITY", "title"),), (verdict,))
     room = width - _VERDICT_WIDTH
     settings = [_setting_line(view, setting, room) for setting in view.durability or (None,)]
+    if anomalous := view.allowing_anomalies:
+        heads = (*heads, (TextSpan(" ▲ ANOMALIES", "alarm"),))
+        settings += [_anomalous_line(setting, room) for setting in anomalous]
     lines = [
         (*pad_line(head, _VERDICT_WIDTH), *setting)
         for head, setting in zip_longest(heads, settings, fillvalue=())
@@ -81,6 +88,16 @@ def _setting_line(view: View, setting: SettingState | None, width: int) -> TextL
     room = width - name_width - (_COST_WIDTH if cost else 0)
     label = TextSpan(f"{setting.label:<{name_width}}", "muted")
     return (label, *pad_line(_setting_state(view, setting, room), room), *cost)
+
+
+def _anomalous_line(setting: SettingState, width: int) -> TextLine:
+    """A setting with the anomalies that its value allows."""
+    line: TextLine = (
+        TextSpan(f"{setting.label} ", "muted"),
+        TextSpan(f"{setting.value} ", "risk"),
+        TextSpan(f"was {setting.original} ", "warn"),
+    )
+    return (*line, TextSpan(shorten(f"allows {setting.allows}", width - line_width(line))))
 
 
 def _cost_span(view: View, setting: SettingState) -> TextLine:

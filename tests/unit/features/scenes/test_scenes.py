@@ -41,7 +41,7 @@ from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
 
 HEAD = 'title = "A scene"\n'
-BUILT_IN = ("cache", "crash", "ddl", "durability", "hot-rows", "network", "probe", "threads")
+BUILT_IN = ("cache", "crash", "ddl", "durability", "hot-rows", "lost-updates", "network", "probe", "threads")
 
 
 def steps(*texts: str) -> str:
@@ -69,7 +69,8 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
             "the kill would end the measurement of the effect"
         )
         is_open = is_open or bool(step.set and (step.set.setting or step.set.preset))
-    sizes = {"tables": 4, "table_size": 1000, "threads": scene.threads}
+    sizes = {"tables": 4, "table_size": 1000} if scene.profile != "anomalies" else {}
+    sizes["threads"] = scene.threads
     program = library.load_program(scene.profile, {**sizes, **scene.options}, scene.profile_text)
     mixed = {name for step in scene.steps if step.set for name in step.set.weights}
     assert mixed <= {transaction.name for transaction in program.transactions}
