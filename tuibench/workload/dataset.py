@@ -23,7 +23,7 @@ import msgspec
 
 from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.model.plan import OptionValue
-from tuibench.workload.options import ProfileOption
+from tuibench.workload.options import ProfileOption, command_line_name
 from tuibench.workload.program import Program
 from tuibench.workload.values import GROUP_DIGITS, Digits
 
@@ -247,13 +247,98 @@ def data_set_class(name: str, source: str) -> type[DataSet]:
     return found
 
 
+METER = "anomalies"
+"""The profile that can run beside another one, and its data set."""
+WITH_METER = "with_anomalies"
+"""The option of a program with the meter beside its load."""
+METER_PREFIX = "anomaly_"
+"""Beginning of the meter's own options."""
+
+
+class BothDataSets(DataSet, frozen=True, kw_only=True):
+    """The tables of a load and of the meter beside it."""
+
+    load: DataSet
+    meter: DataSet
+    words: tuple[str, ...]
+    """The options of the meter on a command line."""
+
+    @classmethod
+    def of(cls, load: DataSet, options: Mapping[str, OptionValue]) -> "BothDataSets":
+        meter = data_set_class(METER, METER)
+        names = (name for name in meter.OPTIONS if name.startswith(METER_PREFIX))
+        words = [f"{command_line_name(name)}={options[name]}" for name in names]
+        return cls(
+            load=load,
+            meter=meter.from_options(options),
+            words=(command_line_name(WITH_METER), *words),
+            engine=load.engine,
+        )
+
+    @property
+    def TABLE_NAME_CONDITION(self) -> str:  # type: ignore[override]  # noqa: N802
+        return f"({self.load.TABLE_NAME_CONDITION} OR {self.meter.TABLE_NAME_CONDITION})"
+
+    @property
+    def TALLY(self) -> Tally | None:  # type: ignore[override]  # noqa: N802
+        return self.meter.TALLY
+
+    def _of(self, table: str) -> DataSet:
+        return self.meter if self.meter.is_table_name(table) else self.load
+
+    def without_rows(self) -> "BothDataSets":
+        """The load's tables without rows; the meter's keep them, because it counts in them."""
+        return msgspec.structs.replace(self, load=self.load.without_rows())
+
+    def table_names(self) -> tuple[str, ...]:
+        return (*self.load.table_names(), *self.meter.table_names())
+
+    def is_table_name(self, table: str) -> bool:
+        return self.load.is_table_name(table) or self.meter.is_table_name(table)
+
+    def columns(self, table: str) -> dict[str, str]:
+        return self._of(table).columns(table)
+
+    def size(self, table: str) -> int:
+        return self._of(table).size(table)
+
+    def chunk_rows(self, table: str) -> int:
+        return self._of(table).chunk_rows(table) or max(1, self.size(table))
+
+    def size_checks(self) -> dict[str, SizeCheck]:
+        return self.load.size_checks() | self.meter.size_checks()
+
+    @property
+    def row_data_bytes(self) -> int:
+        return self.load.row_data_bytes + self.meter.row_data_bytes
+
+    def describe(self) -> str:
+        return f"{self.load.describe()}, {self.meter.describe()}"
+
+    def create_sql(self, table: str) -> str:
+        return self._of(table).create_sql(table)
+
+    def index_sql(self, table: str) -> str:
+        return self._of(table).index_sql(table)
+
+    def constraint_sql(self) -> tuple[str, ...]:
+        return (*self.load.constraint_sql(), *self.meter.constraint_sql())
+
+    def rows(self, table: str, stream: Random, row_format: RowFormat) -> RowSource:
+        return self._of(table).rows(table, stream, row_format)
+
+    def prepare_command(self, profile: str) -> str:
+        return " ".join((self.load.prepare_command(profile), *self.words))
+
+    def cleanup_command(self, profile: str) -> str:
+        return " ".join((self.load.cleanup_command(profile), *self.words))
+
+
 def build_data_set(program: Program) -> DataSet:
     """The tables of a program, including those of the anomaly meter beside its load."""
     load = data_set_of_load(program)
-    if not program.options.get("with_anomalies"):
+    if not program.options.get(WITH_METER):
         return load
-    from tuibench.workload.beside import BothDataSets
-
     return BothDataSets.of(load, program.options)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from tuibench.base import files, paths
 from tuibench.base.errors import UsageError, did_you_mean
 from tuibench.workload import beside, compiler, script
+from tuibench.workload.dataset import METER
 from tuibench.workload.language import Profile, decode_profile, extend_profile
 from tuibench.workload.program import Program
 
@@ -138,7 +139,7 @@ def load_program(
     if share is None:
         return program
     shared = {key: value for key, value in of_load.items() if key in compiler.SHARED_OPTIONS}
-    meter = compiler.compile_profile(load_profile(beside.METER), shared | of_meter)
+    meter = compiler.compile_profile(load_profile(METER), shared | of_meter)
     return beside.with_meter(program, meter, share)
 
 
