@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import Golden, TextFile
 from tests.unit.cli.program import Program
 
 HERE = Path(__file__).parent
@@ -39,3 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def tuibench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Program:
     return Program(monkeypatch, capsys)
+
+
+@pytest.fixture
+def golden(snapshot: Golden) -> Golden:
+    """What the file of this test says."""
+    return snapshot.use_extension(TextFile)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.golden import Golden
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import probed
@@ -332,13 +333,9 @@ def test_a_sample_after_the_disturbance_clears_it() -> None:
 # What the screen says of events and answers, and which keys it offers.
 
 
-def test_the_newest_event_is_first_and_carries_its_number() -> None:
+def test_the_newest_event_is_first_and_carries_its_number(golden: Golden) -> None:
     lines = events_panel(initial_view(script.hello()), 60, 3)
-    assert text(lines) == (
-        "3   01:06  preset unsafe                         TPS   +55 %\n"
-        "▲   00:58  12 transactions failed with 1213 (deadlock) and…\n"
-        "2   00:46  threads 32 → 64"
-    )
+    assert text(lines) == golden
     assert role_of(lines, "3") == "badge"
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.golden import Golden
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.unit.tui.views import role_of, short_story, text, with_load
@@ -429,16 +430,9 @@ def test_a_chart_without_data_names_no_maximum() -> None:
 # figures
 
 
-def test_a_figure_is_title_digits_and_details() -> None:
+def test_a_figure_is_title_digits_and_details(golden: Golden) -> None:
     lines = big_figure(TPS, short_story(2412), 18, 7)
-    assert text(lines) == (
-        "TPS transactions/s\n"
-        "▀▀█   █ █ ▀█  ▀▀█\n"
-        "█▀▀   ▀▀█  █  █▀▀\n"
-        "▀▀▀ █   ▀ ▀▀▀ ▀▀▀\n"
-        "errors/s         0\n"
-        "clients     4 of 4"
-    )
+    assert text(lines) == golden
 
 
 def test_a_missing_figure_is_a_dash_and_not_a_zero() -> None:

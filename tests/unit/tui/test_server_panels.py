@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.golden import Golden
 from tests.tables import for_each
 from tests.ticks import changed, server_tick
 from tests.tui.support import script
@@ -238,28 +239,13 @@ BLIND = Activity(
 )
 
 
-def test_who_waits_for_whom() -> None:
-    assert text(settings_panel.lock_waits(ACTIVITY, 92, 3)) == (
-        "LOCK WAITS  2\n"
-        "  00:03 214 (tuibench) waits for 90 (idle)       sbtest.sbtest2  UPDATE sbtest2 SET k=k+? W…\n"
-        "  00:01 230 (tuibench) waits for 214 (tuibench)  sbtest.sbtest2  UPDATE sbtest2 SET k=k+? W…"
-    )
+def test_who_waits_for_whom(golden: Golden) -> None:
+    assert text(settings_panel.lock_waits(ACTIVITY, 92, 3)) == golden
 
 
-def test_who_is_there_on_a_narrow_screen() -> None:
+def test_who_is_there_on_a_narrow_screen(golden: Golden) -> None:
     lines = settings_panel.session_list(ACTIVITY, Selection(90, 3), 78, 12)
-    assert text(lines) == (
-        "SESSIONS  66 tuibench sessions, 5 others\n"
-        "      id    time  in trx  user@host           statement\n"
-        "      88   12:34   12:34  report@bi2          SELECT customer, SUM(amount) FR…\n"
-        "      91   00:02          shop@10.0.3.17      SELECT name FROM products WHERE…\n"
-        "      93   00:00          exporter@localhost  SHOW GLOBAL STATUS\n"
-        "      90   01:03   01:05  ann@pc7             Sleep\n"
-        "      64   00:12          shop@10.0.3.17      Sleep\n"
-        "           00:03          tuibench × 41       Execute, Updating\n"
-        "           00:00          tuibench × 24       Sleep\n"
-        "           00:00          tuibench × 1        Query, Filling schema table"
-    )
+    assert text(lines) == golden
     assert {span.role for span in lines[5]} == {"selected"}
     assert all(span.role != "selected" for line in (*lines[:5], *lines[6:]) for span in line)
 
@@ -273,12 +259,8 @@ def test_a_wide_screen_has_database_and_state() -> None:
     assert own.index("Execute, Updating") == heading.index("state ")
 
 
-def test_the_last_deadlock() -> None:
-    assert text(settings_panel.last_deadlock(ACTIVITY, 78, 3)) == (
-        "LAST DEADLOCK  2026-03-01 11:58:07  on sbtest.sbtest2\n"
-        "     212  continued    UPDATE sbtest2 SET k=k+? WHERE id=?\n"
-        "     219  rolled back  DELETE FROM sbtest2 WHERE id=?"
-    )
+def test_the_last_deadlock(golden: Golden) -> None:
+    assert text(settings_panel.last_deadlock(ACTIVITY, 78, 3)) == golden
 
 
 DENIED = "Access denied; you need (at least one of) the PROCESS privilege(s) for this operation"
@@ -393,11 +375,8 @@ def test_the_window_holds_the_chosen_line(count: int, height: int, data: st.Data
 # What the screen says of durability and of its costs.
 
 
-def test_durable_is_said_in_words() -> None:
-    assert text(durability_panel(without_costs(60), 118, 2)) == (
-        " DURABILITY  flush_log   1  log flushed to disk at every commit: no commit is lost\n"
-        " ● DURABLE   sync_binlog 1  binlog flushed to disk at every commit: no event is lost"
-    )
+def test_durable_is_said_in_words(golden: Golden) -> None:
+    assert text(durability_panel(without_costs(60), 118, 2)) == golden
 
 
 def without_costs(seconds: int = script.LENGTH) -> View:
@@ -504,26 +483,12 @@ GROWN = {ServerCounter.QUESTIONS: 22_004, ServerCounter.POOL_READS: 0}
 # server
 
 
-def test_the_servers_figures() -> None:
-    assert text(server_panel(initial_view(script.hello()), 35, 10)) == (
-        "SERVER              now       total\n"
-        "Questions/s      48,994      6.98 M\n"
-        "Commits/s         2,450\n"
-        "Slow queries          0          12\n"
-        "Open tables         214    of 2,000\n"
-        "Threads running      61\n"
-        "Threads connected    66    of 2,000\n"
-        "Log fsyncs/trx    0.020      49.0/s\n"
-        "Buffer pool hit 99.98 %\n"
-        "Row lock waits/s    3.1"
-    )
+def test_the_servers_figures(golden: Golden) -> None:
+    assert text(server_panel(initial_view(script.hello()), 35, 10)) == golden
 
 
-def test_the_same_in_two_lines() -> None:
-    assert text(server_strip(initial_view(script.hello()), 78, 2)) == (
-        "Questions/s 48,994  Slow       0 of 12  Tables   214/2,000  Threads   61/66/2k\n"
-        "Fsyncs/trx   0.020  Pool hit   99.98 %  Lock waits/s   3.1  Commits/s    2,450"
-    )
+def test_the_same_in_two_lines(golden: Golden) -> None:
+    assert text(server_strip(initial_view(script.hello()), 78, 2)) == golden
 
 
 def test_a_first_tick_says_when_rates_come() -> None:
@@ -611,17 +576,8 @@ def test_memory_in_two_units_leaves_its_bar_less_room() -> None:
     assert "Memory ········ 945 MiB of 24 GiB" in text(host_panel(view, 33, 9)).splitlines()
 
 
-def test_the_hosts_figures() -> None:
-    assert text(host_panel(initial_view(script.hello()), 35, 9)) == (
-        "HOST                        8 cores\n"
-        "CPU    ████████████████▓▓▓▓··  93 %\n"
-        "█ server 71 ▓ tuibench 18 ▒ rest 4\n"
-        "Memory ████·······    9.1 of 24 GiB\n"
-        "Disk read                 305 KiB/s\n"
-        "Disk write               11.8 MiB/s\n"
-        "Network in               40.0 KiB/s\n"
-        "Network out              56.6 KiB/s"
-    )
+def test_the_hosts_figures(golden: Golden) -> None:
+    assert text(host_panel(initial_view(script.hello()), 35, 9)) == golden
 
 
 def test_the_same_in_one_line() -> None:
