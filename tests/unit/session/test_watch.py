@@ -20,6 +20,7 @@ from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
 from tuibench.base import paths
 from tuibench.base.errors import DeniedError, ExitCode, NotRestoredError, ServerUnavailableError, UsageError
+from tuibench.features.tune.experiment import TuneRun
 from tuibench.metrics.figures import read
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
@@ -47,6 +48,7 @@ from tuibench.servers.process import DirectoryLayout, reserve_end, write_end
 from tuibench.session import run as session_run
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module
+from tuibench.session.laboratory import Laboratory
 from tuibench.session.run import SERVER_ENDED, Watcher, WatchRun
 from tuibench.tuning.guardian import Guardian
 
@@ -390,7 +392,8 @@ async def test_the_result_of_a_screening_says_what_was_not_restored(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(WatchRun, "tune", tune_result())
+    screened = mock.Mock(result=tune_result())
+    monkeypatch.setattr(Laboratory, "of_kind", lambda _, kind: [screened] if kind is TuneRun else [])
     async with run_on(server, spec(tmp_path, 4)) as run:
 
         async def change() -> None:
