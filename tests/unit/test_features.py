@@ -30,7 +30,13 @@ def references() -> set[str]:
     found: set[str] = set()
     for feature in installed():
         found |= {feature.report, feature.actions, *feature.tabs, *feature.dialogs.values()}
-        found |= {*feature.experiments, feature.resolver, feature.show_recorded, feature.run_over_starts}
+        found |= {
+            *feature.experiments,
+            feature.resolver,
+            feature.load_hosts,
+            feature.show_recorded,
+            feature.run_over_starts,
+        }
     return found - {""}
 
 

@@ -60,6 +60,8 @@ class Feature(NamedTuple):
     """Kinds of `session.laboratory.Experiment`. Their modules declare the handlers of their commands."""
     resolver: Reference = ""
     """Makes the `session.effects.Alternation` that decides a doubtful effect of a change."""
+    load_hosts: Reference = ""
+    """A `session.load.LoadHosts`: a load from several hosts."""
     report: Reference = ""
     """A `report.part.ReportPart`: what the reports say about its results."""
     tabs: tuple[Reference, ...] = ()

@@ -6,33 +6,30 @@ is a warning.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tuibench import __version__
 from tuibench.base.clock import NS_PER_MS, NS_PER_SECOND, Clock
-from tuibench.base.errors import RunError, TuibenchError, UsageError
+from tuibench.base.errors import RunError, TuibenchError
+from tuibench.base.feature import installed, resolve
 from tuibench.load.fleet import Fleet, worker_count
 from tuibench.load.messages import WorkerReport
 from tuibench.load.native_engine import Chosen
-from tuibench.metrics.series import ratio
 from tuibench.model.callers import CallerPolicy
-from tuibench.model.cluster import HostTotals, LoadHost
+from tuibench.model.cluster import ClusterPlan, HostTotals, LoadHost
 from tuibench.model.findings import Headline
 from tuibench.model.message import SessionSpec
-from tuibench.model.plan import EngineChoice, RunPlan
+from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import ROLLED_BACK, SlowTransaction, Tick, without_prefix
 from tuibench.observe.tally import seen_by_readers
 from tuibench.session.alarms import Alarms
-from tuibench.session.load_ticks import LoadTicks, WorkerTotals
+from tuibench.session.load_ticks import LoadTicks
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
-
-if TYPE_CHECKING:
-    from tuibench.features.cluster.fleet import Cluster
 
 POLL_SECONDS = 0.02
 AGAIN_SECONDS = 2.0
@@ -363,61 +360,30 @@ async def make_fleet(
     if plan.cluster is None:
         most = worker_count(plan, is_beside_server=server.is_local, is_native=engine.is_native)
         return Fleet(plan, target, program, most, is_native=engine.is_native), engine, ()
-    from tuibench.features.cluster.fleet import Cluster, HostFleet
-    from tuibench.features.cluster.host import find_carriers
-
-    carriers, discover = await find_carriers(plan.cluster, clock)
-    cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
-    try:
-        cluster.check_target(target)
-        engine = _engine_of_all(cluster, plan.engine, engine)
-        cluster.check_descriptors(plan.most_threads, plan.workers, is_native=engine.is_native)
-    except BaseException:
-        await cluster.close()
-        raise
-    fleet = HostFleet(plan, target, program, cluster, is_native=engine.is_native)
-    return fleet, engine, (*cluster.warnings, *cluster.version_warnings(__version__))
-
-
-def _engine_of_all(cluster: "Cluster", wanted: EngineChoice, engine: Chosen) -> Chosen:
-    """The native engine if all hosts have it. Raises UsageError if it is required and a host lacks it."""
-    lacking = cluster.without_native_engine() if engine.is_native else ""
-    if not lacking:
-        return engine
-    if wanted is EngineChoice.NATIVE:
-        raise UsageError(
-            f"the native engine cannot run this load: {lacking} does not have it",
-            "install it there, or use --engine=auto",
-        )
-    return Chosen(is_native=False, reason=f"{lacking} does not have the native engine")
+    return await _hosts().connect(plan.cluster, spec, program, engine, clock)
 
 
 def host_totals(load: LoadController) -> tuple[HostTotals, ...]:
     """Totals of each host in the measured time; empty for a load from this host."""
-    fleet, zero_ns = load.fleet, load.zero_ns
-    if not fleet.hosts:
+    if not load.fleet.hosts or load.zero_ns is None:
         return ()
-    from tuibench.features.cluster.fleet import HostFleet
+    return _hosts().totals(load)
 
-    if not isinstance(fleet, HostFleet) or zero_ns is None:
-        return ()
-    lost = {id(each.host): each.at_ns for each in fleet.all_lost}
-    totals = []
-    for worker, host in fleet.host_of_worker.items():
-        share, reading = load.reported.of_worker.get(worker, WorkerTotals()), host.offset.best
-        lost_ns = lost.get(id(host))
-        totals.append(
-            HostTotals(
-                name=host.label,
-                version=host.hello.version,
-                cores=host.hello.cores,
-                transactions=share.transactions,
-                transactions_per_second=ratio(share.transactions, load.seconds) or 0.0,
-                cpu_seconds=share.cpu_seconds,
-                clock_offset_ms=reading.wall_offset_seconds * MS_PER_SECOND,
-                clock_error_ms=reading.round_trip_ns / 2 / NS_PER_MS,
-                late_commands_ms=host.late_commands_ms,
-                lost_after_seconds=None if lost_ns is None else (lost_ns - zero_ns) / NS_PER_SECOND,
-            )
-        )
-    return tuple(totals)
+
+class LoadHosts(ABC):
+    """A load from several hosts."""
+
+    @abstractmethod
+    async def connect(
+        self, hosts: ClusterPlan, spec: SessionSpec, program: Program, engine: Chosen, clock: Clock
+    ) -> tuple[Fleet, Chosen, tuple[str, ...]]:
+        """Connect the hosts; returns and raises what `make_fleet` does."""
+
+    @abstractmethod
+    def totals(self, load: LoadController) -> tuple[HostTotals, ...]:
+        """Totals of each host in the measured time."""
+
+
+def _hosts() -> LoadHosts:
+    hosts: LoadHosts = next(resolve(one.load_hosts) for one in installed() if one.load_hosts)
+    return hosts

@@ -18,4 +18,5 @@ FEATURE = Feature(
             "Run load on this host for a session on another host, which starts it.",
         ),
     ),
+    load_hosts="tuibench.features.cluster.load:HOSTS",
 )
