@@ -1,14 +1,25 @@
 """The table of features: each names what exists, and another feature uses only what one offers."""
 
 import ast
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
+from tests.examples import summary
 from tests.paths import ROOT
 from tests.tables import for_each
+from tests.unit import toy
+from tuibench import app
+from tuibench.base.document import write_text
 from tuibench.base.feature import CommandEntry, Feature, command_entries, installed, merged, resolve
+from tuibench.report.part import report_parts
+from tuibench.session.laboratory import experiment_kinds
+from tuibench.tui.actions import OWN_ACTIONS, features_actions
+from tuibench.tui.screens.tabs import OWN_TABS, features_tabs
 
 FOLDER = ROOT / "tuibench" / "features"
 
@@ -27,17 +38,30 @@ def test_an_entry_of_a_feature_follows_the_one_that_it_names() -> None:
 
 def references() -> set[str]:
     """Every reference of every feature."""
-    found: set[str] = set()
-    for feature in installed():
-        found |= {feature.report, feature.actions, *feature.tabs, *feature.dialogs.values()}
-        found |= {
-            *feature.experiments,
-            feature.resolver,
-            feature.load_hosts,
-            feature.show_recorded,
-            feature.run_over_starts,
-        }
-    return found - {""}
+    found = set()
+    for value in (value for feature in installed() for value in feature):
+        several = (
+            value.values() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
+        )
+        found |= {one for one in several if isinstance(one, str) and ":" in one}
+    return found
+
+
+@pytest.fixture
+def with_toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program with one feature more: its folder, and a line in the table."""
+    monkeypatch.setattr(app, "FEATURES", (*app.FEATURES, toy.FEATURE))
+
+
+@pytest.mark.usefixtures("with_toy")
+def test_a_new_feature_is_one_folder_and_one_line() -> None:
+    assert [entry.name for entry in command_entries() if entry.module == toy.HERE] == ["toy"]
+    assert toy.Play in experiment_kinds()
+    assert [tab.name for tab in merged(OWN_TABS, features_tabs())][7:10] == ["saturation", "tune", "toy"]
+    actions = [action.name for action in merged(OWN_ACTIONS, features_actions())]
+    assert actions[actions.index("mark") + 1] == "play"
+    written = "".join(write_text(tuple(part.sections(summary()))) for part in report_parts(summary()))
+    assert "It was played." in written
 
 
 def test_each_folder_is_a_feature_of_the_table() -> None:

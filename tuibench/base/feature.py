@@ -60,6 +60,8 @@ class Feature(NamedTuple):
     """Kinds of `session.laboratory.Experiment`. Their modules declare the handlers of their commands."""
     resolver: Reference = ""
     """Makes the `session.effects.Alternation` that decides a doubtful effect of a change."""
+    data_sets: Mapping[str, Reference] = MappingProxyType({})
+    """Kinds of `workload.dataset.DataSet`, by the name that profiles use."""
     load_hosts: Reference = ""
     """A `session.load.LoadHosts`: a load from several hosts."""
     report: Reference = ""

@@ -1,6 +1,7 @@
 """Data sets by name; their base class (tables, columns, sizes, SQL, row sources); fast encoding of rows.
 
-To add a data set, add a subclass of `DataSet` and an entry in `DATA_SETS`. A data set executes no statements.
+To add a data set, add a subclass of `DataSet` and an entry in `DATA_SETS`, or in the `data_sets` of a
+feature. A data set executes no statements.
 
 Two encodings are fast enough for loading. Rows of random digits have one width (numbers in text are padded
 with spaces), so a batch is one block of random digits, into which a strided assignment copies each constant
@@ -14,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from importlib import import_module
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
 import msgspec
 
 from tuibench.base.errors import UsageError, did_you_mean
+from tuibench.base.feature import Reference, installed, resolve
 from tuibench.model.plan import OptionValue
 from tuibench.workload.options import ProfileOption, command_line_name
 from tuibench.workload.program import Program
@@ -209,41 +210,42 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         return [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
 
 
-DATA_SETS = {
-    "sbtest": ("workload.sbtest", "Sbtest"),
-    "bulk": ("workload.sbtest", "BulkInsertTables"),
-    "tpcc": ("workload.tpcc", "Tpcc"),
-    "slap": ("features.slap.sql", "SlapTable"),
-    "ycsb": ("workload.benchmarks", "Ycsb"),
-    "tatp": ("workload.benchmarks", "Tatp"),
-    "smallbank": ("workload.benchmarks", "SmallBank"),
-    "ibench": ("workload.benchmarks", "InsertBenchmark"),
-    "anomalies": ("features.anomalies.tables", "AnomalyTables"),
-    "none": ("workload.sbtest", "NoTables"),
-    "script": ("workload.script", "ScriptTables"),
+DATA_SETS: dict[str, Reference] = {
+    "sbtest": "tuibench.workload.sbtest:Sbtest",
+    "bulk": "tuibench.workload.sbtest:BulkInsertTables",
+    "tpcc": "tuibench.workload.tpcc:Tpcc",
+    "ycsb": "tuibench.workload.benchmarks:Ycsb",
+    "tatp": "tuibench.workload.benchmarks:Tatp",
+    "smallbank": "tuibench.workload.benchmarks:SmallBank",
+    "ibench": "tuibench.workload.benchmarks:InsertBenchmark",
+    "none": "tuibench.workload.sbtest:NoTables",
+    "script": "tuibench.workload.script:ScriptTables",
 }
-"""Module and class of each data set; it is imported when it is needed."""
+"""The data sets of the core."""
 
 DEFAULT_PROFILES = {
     "sbtest": "oltp_read_write",
     "bulk": "bulk_insert",
     "tpcc": "tpcc",
-    "slap": "slap",
     "ycsb": "ycsb.a",
     "tatp": "tatp",
     "smallbank": "smallbank",
     "ibench": "ibench.li1",
-    "anomalies": "anomalies",
 }
-"""The default profile of each data set."""
+"""The default profile of a data set, unless it has its name."""
+
+
+def data_sets() -> dict[str, Reference]:
+    """The data sets of the core and of all features, by name."""
+    return DATA_SETS | {name: made for one in installed() for name, made in one.data_sets.items()}
 
 
 def data_set_class(name: str, source: str) -> type[DataSet]:
     """The data set with this name; `source` names the profile in errors. Raises UsageError."""
-    if name not in DATA_SETS:
-        raise UsageError(f"{source}: data_set: unknown data set '{name}'", did_you_mean(name, DATA_SETS))
-    module, cls = DATA_SETS[name]
-    found: type[DataSet] = getattr(import_module(f"tuibench.{module}"), cls)
+    known = data_sets()
+    if name not in known:
+        raise UsageError(f"{source}: data_set: unknown data set '{name}'", did_you_mean(name, known))
+    found: type[DataSet] = resolve(known[name])
     return found
 
 

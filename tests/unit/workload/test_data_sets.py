@@ -15,7 +15,6 @@ from tuibench.base.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.benchmarks import OF_FACILITY, OF_SUBSCRIBER, ChildCycle, DeclaredDataSet
 from tuibench.workload.dataset import (
-    DATA_SETS,
     DIGITS,
     DigitRows,
     NumberField,
@@ -24,6 +23,7 @@ from tuibench.workload.dataset import (
     RowFormat,
     build_data_set,
     data_set_class,
+    data_sets,
 )
 from tuibench.workload.sbtest import Sbtest
 from tuibench.workload.values import Digits
@@ -31,7 +31,7 @@ from tuibench.workload.values import Digits
 # Data sets declared as tables of columns: rows in every format, sizes, keys.
 
 
-CLASSES = {name: data_set_class(name, "") for name in DATA_SETS}
+CLASSES = {name: data_set_class(name, "") for name in data_sets()}
 DECLARED = {name: cls for name, cls in CLASSES.items() if issubclass(cls, DeclaredDataSet)}
 OPTIONS = {
     "ycsb": {"records": 50},

@@ -2,4 +2,4 @@
 
 from tuibench.base.feature import Feature
 
-FEATURE = Feature("anomalies")
+FEATURE = Feature("anomalies", data_sets={"anomalies": "tuibench.features.anomalies.tables:AnomalyTables"})

@@ -12,4 +12,5 @@ FEATURE = Feature(
             "Run mysqlslap's test: the time that concurrent clients take for a number of queries.",
         ),
     ),
+    data_sets={"slap": "tuibench.features.slap.sql:SlapTable"},
 )

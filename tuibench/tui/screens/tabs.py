@@ -22,6 +22,12 @@ from tuibench.tui.screens.monitor import (
 from tuibench.tui.screens.tab import ScreenTab
 from tuibench.tui.view import View
 
+
+def features_tabs() -> list[ScreenTab]:
+    """The screens of all features."""
+    return [resolve(one) for feature in installed() for one in feature.tabs]
+
+
 HOME_TAB = "live"
 # fmt: off
 OWN_TABS = (
@@ -44,7 +50,7 @@ OWN_TABS = (
     ScreenTab("b", "big", "Big", "Big", "for a projector", BigScreen),
 )
 # fmt: on
-SCREEN_TABS = merged(OWN_TABS, [resolve(one) for feature in installed() for one in feature.tabs])
+SCREEN_TABS = merged(OWN_TABS, features_tabs())
 TABS_BY_NAME = {place.name: place for place in SCREEN_TABS}
 
 
