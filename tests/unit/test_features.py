@@ -19,6 +19,7 @@ from tuibench.base.feature import CommandEntry, Feature, command_entries, instal
 from tuibench.report.part import report_parts
 from tuibench.session.laboratory import experiment_kinds
 from tuibench.tui.actions import OWN_ACTIONS, features_actions
+from tuibench.tui.screens.help import with_followers
 from tuibench.tui.screens.tabs import OWN_TABS, features_tabs
 
 FOLDER = ROOT / "tuibench" / "features"
@@ -58,8 +59,10 @@ def test_a_new_feature_is_one_folder_and_one_line() -> None:
     assert [entry.name for entry in command_entries() if entry.module == toy.HERE] == ["toy"]
     assert toy.Play in experiment_kinds()
     assert [tab.name for tab in merged(OWN_TABS, features_tabs())][7:10] == ["saturation", "tune", "toy"]
-    actions = [action.name for action in merged(OWN_ACTIONS, features_actions())]
-    assert actions[actions.index("mark") + 1] == "play"
+    actions = merged(OWN_ACTIONS, features_actions())
+    names = [action.name for action in actions]
+    assert names[names.index("mark") + 1] == "play"
+    assert list(with_followers(("mark", "pin"), actions)) == ["mark", "play", "pin"]
     written = "".join(write_text(tuple(part.sections(summary()))) for part in report_parts(summary()))
     assert "It was played." in written
 

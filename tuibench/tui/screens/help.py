@@ -49,7 +49,7 @@ _GLOSSARY = (
     "AT RISK: a crash can lose transactions that were reported as committed.",
     "A screen with keys of its own lists them above the footer.",
 )
-ACTION_SUBJECTS = {
+_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": (
         *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "callers", "burst"),
@@ -59,6 +59,17 @@ ACTION_SUBJECTS = {
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
     "CHARTS": ("pin", "resolve", "mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
 }
+_NAMED = {name for names in _SUBJECTS.values() for name in names}
+
+
+def with_followers(names: Iterable[str], actions: Iterable[UserAction]) -> Iterator[str]:
+    """The names, each with the actions of features that follow it and that no subject names."""
+    for name in names:
+        yield name
+        yield from (one.name for one in actions if one.after == name and one.name not in _NAMED)
+
+
+ACTION_SUBJECTS = {title: tuple(with_followers(names, ACTIONS)) for title, names in _SUBJECTS.items()}
 """Actions by subject."""
 PAIRS = {
     "more": ("fewer", "One thread more, or fewer"),
