@@ -15,6 +15,7 @@ from tests.tui.keys import trials
 from tests.tui.keys.trials import OWN_KEYS, Keys, Trial
 from tests.tui.support.driving import viewer
 from tests.tui.test_replay import replayed
+from tuibench.base.feature import installed
 from tuibench.model.message import SetThreads
 from tuibench.tui import screens
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, KEY_WIDTH, REPLAY_ACTIONS, is_possible
@@ -86,7 +87,8 @@ async def test_the_keys_of_one_screen(keys: Keys) -> None:
 def bound() -> Iterator[tuple[type, str]]:
     """Every class of a screen with the keys that it binds itself."""
     names = [f"{screens.__name__}.{module.name}" for module in pkgutil.iter_modules(screens.__path__)]
-    for name in (*names, "tuibench.features.ab.dialog"):
+    brought = {one for feature in installed() for one in (*feature.tabs, *feature.dialogs.values())}
+    for name in (*names, *sorted({reference.partition(":")[0] for reference in brought})):
         found = importlib.import_module(name)
         for kind in vars(found).values():
             if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__ == found.__name__:
