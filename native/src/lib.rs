@@ -4,17 +4,22 @@
 //! connection returns to Python for what only Python does: a new login, changed settings, the end.
 //!
 //! ```text
-//! program     types; compile ──> bytecode, formulas; machine, stream    what is sent next, with which values
-//!   values    value, decimal; draw, distribution, mt19937; evaluate (expressions)
+//! panics      a bug becomes an error
+//! sys         calls of the operating system
+//! values      value, decimal; draw, distribution, mt19937; evaluate (expressions)
 //! protocol    packet, response, rows, compression   statements and responses as bytes
 //! tls         suite, records                        encryption after Python's handshake
-//! pacing      arrivals and think times              when a transaction begins
-//! script      sysbench's Lua scripts, in place of a program (feature `lua`)
 //! measure     recorder, histogram, lag              what is counted and timed
+//! callers     what waits to be started, and what gives up
+//! pacing      arrivals and think times              when a transaction begins
+//! program     types; compile ──> bytecode, formulas; machine, stream    what is sent next, with which values
+//! script      sysbench's Lua scripts, in place of a program (feature `lua`)
 //! engine      all threads and their reports; thread (the connections of one thread); connection (its states);
 //!             wait, wakeup_lead (what wakes a thread, and how early)
 //! python      the interface for Python
 //! ```
+//!
+//! Each module uses only those above it in this list.
 
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, catch_unwind, AssertUnwindSafe};
-use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
@@ -18,6 +18,11 @@ pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     let result = catch_unwind(AssertUnwindSafe(act));
     IS_CAUGHT.with(|is_caught| is_caught.set(was_caught));
     result.map_err(|_| MESSAGE.with(|message| message.take()))
+}
+
+/// Locks a mutex, also after a panic elsewhere: the data are counters and queues, consistent after each change.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps the messages of panics that are caught here; those of others go where they went before.

@@ -115,6 +115,27 @@ def modules_of(names: Sequence[str]) -> set[str]:
     return found
 
 
+# The native engine: a module uses those above it in the list of lib.rs, and so none forms a circle.
+
+
+NATIVE = ROOT / "native" / "src"
+FLOORS = re.findall(r"^//! (\w+) {2,}\w", (NATIVE / "lib.rs").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_modules_of_the_native_engine_are_listed() -> None:
+    declared = re.findall(
+        r"^(?:pub )?mod (\w+);", (NATIVE / "lib.rs").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(declared) == sorted(FLOORS)
+
+
+@for_each("path", sorted(path for path in NATIVE.rglob("*.rs") if path.name != "lib.rs"))
+def test_a_module_of_the_native_engine_uses_only_those_below_it(path: Path) -> None:
+    own = FLOORS.index(path.relative_to(NATIVE).parts[0].removesuffix(".rs"))
+    used = re.findall(r"\bcrate::(\w+)", path.read_text(encoding="utf-8"))
+    assert not [name for name in used if FLOORS.index(name) > own]
+
+
 # What the project says of itself: the Pythons it runs on, and where its pages lead.
 
 

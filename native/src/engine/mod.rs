@@ -16,12 +16,13 @@ use std::thread::JoinHandle;
 use crate::callers::Policy;
 use crate::engine::connection::{Command, Connection};
 use crate::engine::priority_lock::QueuedReader;
-use crate::engine::shared::{lock, ReturnReason, Shared};
+use crate::engine::shared::{ReturnReason, Shared};
 use crate::engine::thread::{wake_all, Message, ThreadHandle};
 use crate::measure::gaps::Gap;
 use crate::measure::lag::{Busy, RunDelay};
 use crate::measure::recorder::{Counters, Figures, Latencies, Recorder};
 use crate::pacing::Reassignment;
+use crate::panics::lock;
 use crate::sys;
 
 const STACK_BYTES: usize = 256 << 10;
@@ -322,7 +323,7 @@ impl Engine {
     /// The counters since the start and the latencies since the last report, all of the same moment.
     pub fn report(&self) -> Report {
         let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
-        let Recorder { mut counters, mut latencies } = Recorder::new(&self.shared.program);
+        let Recorder { mut counters, mut latencies } = self.shared.program.recorder();
         let mut held = self.recorders(&handles);
         let until_ns = sys::now_ns();
         let (due, backlog, abandoned, resent) = {

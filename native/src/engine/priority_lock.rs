@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::sys;
 
 const RETRY: Duration = Duration::from_millis(1);

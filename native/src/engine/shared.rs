@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::engine::connection::link::FurtherLink;
 use crate::measure::gaps::CompletionGaps;
 use crate::pacing::WorkQueue;
+use crate::panics::lock;
 use crate::program::stream::Stream;
 use crate::program::Program;
 use crate::sys::{self, Notifier};
@@ -82,11 +83,6 @@ pub struct Shared {
     pub returned: Mutex<Vec<(i64, ReturnReason)>>,
     /// Signals Python that `returned` has entries.
     pub notifier: Notifier,
-}
-
-/// Locks a mutex, also after a panic elsewhere: the data are counters and queues, consistent after each change.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

@@ -12,11 +12,12 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::connection::{Command, Connection, Next, ThreadContext};
 use crate::engine::priority_lock::PriorityLock;
-use crate::engine::shared::{lock, ReturnReason, Shared};
+use crate::engine::shared::{ReturnReason, Shared};
 use crate::engine::wait::{Poller, NOTIFIER};
 use crate::engine::wakeup_lead::WakeupLead;
 use crate::measure::recorder::{Counters, Recorder};
 use crate::panics::caught;
+use crate::panics::lock;
 use crate::sys::{self, Notifier};
 
 /// So long connections run by their timers, before messages and bytes are looked for.
@@ -50,8 +51,8 @@ impl ThreadHandle {
         Ok(Self {
             messages: Mutex::new(Vec::new()),
             notifier: Notifier::new()?,
-            recorder: PriorityLock::new(Recorder::new(&shared.program)),
-            reported: Mutex::new(Recorder::new(&shared.program).counters),
+            recorder: PriorityLock::new(shared.program.recorder()),
+            reported: Mutex::new(shared.program.recorder().counters),
             tid: AtomicI32::new(0),
         })
     }

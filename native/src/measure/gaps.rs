@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::Mutex;
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 
 const SHORTEST_NS: i64 = 500_000_000;
 const MOST_GAPS: usize = 64;

@@ -7,7 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::measure::histogram::Histogram;
-use crate::program::{Class, Program};
+
+/// What a statement does with tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Read,
+    Write,
+    Other,
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
@@ -168,10 +175,11 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    pub fn of(program: &Program) -> Self {
+    /// Without a value yet, for so many names of statements and kinds of transactions.
+    pub fn new(names: usize, kinds: usize) -> Self {
         Self {
-            statements: vec![Histogram::default(); program.names.len()],
-            responses: vec![Histogram::default(); program.transactions.len()],
+            statements: vec![Histogram::default(); names],
+            responses: vec![Histogram::default(); kinds],
             ..Self::default()
         }
     }
@@ -232,11 +240,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(program: &Program) -> Self {
-        let kinds = program.transactions.len();
+    /// With nothing counted yet, for so many names of statements and kinds of transactions.
+    pub fn new(names: usize, kinds: usize) -> Self {
         let counters =
             Counters { retried: vec![0; kinds], rolled_back: vec![0; kinds], ..Counters::default() };
-        Self { counters, latencies: Latencies::of(program) }
+        Self { counters, latencies: Latencies::new(names, kinds) }
     }
 }
 

@@ -13,9 +13,7 @@ use crate::values::limits::{
     distinct_items, repetitions, Bound, DrawnAtOnce, TOO_MANY_ITEMS, TOO_MANY_REPETITIONS,
 };
 use crate::values::mt19937::Mt19937;
-use crate::values::value::{captured, ProfileError, Value};
-
-pub type Row = Vec<Value>;
+use crate::values::value::{captured, ProfileError, Row, Value};
 
 /// Receives the calls of a transaction: a statement's index in the flat list, and its values.
 pub trait Sink {

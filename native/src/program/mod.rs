@@ -11,6 +11,7 @@ pub mod stream;
 
 use std::sync::Arc;
 
+use crate::measure::recorder::{Class, Recorder};
 use crate::program::script::ScriptSource;
 use crate::values::distribution::Distribution;
 use crate::values::evaluate::Operator;
@@ -142,13 +143,6 @@ pub struct Turns {
     pub reconnect_at: Vec<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    Read,
-    Write,
-    Other,
-}
-
 /// An entry of the flat list: a statement for one table. Statements of one name share the histogram `latency`.
 /// Its text is cut at the placeholders.
 #[derive(Clone, Debug)]
@@ -176,6 +170,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// A recorder of its statements and transactions, with nothing counted.
+    pub fn recorder(&self) -> Recorder {
+        Recorder::new(self.names.len(), self.transactions.len())
+    }
+
     /// The names of statements, as their histograms are numbered.
     pub fn statement_names(&self) -> Vec<String> {
         self.script.as_ref().map_or_else(|| self.names.clone(), |script| script.names())

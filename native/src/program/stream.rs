@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use crate::program::bytecode::{Body, Code};
 use crate::program::compile::{compile, SeedKey};
-use crate::program::machine::{Interpreter, Row, Sink};
+use crate::program::machine::{Interpreter, Sink};
 use crate::program::script::Scripted;
 use crate::program::{Program, Transaction, Turns};
 use crate::values::limits::DrawnAtOnce;
 use crate::values::mt19937::Mt19937;
+use crate::values::value::Row;
 use crate::values::value::{ProfileError, Value};
 
 /// The maximum of a think time, as a multiple of its mean.

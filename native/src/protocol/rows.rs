@@ -3,11 +3,10 @@
 //! `response` has found the end of the response and that it is no error; here its rows are parsed. The values are
 //! those that tuibench's Python client makes of the same bytes.
 
-use crate::program::machine::Row;
 use crate::protocol::response::{number, packet_size, HEADER_BYTES};
 use crate::values::decimal::Decimal;
 use crate::values::limits::MOST_ITEMS;
-use crate::values::value::{Date, Moment, Span, Value};
+use crate::values::value::{Date, Moment, Row, Span, Value};
 
 const WHOLE: usize = 0xff_ffff;
 const OK: u8 = 0;

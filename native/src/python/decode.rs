@@ -11,10 +11,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString};
 
+use crate::measure::recorder::Class;
 use crate::program::script::ScriptSource;
 use crate::program::{
-    Bound, Class, Draw, Expression, Flat, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
-    Turns,
+    Bound, Draw, Expression, Flat, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction, Turns,
 };
 #[cfg(feature = "lua")]
 use crate::script::{Distributions, General, LuaSource, Settings, MOST_CPU_NS, MOST_MEMORY};
@@ -285,9 +285,25 @@ fn make(from: &Given<'_>) -> PyResult<Make> {
     })
 }
 
+/// The distribution of a range of the kind `tag`; None if it is of another kind.
+fn distribution(tag: &str, from: &Given<'_>) -> PyResult<Option<Distribution>> {
+    Ok(Some(match tag {
+        "uniform" => Distribution::Uniform,
+        "gaussian" => Distribution::Gaussian { iterations: get(from, "iterations")? },
+        "special" => Distribution::Special {
+            iterations: get(from, "iterations")?,
+            hot_width: get(from, "hot_width")?,
+            hot_share: get(from, "hot_share")?,
+        },
+        "pareto" => Distribution::Pareto { h: get(from, "h")? },
+        "zipfian" => Distribution::Zipfian { exponent: get(from, "exponent")? },
+        _ => return Ok(None),
+    }))
+}
+
 fn draw(from: &Given<'_>) -> PyResult<Draw> {
     let tag: String = get(from, "make")?;
-    if let Some(distribution) = Distribution::decode(&tag, from)? {
+    if let Some(distribution) = distribution(&tag, from)? {
         let (low, high) = (bound(&field(from, "low")?)?, bound(&field(from, "high")?)?);
         return Ok(Draw::Key { low, high, distribution });
     }

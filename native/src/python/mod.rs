@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 
 #[cfg(feature = "lua")]
 use crate::engine::connection::link::{exchange, Link};
-#[cfg(feature = "lua")]
-use crate::engine::shared::lock;
 use crate::panics::caught;
+#[cfg(feature = "lua")]
+use crate::panics::lock;
 #[cfg(feature = "lua")]
 use crate::program::script::{Encoding, ScriptSource, Server};
 #[cfg(feature = "lua")]

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::engine::connection::calls::{Calls, Forms, Writer};
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::program::bytecode::Code;
 use crate::program::machine::Sink;
 use crate::program::{self, stream};

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::engine::connection::layers::RecordsCell;
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::tls::records::{Content, Records};
 use crate::tls::suite::Suite;
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use mlua::ffi::{self, lua_State};
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::script::functions::script_level;
 use crate::sys;
 

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::program::script::{Script, ScriptSource, Server};
 pub use crate::script::limit::MOST_CPU_NS;
 use crate::script::names::Names;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 
 /// Longer texts are cut.
 const MOST_CHARACTERS: usize = 120;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mlua::ffi::{self, lua_State};
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Thread, Value as LuaValue, Variadic};
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::program::script::{Answer, Encoding, Script, Server, Step, Verdict};
 use crate::protocol::response::Outcome;
 use crate::script::board::{Board, Failure, Reply};

@@ -1,12 +1,8 @@
-//! Key distributions: their parameters, how Python names them, and how keys are drawn.
+//! Key distributions: their parameters, and how keys are drawn.
 //!
 //! The formulas are those of `workload/values.py`, which names their sources.
 
-#[cfg(feature = "python")]
-use crate::python::decode::{get, Given};
 use crate::values::mt19937::Mt19937;
-#[cfg(feature = "python")]
-use pyo3::PyResult;
 
 #[derive(Clone, Debug)]
 pub enum Distribution {
@@ -15,25 +11,6 @@ pub enum Distribution {
     Special { iterations: u32, hot_width: f64, hot_share: f64 },
     Pareto { h: f64 },
     Zipfian { exponent: f64 },
-}
-
-#[cfg(feature = "python")]
-impl Distribution {
-    /// The distribution of a range of the kind `tag`; None if it is of another kind.
-    pub fn decode(tag: &str, from: &Given<'_>) -> PyResult<Option<Self>> {
-        Ok(Some(match tag {
-            "uniform" => Self::Uniform,
-            "gaussian" => Self::Gaussian { iterations: get(from, "iterations")? },
-            "special" => Self::Special {
-                iterations: get(from, "iterations")?,
-                hot_width: get(from, "hot_width")?,
-                hot_share: get(from, "hot_share")?,
-            },
-            "pareto" => Self::Pareto { h: get(from, "h")? },
-            "zipfian" => Self::Zipfian { exponent: get(from, "exponent")? },
-            _ => return Ok(None),
-        }))
-    }
 }
 
 /// Draws whole numbers by a distribution.

@@ -22,6 +22,9 @@ pub enum Value {
     Span(Span),
 }
 
+/// A row of a result.
+pub type Row = Vec<Value>;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
     pub year: u16,

@@ -4,9 +4,10 @@ use std::io;
 
 use crate::engine::connection::calls::Writer;
 use crate::engine::connection::{Connection, Next, State, ThreadContext, ROLLBACK, SERVER_GONE};
-use crate::program::machine::{Row, Sink};
+use crate::program::machine::Sink;
 use crate::sys;
 use crate::values::value::ProfileError;
+use crate::values::value::Row;
 
 impl Connection {
     /// Begins an attempt: the first one, or another after a back-off, with new values.

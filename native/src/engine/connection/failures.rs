@@ -2,7 +2,7 @@
 
 use crate::engine::connection::{Connection, Next, State, ThreadContext, OUT_OF_SYNC, ROLLBACK, SERVER_GONE};
 use crate::engine::shared::ReturnReason;
-use crate::program::Class;
+use crate::measure::recorder::Class;
 use crate::sys;
 use crate::values::value::ProfileError;
 

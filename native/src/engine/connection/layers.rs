@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::io::RawFd;
 use std::sync::{Arc, Mutex};
 
-use crate::engine::shared::lock;
+use crate::panics::lock;
 use crate::protocol::compression::Compression;
 use crate::sys;
 use crate::tls::records::{Content, Records};

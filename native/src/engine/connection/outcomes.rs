@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use crate::engine::connection::{Connection, Next, State, ThreadContext, LOST_CODES};
-use crate::engine::shared::{lock, ReturnReason};
+use crate::engine::shared::ReturnReason;
+use crate::measure::recorder::Class;
 use crate::measure::recorder::{Timed, MOST_TIMED};
-use crate::program::Class;
+use crate::panics::lock;
 use crate::protocol::response::Outcome;
 use crate::protocol::rows::Unreadable;
 use crate::sys;

@@ -3,9 +3,9 @@
 use crate::engine::connection::link::Link;
 use crate::engine::connection::{Connection, Next, State, ThreadContext, SERVER_GONE};
 use crate::engine::shared::ReturnReason;
+use crate::measure::recorder::Class;
 use crate::measure::recorder::{Timed, MOST_TIMED};
 use crate::program::script::{Answer, Phase, Step, Verdict};
-use crate::program::Class;
 use crate::sys;
 
 /// The responses to a script's statements are kept up to this size.

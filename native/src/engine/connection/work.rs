@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use crate::engine::connection::{Connection, Next, Running, State, ThreadContext};
-use crate::engine::shared::{lock, ReturnReason};
+use crate::engine::shared::ReturnReason;
 use crate::pacing::WorkGrant;
+use crate::panics::lock;
 use crate::sys;
 
 impl Connection {
