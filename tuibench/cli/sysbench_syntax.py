@@ -108,8 +108,8 @@ TPCC_DEFAULTS = {"--warehouses": ("--scale=100", "prepare run"), "--foreign-keys
 """For our options whose default differs from tpcc.lua's: its option with its default, and the commands that
 use it.
 """
-TPCC_BATCH = "--batch"
-"""An option of the profile `tpcc`; in 0.4 and 0.5 the name means another option."""
+TPCC_OWN = ("--batch", "--force-pk")
+"""Options of the profile `tpcc`; for other tests the names mean something else, or nothing."""
 TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
 
 TEST_MODES = {"complex": "", "simple": "oltp_point_select"}
@@ -463,7 +463,7 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if line.arguments[0] == TPCC and name in TPCC_OPTIONS:
         line.is_old = True
         return f"{TPCC_OPTIONS[name]}{equals}{TPCC_LEVELS.get(value, value)}"
-    if name == TPCC_BATCH and TPCC in line.arguments:
+    if name in TPCC_OWN and TPCC in line.arguments:
         return argument
     if line.arguments[0] == TPCC and name == "--tables":
         raise UsageError(

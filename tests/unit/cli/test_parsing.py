@@ -221,17 +221,26 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
     assert translate_options(words)[0] == ["run", profile, "--threads=2"]
 
 
+def test_the_primary_key_of_history_can_be_asked_for() -> None:
+    """Servers with sql_require_primary_key refuse the table without it."""
+    words = ["prepare", "tpcc", "--force-pk"]
+    assert translate_options(words)[0] == words
+    assert translate_options(["prepare", "oltp_read_write", "--force-pk"])[0] == [
+        *words[:1],
+        "oltp_read_write",
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "notes", "deviations"),
     [
         (
             "tpcc.lua --scale=2 --use-fk=0 --force-pk=1 --trx-level=RC run",
             [
-                "read as: tuibench run tpcc --warehouses=2 --foreign-keys=0 --isolation=read-committed "
-                "--report-interval=0",
-                "ignored: --force-pk=1",
+                "read as: tuibench run tpcc --warehouses=2 --foreign-keys=0 --force-pk=1 "
+                "--isolation=read-committed --report-interval=0",
             ],
-            ["--force-pk is ignored"],
+            [],
         ),
         (
             "tpcc.lua prepare",
