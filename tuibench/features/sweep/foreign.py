@@ -165,7 +165,8 @@ def _checked_variant(variant: SweepVariant) -> SweepVariant:
 
 
 def _checked_axis(option: BoundOption, value: OptionValue) -> OptionValue:
-    parsed = option.parse(value if isinstance(value, str) else option.format(value))
+    # A truth value is an integer for Python, and no number on the command line.
+    parsed = option.parse(str(value) if isinstance(value, str | bool) else option.format(value))
     found: OptionValue = 0 if parsed is None else msgspec.to_builtins(parsed)
     return found
 

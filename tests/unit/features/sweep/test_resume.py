@@ -10,7 +10,8 @@ from tests.examples import SERVER
 from tuibench.base.errors import UsageError
 from tuibench.features.sweep import foreign
 from tuibench.features.sweep.execution import resumed
-from tuibench.model.sweep import ServerBuild, VersionsSetup
+from tuibench.model.plan import OptionValue
+from tuibench.model.sweep import ServerBuild, SweepVariant, VersionsSetup
 from tuibench.record.sweep_folder import SEAL, SweepFolder
 
 BUILD = ServerBuild(
@@ -45,3 +46,10 @@ def test_a_plan_of_somebody_else_is_shown_and_needs_consent(tmp_path: Path) -> N
 def test_without_private_servers_the_address_is_shown() -> None:
     record = sweeps.record()
     assert f"load on {record.target}" in foreign.acting(record)
+
+
+@pytest.mark.parametrize("value", [True, False, "True", float("nan"), 1e300])
+def test_what_is_no_number_is_refused_in_a_foreign_variant(value: OptionValue) -> None:
+    field = next(field for field, option in foreign._AXES.items() if option.is_number)
+    with pytest.raises(UsageError):
+        foreign._checked_variant(SweepVariant(name="", load={field: value}))
