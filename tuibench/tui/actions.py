@@ -169,7 +169,7 @@ OWN_ACTIONS = (
         absent="this load has only one kind of transaction: there are no weights",
     ),
     on_load("delay", "n", "n", "network", "Simulated network delay", rarity=3),
-    on_load("callers", "D", "D", "deadline", "Deadline; what callers do", rarity=3),
+    on_load("callers", "D", "D", "deadline", "Deadline; what callers do", in_footer=False),
     UserAction(
         "plan", "H", "H", "plan", "Hold the plan, or resume it",
         command=_hold_or_resume_plan, rarity=1,

@@ -211,7 +211,7 @@ async def test_a_key_that_does_nothing_here_says_why_and_what_may_have_been_mean
             ("comma", ", does nothing here; ? lists all keys"),
             ("g", "g does nothing here; ? lists all keys"),
             ("h", "h does nothing here: ? is help, 4 is Host; ? lists"),
-            ("D", "D does nothing here: d is durability"),
+            ("Q", "Q does nothing here: q is stop"),
             ("up", "↑ does nothing here"),
             ("w", "one kind of transaction"),
             ("H", "T enters one"),

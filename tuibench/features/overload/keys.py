@@ -3,5 +3,7 @@
 from tuibench.tui.action import on_load
 
 ACTIONS = (
-    on_load("burst", "B", "B", "burst", "Burst of the rate: does it recover?", after="callers", rarity=3),
+    on_load(
+        "burst", "B", "B", "burst", "Burst of the rate: does it recover?", after="callers", in_footer=False
+    ),
 )
