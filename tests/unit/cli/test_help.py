@@ -20,7 +20,7 @@ from tuibench.cli.options import split_profile_and_options
 from tuibench.cli.server_options import ServerOptions
 from tuibench.load.tables import cleanup_line, prepare_line
 from tuibench.model.server import Target, server_words
-from tuibench.workload import library
+from tuibench.workload import beside, library
 from tuibench.workload.compiler import known_options
 from tuibench.workload.dataset import build_data_set
 
@@ -46,8 +46,8 @@ def own_options() -> set[str]:
 
 @cache
 def profile_options() -> set[str]:
-    known = (known_options(library.load_profile(name)) for name in library.available_profiles())
-    return {f"--{name.replace('_', '-')}" for options in known for name in options}
+    known = [known_options(library.load_profile(name)) for name in library.available_profiles()]
+    return {f"--{name.replace('_', '-')}" for options in [*known, beside.OPTIONS] for name in options}
 
 
 @pytest.fixture(scope="module")

@@ -110,10 +110,10 @@ def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
     users = (MeasureDetail("waiting", f"{levels.get('waiting', 0):,.0f} of {levels.get('users', 0):,.0f}"),)
     return (
         *(waiting if levels.get("rate") else ()),
+        *_anomaly_details(load),
         *(users if levels.get("users") else ()),
         MeasureDetail(error_rate_label(codes), _none_or_rate(errors), alarm=errors > 0),
         MeasureDetail("clients", f"{opened:,.0f} of {asked:,.0f}", alarm=opened < asked),
-        *_anomaly_details(load),
         *_extra_details(load),
         MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
     )
