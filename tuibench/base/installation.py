@@ -10,6 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from tuibench.base.own_process import own_interpreter
+
 ENGINE_MODULE = "tuibench_native"
 RUST = "install Rust 1.63 or newer (apt install cargo, brew install rust, https://rustup.rs)"
 
@@ -46,9 +48,9 @@ def engine_line() -> str:
 def installer_line() -> str:
     """How this program was installed, with the folder and the version of Python."""
     source, is_editable = _source()
-    prefix = Path(sys.prefix)
-    if is_archive(Path(sys.executable)):
-        how = f"archive in {Path(sys.executable).parents[1]}"
+    prefix, interpreter = Path(sys.prefix), Path(own_interpreter())
+    if is_archive(interpreter):
+        how = f"archive in {interpreter.parents[1]}"
     elif is_editable:
         how = f"editable, from {source}"
     elif "pipx" in prefix.parts:

@@ -12,6 +12,11 @@ import sys
 SEARCHED = "PYTHONPATH"
 
 
+def own_interpreter() -> str:
+    """The path of the interpreter that runs this process."""
+    return sys.executable
+
+
 def own_command(module: str, *arguments: str) -> list[str]:
     """The command that runs a module of this package, such as `tuibench.load.worker`, with this
     interpreter.

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from rich.console import Console, RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
+from textual.strip import Strip
 
 __all__ = [
     "PRIVATE_PARTS",
@@ -70,9 +73,17 @@ async def prepare_screen(app: App[Any], screen: Screen[Any]) -> None:
 
 
 def screen_rows(app: App[Any]) -> list[str]:
-    """Rows of the visible screen with their colour sequences, independent of this terminal's capabilities."""
+    """Rows of the visible screen with their colour sequences, independent of this terminal's capabilities.
+
+    A style keeps the codes of the first terminal for which it was rendered, so each one is made anew.
+    """
     console = Console(force_terminal=True, color_system="truecolor")
-    return [strip.render(console) for strip in app.screen._compositor.render_strips()]
+    return [
+        Strip(
+            Segment(part.text, part.style and Style.parse(str(part.style)), part.control) for part in strip
+        ).render(console)
+        for strip in app.screen._compositor.render_strips()
+    ]
 
 
 def is_exiting(app: App[Any]) -> bool:

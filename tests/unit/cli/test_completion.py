@@ -82,7 +82,7 @@ def offered(tuibench: Program, monkeypatch: pytest.MonkeyPatch, line: str, shell
         ("tuibench ctl thr", ["threads"]),
         (f"tuibench ctl {SESSION} pau", ["pause"]),
         ("tuibench ctl set innodb_io_capacity_", ["innodb_io_capacity_max="]),
-        ("tuibench ctl preset ", ["durable", "grouped", "batched", "relaxed", "unsafe"]),
+        ("tuibench ctl preset ", ["durable", "grouped", "batched", "relaxed", "unsafe", "strict", "default"]),
         ("tuibench ctl pause ", []),
         ("tuibench restore ", []),
     ],

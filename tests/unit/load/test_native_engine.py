@@ -50,8 +50,14 @@ FURTHER: dict[str, Any] = {
     "find_subscriber": [(7,)],
     "find_facility": [(2,)],
     "find_facilities": [(1,), (3,)],
+    "counter": [(41,)],
+    "doctors": [(1, 12), (1, 13)],
+    "doctors_for_update": [(1, 14), (1, 15)],
+    "balance": [(93,)],
+    "bookings": [(4, 10)],
+    "draft": [(0,)],
 }
-"""Answers to the statements of SmallBank and TATP that capture."""
+"""Answers to the statements of SmallBank, TATP and the anomaly meter that capture."""
 
 
 def program(name: str, **options: object) -> Program:

@@ -15,6 +15,7 @@ from tests.unit.record.steady import steady
 from tuibench.cli.main import program as parser
 from tuibench.cli.server_options import ServerOptions
 from tuibench.metrics.figures import deciding_figure
+from tuibench.model.callers import Backoff, Breaker
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
@@ -84,6 +85,12 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "--percentile": st.lists(st.floats(0.01, 100), max_size=3).map(tuple),
     "--mysql-ignore-errors": st.none() | st.lists(st.integers(1, 9999), max_size=3).map(tuple),
     "--report-checkpoints": st.sets(st.integers(1, 9999), max_size=3).map(lambda few: tuple(sorted(few))),
+    "--deadline": st.integers(0, 10**9).map(lambda nanos: nanos / 10**6),
+    "--backoff": st.builds(
+        Backoff, st.integers(0, 10**9).map(lambda nanos: nanos / 10**6), st.floats(1, 10), st.booleans()
+    ),
+    "--retry-budget": st.none() | st.floats(0, 1000),
+    "--breaker": st.none() | st.builds(Breaker, st.floats(1, 100), st.floats(0.001, 3600)),
     "--client-delay": st.integers(0, 10**10).map(lambda nanos: nanos / 10**6),
     "--max-lag": st.floats(1e-3, 1e5),
     "--rand-seed": st.integers(1, 2**63 - 1),

@@ -28,10 +28,11 @@ from tuibench.workload.sql import only_reads_and_writes
 
 MEASURED = frozenset(
     {
-        "arrival", "backlog", "client_delay", "connect_rate", "db_ps_mode", "engine", "events", "figure",
-        "idle_connections", "interval", "isolation", "max_retries", "mysql_ignore_errors", "no_waits",
-        "on_error", "percentile", "plan", "rand_seed", "rate", "reconnect", "thread_init_timeout", "threads",
-        "time", "users", "warmup_time", "workers",
+        "arrival", "attempts", "backlog", "backoff", "breaker", "client_delay", "connect_rate", "db_ps_mode",
+        "deadline", "engine", "events", "figure", "idle_connections", "interval", "isolation", "max_retries",
+        "mysql_ignore_errors", "no_waits", "on_error", "percentile", "plan", "queue", "rand_seed", "rate",
+        "reconnect", "retry_budget", "thread_init_timeout", "threads", "time", "users", "warmup_time",
+        "workers",
     }
 )  # fmt: skip
 """The keys of a load's options: no other option of a foreign plan is used."""
