@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 import typer
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from tuibench.base import sanitize
 from tuibench.base.errors import ExitCode, UsageError
@@ -84,7 +84,7 @@ class ReportOptions(msgspec.Struct, frozen=True):
             name = f"{self.form}_file"
             if getattr(self, name) not in ("", STDOUT):
                 raise UsageError(f"--format={self.form} is --{self.form}=-, not a file", "give one of them")
-            object.__setattr__(self, name, STDOUT)
+            force_setattr(self, name, STDOUT)
 
     def output(self, plan: RunPlan) -> HeadlessOutput:
         """Output of the run. Raises UsageError for invalid options."""

@@ -19,6 +19,7 @@ from tuibench.cli.options import (
     parse_profile_options,
     split_profile_and_options,
 )
+from tuibench.cli.run import ReportOptions
 from tuibench.cli.runner import new_session_spec
 from tuibench.cli.typer_command import PlanValues, parse_plan_words
 from tuibench.features.sweep.options import SweepOptions
@@ -31,6 +32,13 @@ from tuibench.model.server import IGNORED_ERRORS, Target
 from tuibench.workload import library
 
 # From options to a plan: what is allowed, and what the profile gets.
+
+
+def test_a_format_on_stdout_is_a_file_of_that_name() -> None:
+    assert ReportOptions(form="json").json_file == "-"
+    assert ReportOptions(form="csv", json_file="run.json").csv_file == "-"
+    with pytest.raises(UsageError, match="--format=json is --json=-, not a file"):
+        ReportOptions(form="json", json_file="run.json")
 
 
 def test_the_defaults_are_sysbenchs() -> None:
