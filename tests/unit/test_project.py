@@ -277,6 +277,14 @@ def test_a_command_of_a_page_is_one_of_the_program(line: str) -> None:
         assert context.params
 
 
+def test_the_readmes_of_both_languages_have_the_same_commands_and_pictures() -> None:
+    english, chinese = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh-CN.md")
+    )
+    for pattern in (r"^(?:tuibench|make|pipx) [^#\n]*?(?=\s*(?:#|$))", r"!\[[^\]]*\]\(([^)]+)\)", r"^#+ "):
+        assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE)
+
+
 @for_each("line", command_lines("make"))
 def test_a_target_of_a_page_is_in_the_makefile(line: str) -> None:
     targets = [word for word in shlex.split(line, comments=True)[1:] if word.isidentifier() or "-" in word]
