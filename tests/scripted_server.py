@@ -1,7 +1,7 @@
 """A MySQL server in this process that answers what a test wants: bytes that are wrong, too many, or none.
 
 It greets, accepts every login, and gives each command to `respond`, which returns the bytes to send: packets
-with their headers (see `tests.unit.mysql.protocol.server_packets`), None to stay silent, or an endless
+with their headers (see `tests.unit.mysql.server_packets`), None to stay silent, or an endless
 iterator of them.
 """
 

@@ -19,14 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.bench.real_trials import start
 from tests.bench.stage import TUIBENCH, events, watched_until
 from tests.paths import ROOT
-from tuibench.cli.tables import make_tables
-from tuibench.load.tables import LoadOptions
 from tuibench.record.reader import load_run
-from tuibench.servers.binaries import inspect_binary
 from tuibench.servers.server import PrivateServer
-from tuibench.workload import library
 
 CHANGED_AT = (5.0, 15.0, 25.0, 40.0)
 TABLES = {"tables": 4, "table_size": 80_000}
@@ -114,20 +111,6 @@ def course(record: Path) -> Iterator[float]:
         )
 
 
-async def started(path: str) -> PrivateServer:
-    """A server with its tables, whose reads can be made slow by the file that is returned with it."""
-    server = await PrivateServer.start(
-        await asyncio.to_thread(inspect_binary, path) if path else None, options=OPTIONS
-    )
-    try:
-        program = library.load_program("oltp_read_write", dict(TABLES))
-        await make_tables(server.target, program, LoadOptions(parallel=2))
-    except BaseException:
-        await server.stop()
-        raise
-    return server
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.cold_pools", description=__doc__)
     parser.add_argument("--server", default="", help="server program [the first one found]")
@@ -143,10 +126,10 @@ def main() -> None:
     found: list[Try] = []
     with tempfile.TemporaryDirectory(prefix="cold-disk-") as folder:
         library_path = Path(folder) / "slow_disk.so"
-        source = ROOT / "tests" / "integration" / "waits" / "slow_disk.c"
+        source = ROOT / "tests" / "integration" / "observe" / "slow_disk.c"
         subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library_path, source, "-ldl"], check=True)
         os.environ |= {"SLOW_DISK": folder, "LD_PRELOAD": str(library_path)}
-        server = asyncio.run(started(options.server))
+        server = asyncio.run(start(options.server, TABLES, OPTIONS))
         del os.environ["LD_PRELOAD"]
         try:
             for number in range(options.tries):

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,10 +87,12 @@ def series(
     return different, decided, with_interval
 
 
-async def start(path: str) -> PrivateServer:
-    server = await PrivateServer.start(await asyncio.to_thread(inspect_binary, path) if path else None)
+async def start(path: str, tables: Mapping[str, int], options: Sequence[str] = ()) -> PrivateServer:
+    """A server with sbtest tables; `path` is its program, the first one found if empty."""
+    binary = await asyncio.to_thread(inspect_binary, path) if path else None
+    server = await PrivateServer.start(binary, options=options)
     try:
-        program = library.load_program("oltp_read_write", dict(TABLES))
+        program = library.load_program("oltp_read_write", dict(tables))
         await make_tables(server.target, program, LoadOptions(parallel=2))
     except BaseException:
         await server.stop()
@@ -105,7 +108,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="connections [2]")
     parser.add_argument("--first-seed", type=int, default=1, help="seed of the first trial [1]")
     options = parser.parse_args()
-    server = asyncio.run(start(options.server))
+    server = asyncio.run(start(options.server, TABLES))
     try:
         print(f"{server.binary}, {options.threads} threads", flush=True)
         ran = [series(server, kind, options.aa // 2, options.threads, options.first_seed) for kind in AA]

@@ -391,7 +391,6 @@ SUBJECTS = (
     "tuibench.observe",
     "tuibench.record",
     "tuibench.report",
-    "tuibench.service",
     "tuibench.session",
     "tuibench.tui",
     "tuibench.tuning",
