@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -127,14 +128,16 @@ async def test_qps_are_those_of_sysbench(tables: PrivateServer) -> None:
 
 @pytest.mark.one_flavour
 async def test_a_change_gets_its_effect_and_is_restored(tables: PrivateServer) -> None:
-    effect = await effect_of_unsafe(tables.target)
+    effect = await effect_of_unsafe(tables.target, "effect")
     assert "unsafe" in effect.change
 
 
 @pytest.mark.whole
 async def test_the_effect_of_most_changes_has_the_fsyncs(tables: PrivateServer) -> None:
+    numbers = count(1)
+
     async def find() -> None:
-        effect = await effect_of_unsafe(tables.target)
+        effect = await effect_of_unsafe(tables.target, f"effect-{next(numbers)}")
         fsyncs = effect.comparison("fsyncs_per_second")
         assert fsyncs is not None
         assert fsyncs.after < fsyncs.before / 2
@@ -143,9 +146,9 @@ async def test_the_effect_of_most_changes_has_the_fsyncs(tables: PrivateServer) 
     await assert_holds(find, trials=5, chance=0.95)
 
 
-async def effect_of_unsafe(target: Target) -> Effect:
+async def effect_of_unsafe(target: Target, session: str) -> Effect:
     """What is told of a change beside the work of another client; the settings are restored."""
-    async with steady_client(target), watched(spec_of(target, "effect")) as watcher:
+    async with steady_client(target), watched(spec_of(target, session)) as watcher:
         await watcher.ticks(14)
         assert (await watcher.submit(ApplyPreset("unsafe"))).ok
         assert await ask(target, DURABILITY) == [UNSAFE]
