@@ -24,7 +24,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from tests.bench.real_trials import SIZE, start
+from tests.bench.real_trials import SIZE, TABLES, start
 from tests.unit.features.ab.late_trials import EFFECTS, RESPONSES, LateServer
 from tuibench.servers.server import PrivateServer
 
@@ -147,7 +147,7 @@ async def main() -> None:
     counts: defaultdict[str, int] = defaultdict(int)
 
     async def several() -> None:
-        server = await start("")
+        server = await start("", TABLES)
         try:
             while due:
                 seed, kind, effect, response = due.pop(0)
