@@ -2,16 +2,17 @@
 
     before ──5 s──> burst: factor × rate ──seconds──> rate as before ──> recovered, or not
 
-The meter compares the goodput of each tick with that before the burst; without a deadline, the throughput.
-The load has recovered at the beginning of the first `STEADY_TICKS` ticks in a row with 90 % of the level
-before. A load that has not within a minute does not recover by itself: that is told, and the meter goes on
-until it has, so that the operator can find what brings it back.
+The meter (`metrics.recovery`) compares the goodput of the ticks with that before the burst; without a
+deadline, the throughput. A load that has not recovered within a minute is either still draining its queue, or
+does not recover by itself: that is told, and told again when it changes. The meter goes on until the load has
+recovered, so that the operator can find what brings it back.
 """
 
 from collections.abc import Sequence
 
 from tuibench.base.errors import UsageError
 from tuibench.metrics.figures import FIGURES, Figure
+from tuibench.metrics.recovery import QueueTrend, RecoveryMeter
 from tuibench.model.message import NO_LOAD_REFUSAL, StartBurst
 from tuibench.model.schedule import Quantity, checked_rate, format_duration, format_rate
 from tuibench.model.tick import Sample, Tick, total_tick
@@ -22,38 +23,12 @@ from tuibench.session.load import LoadController
 BEFORE_SECONDS = 5.0
 """How long the level before the burst is measured."""
 
-BACK_SHARE = 0.9
-STEADY_TICKS = 2
 PATIENCE_SECONDS = 60.0
-"""After so long without recovery, the load does not recover by itself."""
+"""After so long without recovery, it is told whether the load will recover by itself."""
 
 MOST_SECONDS = 900.0
 RATE = "rate"
 """The subject of what the experiment sets."""
-
-
-class RecoveryMeter:
-    """When a load is back at its level, from the ticks after a burst. Times are seconds of the run."""
-
-    def __init__(self, before: float, since: float) -> None:
-        self.before = before
-        self.lowest = before
-        self.recovered_after: float | None = None
-        """Seconds from the end of the burst; None until it is known."""
-        self._since = since
-        self._back_since: float | None = None
-        self._back_ticks = 0
-
-    def add(self, start: float, value: float) -> None:
-        """Adds a tick after the burst that began at `start`."""
-        self.lowest = min(self.lowest, value)
-        if value < BACK_SHARE * self.before:
-            self._back_since, self._back_ticks = None, 0
-            return
-        self._back_since = start if self._back_since is None else self._back_since
-        self._back_ticks += 1
-        if self._back_ticks == STEADY_TICKS:
-            self.recovered_after = max(0.0, self._back_since - self._since)
 
 
 class Burst(Experiment):
@@ -85,7 +60,8 @@ class Burst(Experiment):
         self._until: float | None = None
         self._meter: RecoveryMeter | None = None
         self._lowest = 0.0
-        self._is_told = False
+        self._told: bool | None = None
+        """Whether the load was said to be draining; None while nothing was said."""
         over = f"the burst is over: {format_rate(load.rate)}"
         back: Sequence[Change] = (LoadLevel(load.threads, load.rate, over, keeps_backlog=True),)
         super().__init__(is_by_hand=True, before={RATE: back})
@@ -128,7 +104,7 @@ class Burst(Experiment):
             if slot.end >= self._until - slot.seconds / 2:
                 self.wanted = {}
         elif value is not None and slot.start >= self._until - slot.seconds / 2:
-            self._meter.add(slot.start, value)
+            self._meter.add(slot, value)
             self._judge(slot.end, value)
         return bool(self.told)
 
@@ -145,23 +121,33 @@ class Burst(Experiment):
         if meter is None:
             return
         levels = f"{self._text(meter.before)} before, {self._text(meter.lowest)} at the lowest"
-        title = self._figure.title
+        title, rate = self._figure.title, format_rate(self._load.rate)
         if meter.recovered_after is not None:
-            at = f", at {format_rate(self._load.rate)}" if self._is_told else ""
+            at = f", at {rate}" if self._told is not None else ""
             self.told.append(f"recovered {meter.recovered_after:.0f} s after the burst{at}: {title} {levels}")
             self.end(now)
-        elif now - since >= PATIENCE_SECONDS and not self._is_told:
-            self._is_told = True
-            share = 100 * value / meter.before if meter.before else 0.0
-            self.told.append(
-                f"it does not recover: {title} {share:.0f} % of before, {now - since:.0f} s after the burst, "
-                f"at {format_rate(self._load.rate)}: {levels}"
-            )
-        elif now - since >= MOST_SECONDS:
-            self.end(now)
+        elif now - since >= PATIENCE_SECONDS:
+            trend = meter.trend
+            is_draining = trend is not None and trend.is_falling
+            if is_draining is not self._told and not (self._told is not None and _is_unknown(trend)):
+                self._told = is_draining
+                words = "still draining" if is_draining else "it does not recover"
+                share = 100 * value / meter.before if meter.before else 0.0
+                queue = f"; {trend.text}" if trend is not None and trend.size else ""
+                self.told.append(
+                    f"{words}: {title} {share:.0f} % of before, {now - since:.0f} s after the burst, "
+                    f"at {rate}: {levels}{queue}"
+                )
+            if now - since >= MOST_SECONDS:
+                self.end(now)
 
     def _text(self, value: float) -> str:
         return f"{self._figure.text(value)}/s"
+
+
+def _is_unknown(trend: QueueTrend | None) -> bool:
+    """True if the queue neither grows nor falls beyond the noise."""
+    return trend is None or not (trend.is_falling or trend.is_growing)
 
 
 @handles(StartBurst, needs=Needs.IDLE_LABORATORY)

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from tuibench.base.errors import UsageError
-from tuibench.features.overload.burst import BEFORE_SECONDS, PATIENCE_SECONDS, Burst, RecoveryMeter
+from tuibench.features.overload.burst import BEFORE_SECONDS, PATIENCE_SECONDS, Burst
 from tuibench.model.callers import CallerPolicy
 from tuibench.model.message import StartBurst
 from tuibench.model.schedule import Quantity, parse_burst
@@ -32,12 +32,14 @@ class Stage:
         self.load = Load()
         self.burst = Burst(cast(LoadController, self.load), StartBurst(factor, seconds))
         self.now = 10.0
+        self.ended = 0.0
         self.burst.begin(self.now)
 
-    def tick(self, goodput: float) -> list[str]:
+    def tick(self, goodput: float, backlog: float = 0.0) -> list[str]:
         """Passes a tick; applies what is wanted then. Returns what is told."""
         self.now += 1.5
-        tick = Tick(end=self.now, seconds=1.5, sums={"good": 1.5 * goodput, "completed": 600.0})
+        sums = {"good": 1.5 * goodput, "completed": 600.0}
+        tick = Tick(end=self.now, seconds=1.5, sums=sums, levels={"backlog": backlog})
         self.burst.tick(tick, Sample(number=1, at=0.0, late_ms=0.0, tick=tick))
         told, self.burst.told = self.burst.told, []
         return told
@@ -63,6 +65,7 @@ class Stage:
             self.tick(12)
         assert abs(self.now - begun - 6) <= 0.75
         assert self.apply() == {}
+        self.ended = self.now
 
 
 def test_the_seconds_until_most_of_the_goodput_is_back_are_told() -> None:
@@ -90,9 +93,9 @@ def test_a_load_that_does_not_recover_is_told_and_watched_until_it_has() -> None
     assert text.startswith("recovered 62 s after the burst, at 310/s")
 
 
-def until_told(stage: Stage, goodput: float) -> Iterator[str]:
+def until_told(stage: Stage, goodput: float, backlog: float = 0.0) -> Iterator[str]:
     for _ in range(int(PATIENCE_SECONDS / 1.5) + 1):
-        yield from stage.tick(goodput)
+        yield from stage.tick(goodput, backlog)
 
 
 def test_a_rate_of_the_operator_ends_the_burst_and_stays() -> None:
@@ -106,11 +109,37 @@ def test_a_rate_of_the_operator_ends_the_burst_and_stays() -> None:
     assert (stage.burst.is_over, stage.burst.before) == (True, {"rate": ()})
 
 
-def test_a_single_good_tick_is_no_recovery() -> None:
-    meter = RecoveryMeter(before=100.0, since=20.0)
-    for start, value in ((20.0, 95), (21.0, 20), (23.0, 91), (26.0, 90)):
-        meter.add(start, value)
-    assert (meter.recovered_after, meter.lowest) == (3.0, 20)
+@pytest.mark.parametrize(
+    ("per_second", "words", "queue"),
+    [
+        (-85.0, "still draining", "queue 4,900, falling by 85/s: about 58 s"),
+        (40.0, "it does not recover", "queue 12,400, growing by 40/s"),
+    ],
+)
+def test_a_queue_that_drains_is_told_apart_from_one_that_stays(
+    per_second: float, words: str, queue: str
+) -> None:
+    stage = Stage()
+    stage.until_after()
+    told: list[str] = []
+    while not told:
+        since = stage.now + 1.5 - stage.ended
+        told = stage.tick(0, 10_000 + per_second * since)
+    assert told == [
+        f"{words}: goodput 0 % of before, 60 s after the burst, at 400/s: 390.0/s before, "
+        f"0/s at the lowest; {queue}"
+    ]
+
+
+def test_a_queue_that_begins_to_drain_is_told_too() -> None:
+    stage = Stage()
+    stage.until_after()
+    assert len(list(until_told(stage, 0, 10_000))) == 1
+    stage.load.rate = 200.0
+    told = [text for size in range(9_500, 0, -300) for text in stage.tick(0, size)]
+    assert len(told) == 1
+    assert told[0].startswith("still draining: goodput 0 % of before, ")
+    assert ", at 200/s: " in told[0]
 
 
 @pytest.mark.parametrize("text", ["x3 8s", "×3,8s", "x3 for 8s", " x3.0  8s "])
