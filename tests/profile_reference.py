@@ -20,13 +20,11 @@ from tuibench.workload.values import Draw, N, Operand
 PAGE = DOCS / "profile-reference.md"
 
 HEAD = """\
-# Profile language: reference
+# Look up a key of a profile
 
-Every key of a profile, generated from the types that decode it. [profiles.md](profiles.md) explains the
-language with examples. An unknown key or a wrong type is an error that names the file, the key and the
-nearest valid name; `tuibench profiles check FILE` checks a file.
-
-An *operand* is an integer or an expression of options, lists and variables.
+Every key, generated from the types that decode a profile; [profiles.md](profiles.md) explains the language
+with examples, and `tuibench profiles check FILE` checks a file. An *operand* is an integer
+or an expression of options, lists and variables.
 """
 
 TABLES: dict[type[msgspec.Struct], str] = {
@@ -43,7 +41,7 @@ NAMES: dict[Any, str] = {
     int: "integer",
     float: "number",
     str: "text",
-    bool: "true or false",
+    bool: "boolean",
     type(None): "",
     Operand: "operand",
     Draw: "[generator](#generators)",
@@ -56,29 +54,42 @@ NAMES: dict[Any, str] = {
 def reference() -> str:
     """The page."""
     parts = [HEAD, *(_section(table, title, "##") for table, title in TABLES.items())]
-    parts.append(
-        "## Generators\n\n"
-        "A variable of `let` is drawn by the generator named in `make`, or computed from an expression.\n"
-    )
-    parts += [
-        _section(kind, f"make = {tag!r}".replace("'", '"'), "###") for tag, kind in language.KINDS.items()
-    ]
+    parts.append(_generators())
     return "\n".join(parts)
 
 
 def _section(table: type[msgspec.Struct], title: str, level: str) -> str:
-    lines = [f"{level} {title}", "", " ".join(cleandoc(table.__doc__ or "").split()), ""]
-    fields = msgspec.structs.fields(table)
-    if fields:
-        hints, meanings = get_type_hints(table), _meanings(table)
-        lines += ["| key | type | default | meaning |", "|---|---|---|---|"]
-        cells = (
-            (f"`{field.name}`", _type(hints[field.name]), _default(field), meanings.get(field.name, ""))
-            for field in fields
-        )
-        lines += [f"| {' | '.join(row)} |" for row in cells]
-        lines.append("")
-    return "\n".join(lines)
+    hints, meanings = get_type_hints(table), _meanings(table)
+    lines = [f"{level} {title}", "", "| key | value | meaning |", "|---|---|---|"]
+    for field in msgspec.structs.fields(table):
+        value = ", ".join(filter(None, (_type(hints[field.name]), _default(field))))
+        lines.append(f"| `{field.name}` | {value} | {meanings.get(field.name, '')} |")
+    return "\n".join([*lines, ""])
+
+
+def _generators() -> str:
+    """A row for each kind of value, with its parameters and their defaults."""
+    lines = [
+        "## Generators",
+        "",
+        "A variable of `let` is drawn by the generator named in `make`, or computed from an expression.",
+        "Parameters without a default are required, and are operands unless they are named otherwise.",
+        "",
+        "| `make` | value | parameters |",
+        "|---|---|---|",
+    ]
+    for tag, kind in language.KINDS.items():
+        hints, meanings = get_type_hints(kind), _meanings(kind)
+        parameters = []
+        for field in msgspec.structs.fields(kind):
+            type_ = _type(hints[field.name])
+            default = _default(field).replace("required", "")
+            said = [default, "" if type_ == "operand" else type_, meanings.get(field.name, "").rstrip(".")]
+            words = ": ".join(filter(None, (", ".join(filter(None, said[:2])), said[2])))
+            parameters.append(f"`{field.name}`" + (f" ({words})" if words else ""))
+        meaning = " ".join(cleandoc(kind.__doc__ or "").split())
+        lines.append(f"| `{tag}` | {meaning} | {', '.join(parameters)} |")
+    return "\n".join([*lines, ""])
 
 
 def _meanings(table: type[msgspec.Struct]) -> dict[str, str]:
