@@ -16,13 +16,6 @@ from tuibench.base.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.compiler import compile_profile
 from tuibench.workload.language import (
-    KINDS,
-    HeadlineText,
-    PartText,
-    Profile,
-    StatementText,
-    StepText,
-    TransactionText,
     key_names,
 )
 
@@ -487,14 +480,6 @@ def test_a_long_chain_of_extends_is_reported(tmp_path: Path) -> None:
 
 PAGE = (DOCS / "profiles.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
-TABLES = {
-    "profile": Profile,
-    "headline": HeadlineText,
-    "transaction": TransactionText,
-    "step": StepText,
-    "statement": StatementText,
-    "part": PartText,
-}
 
 
 def answer(name: str, values: tuple[object, ...]) -> Rows:
@@ -511,20 +496,6 @@ def test_an_example_is_a_profile_that_plays(text: str) -> None:
     played = [player.play() for _ in range(50)]
     assert all(len(call.values) == call.sql.count("?") for sent in played for call in sent)
     assert {len(sent) for sent in played} != {0}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_the_tables_of_keys_are_complete(name: str) -> None:
-    table = PAGE.partition(f"| key of a {name} |")[2].partition("\n\n")[0]
-    told = set(re.findall(r"`(\w+)`", "\n".join(row.split("|")[1] for row in table.split("\n")[2:])))
-    assert told == set(TABLES[name].__struct_fields__)
-
-
-def test_the_table_of_draws_is_complete() -> None:
-    table = PAGE.partition("| `make =` |")[2].partition("\n\n")[0]
-    rows = [row.split("|") for row in table.split("\n")[2:]]
-    told = {row[1].strip(" `"): set(re.findall(r"`(\w+)`", row[2])) for row in rows}
-    assert told == {tag: set(make.__struct_fields__) for tag, make in KINDS.items()}
 
 
 def test_all_built_in_profiles_are_named() -> None:
