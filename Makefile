@@ -76,7 +76,9 @@ test-lowest: setup-test
 native:
 	@command -v cargo >/dev/null || { echo "cargo is not installed: the native engine is not checked"; exit 0; }; cd native \
 	    && export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 && cargo fmt --check \
-	    && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet --no-default-features
+	    && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet --no-default-features \
+	    && if [ "$$(uname -s)" = Linux ]; then cd disk && cargo fmt --check \
+	    && cargo clippy --quiet --all-targets -- -D warnings && cargo test --quiet --lib; fi
 
 dist:
 	@.github/release/dist

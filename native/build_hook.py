@@ -28,21 +28,28 @@ class NativeEngine(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable" or wanted == "off":
             return
         folder = Path(self.root) / "native"
+        target = folder / "target"
         obstacle = missing_compiler(folder)
-        if not obstacle and (without_lua := missing_for_lua() or compilation_error(folder, "--features=lua")):
+        without_lua = obstacle or missing_for_lua() or compilation_error(folder, target, "--features=lua")
+        if without_lua and not obstacle:
             self.app.display_warning(f"without Lua scripts: {without_lua}")
-            obstacle = compilation_error(folder)
+            obstacle = compilation_error(folder, target)
+        if not obstacle and sys.platform == "linux":
+            obstacle = compilation_error(folder / "disk", target)
         if obstacle and wanted == "require":
             raise RuntimeError(obstacle)
         if obstacle:
             self.app.display_warning(f"without the native engine: {obstacle}")
             return
-        library = folder / "target" / "release" / f"libtuibench_native.{SUFFIX}"
+        library = target / "release" / f"libtuibench_native.{SUFFIX}"
         build_data["pure_python"] = False
         # Built against the stable ABI of Python 3.11, for the libc of this machine or a newer one.
         platform = next(tag for tag in platform_tags() if not tag.startswith("linux_"))
         build_data["tag"] = f"cp311-abi3-{platform}"
         build_data["force_include"][str(library)] = "tuibench_native.abi3.so"
+        if sys.platform == "linux":
+            disk = target / "release" / "libtuibench_disk.so"
+            build_data["force_include"][str(disk)] = disk.name
 
 
 def missing_compiler(folder: Path) -> str:
@@ -68,9 +75,9 @@ def older_rust(least: str) -> str:
     return ""
 
 
-def compilation_error(folder: Path, *features: str) -> str:
+def compilation_error(folder: Path, target: Path, *features: str) -> str:
     """Compiles; the last line of an error, empty without one."""
-    command = ["cargo", "build", "--release", "--locked", "--target-dir", "target", *features]
+    command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target), *features]
     # The stable ABI needs no interpreter.
     environment = {**os.environ, "PYO3_NO_PYTHON": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

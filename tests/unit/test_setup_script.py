@@ -48,7 +48,12 @@ class Machine:
 
     def __init__(self, folder: Path, user: int) -> None:
         self.tree, self.path, self.calls = folder / "tree", folder / "bin", folder / "calls"
-        for made in (self.tree / ".ci", self.tree / "native" / "src", self.path):
+        for made in (
+            self.tree / ".ci",
+            self.tree / "native" / "src",
+            self.tree / "native" / "disk",
+            self.path,
+        ):
             made.mkdir(parents=True)
         for name in (".ci/setup", "pyproject.toml", "native/Cargo.toml", "native/Cargo.lock"):
             shutil.copy(ROOT / name, self.tree / name)
@@ -229,8 +234,10 @@ def test_uv_takes_the_same_interpreter(user: Machine) -> None:
 CARGO = """\
 #!/bin/sh
 read -r _ <"$CARGO_WAITS_FOR"
-mkdir -p target/release
-echo native >target/release/libtuibench_native.so
+case $PWD in
+    */disk) echo disk >../target/release/libtuibench_disk.so ;;
+    *) mkdir -p target/release; echo native >target/release/libtuibench_native.so ;;
+esac
 """
 
 
@@ -246,9 +253,10 @@ def test_the_demo_does_not_wait_for_a_slow_native_build(user: Machine, tmp_path:
     assert status == 0
     assert any("this time the asyncio engine" in line for line in lines)
     assert not (user.tree / ".venv" / ".ready-demo").exists(), "the next call looks again"
-    os.write(holder, 2 * b"go\n")  # without Lua, and with it
+    os.write(holder, 3 * b"go\n")  # without Lua, the disk, and with Lua
     while not (user.tree / ".venv" / ".ready-demo").exists():
         time.sleep(0.01)
     os.close(holder)
     assert (user.tree / "tuibench_native.abi3.so").read_text() == "native\n"
+    assert (user.tree / "libtuibench_disk.so").read_text() == "disk\n"
     assert user.setup() == (0, [])

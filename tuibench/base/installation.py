@@ -13,6 +13,7 @@ from typing import Any
 from tuibench.base.own_process import own_interpreter
 
 ENGINE_MODULE = "tuibench_native"
+DISK_LIBRARY = "libtuibench_disk.so"
 RUST = "install Rust 1.63 or newer (apt install cargo, brew install rust, https://rustup.rs)"
 
 
@@ -22,6 +23,15 @@ LUA_NEEDS = "install a C compiler (apt install gcc, xcode-select --install) and 
 def has_native_engine() -> bool:
     """True if the native engine is installed; does not import it."""
     return find_spec(ENGINE_MODULE) is not None
+
+
+def disk_library() -> Path | None:
+    """The library for private servers whose disk is simulated; it is beside the native engine."""
+    found = find_spec(ENGINE_MODULE)
+    if found is None or found.origin is None:
+        return None
+    library = Path(found.origin).with_name(DISK_LIBRARY)
+    return library if library.is_file() else None
 
 
 @cache

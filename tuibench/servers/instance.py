@@ -36,7 +36,7 @@ from tuibench.base.paths import PRIVATE_SERVER_PREFIX
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.schedule import parse_size
 from tuibench.model.server import Flavour, ServerLimits
-from tuibench.servers import landlock, process
+from tuibench.servers import disk, landlock, process
 from tuibench.servers import limits as cgroup
 from tuibench.servers.binaries import Binary
 from tuibench.servers.limits import Confinement, confine
@@ -119,6 +119,8 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     created.
     """
     limits: ServerLimits = ServerLimits()
+    disk_library: str = ""
+    """The library that simulates a disk; empty without."""
     no_scope: str = ""
     """The reason why the supervisor of a limited server is not in a scope of systemd."""
 
@@ -194,6 +196,7 @@ def server_command(spec: ServerSpec, layout: DirectoryLayout, port: int) -> list
         f"--max-connections={min(MAX_CONNECTIONS, files // 2)}",
         *own_options(spec, [f"--innodb-buffer-pool-size={spec.buffer_pool_bytes}", *COMMON]),
         *FLAVOURED[spec.binary.flavour],
+        *(disk.SERVER_OPTIONS if spec.disk_library else ()),
         *given_options(spec),
     ]
 
@@ -355,6 +358,7 @@ class ServerInstance:
         self.layout = DirectoryLayout.create(Path(spec.base))
         self._lock = lock_directory(self.layout, LockOwner(os.getpid(), spec.keep))
         self._port = 0
+        self._disk: disk.DiskPage | None = None
         self._confinement = Confinement()
         self._oom_kills = 0
 
@@ -367,6 +371,9 @@ class ServerInstance:
         self._confinement = confine(self._spec.limits, self.layout.root.name, self._spec.no_scope)
         if self._confinement.group is not None:
             self.layout.server_group.write_text(str(self._confinement.group))
+        if self._spec.disk_library:
+            binlog = disk.binlog_name((*COMMON, *self._spec.options), "binlog")
+            self._disk = disk.DiskPage.create(self.layout.disk_page, binlog=binlog, tmpdir=self.layout.tmp)
         make_data_directory(self._spec, self.layout)
         for left in range(PORT_ATTEMPTS - 1, -1, -1):
             self._port = free_port()
@@ -392,12 +399,20 @@ class ServerInstance:
                 self._confinement.enter()
                 restrict()
 
-            self._process = process.spawn(command, log, enter=enter)
+            preloaded = self._spec.disk_library
+            environment = disk.environment(preloaded, self.layout.disk_page) if preloaded else {}
+            self._process = process.spawn(command, log, enter=enter, environment=environment)
         seconds = start_seconds(self._spec.limits)
         if not process.wait_ready(self._process, self.layout.socket, seconds, self._clock):
             process.kill_process(self._process)
             raise self._out_of_memory() or process.failure_with_log(
                 f"{self._spec.binary} did not start", self.layout.error_log
+            )
+        if self._disk is not None and not self._disk.is_attached:
+            process.kill_process(self._process)
+            raise ServerUnavailableError(
+                f"the disk of {self._spec.binary} cannot be simulated: it loads no library before its own",
+                "it may be linked statically; leave out --disk, or choose another program with --server",
             )
         return self._running(self._process)
 

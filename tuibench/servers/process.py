@@ -18,8 +18,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 import msgspec
@@ -45,10 +46,11 @@ def spawn(
     log: IO[bytes],
     stdin: int = subprocess.DEVNULL,
     enter: Callable[[], None] | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> "subprocess.Popen[bytes]":
     """Start a process that is killed when this process ends for any reason.
 
-    `enter` runs in it before the program.
+    `enter` runs in it before the program. `environment` is what it has in addition.
     """
     try:
         return subprocess.Popen(
@@ -58,6 +60,7 @@ def spawn(
             stderr=log,
             preexec_fn=_before_program(enter),
             cwd=Path(log.name).parent,
+            env={**os.environ, **environment} if environment else None,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise ServerUnavailableError(f"cannot run {command[0]}: {error}") from error
@@ -246,6 +249,7 @@ class DirectoryLayout:
         self.error_log = root / "error.log"
         self.supervisor_log = root / "supervisor.log"
         self.server_pid = root / "server.pid"
+        self.disk_page = root / "disk.page"
         self.server_group = root / "server.cgroup"
         self.server_end = root / "server.end"
         self.supervisor_lock = root / "supervisor.lock"

@@ -16,10 +16,12 @@ from types import TracebackType
 from typing import Self
 
 from tuibench.base.errors import RunError
+from tuibench.model.disk import DiskDelays
 from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect
 from tuibench.servers import binaries, instance
 from tuibench.servers.binaries import Binary
+from tuibench.servers.disk import library as disk_library
 from tuibench.servers.instance import MIB, ServerSpec, ServerState
 from tuibench.servers.limits import buffer_pool_bytes as memory_buffer_pool
 from tuibench.servers.limits import scope_command
@@ -82,6 +84,8 @@ class PrivateServer(KillableServer):
         self.binary = spec.binary
         self.pid = running.pid
         """The server's process; a new one after a restart."""
+        self.disk: DiskDelays | None = None
+        """The delays of its simulated disk at the beginning of a session; None if it has none."""
         self.limited = running.limited
         """Its limits in words."""
         self.target = Target(
@@ -105,15 +109,17 @@ class PrivateServer(KillableServer):
         redo_log_bytes: int = 128 * MIB,
         template: Path | None = None,
         limits: ServerLimits | None = None,
+        disk: DiskDelays | None = None,
     ) -> Self:
         """Create a server in a new directory below `base` and wait until a login succeeds.
 
         `binary` defaults to the first one found; `options` are added to the server's command line. With
         `keep` the server continues without owners. `template` is a data directory, created by `binary` and
         never used by a server, that is copied to save time. `limits` are its processors and memory, which
-        determines the buffer pool.
+        determines the buffer pool. With `disk`, its disk can be simulated; a session on the server begins
+        with these delays.
 
-        Raises ServerUnavailableError with the end of the log.
+        Raises ServerUnavailableError with the end of the log, UsageError if no disk can be simulated here.
         """
         limits = limits or ServerLimits()
         if limits.memory_bytes is not None:
@@ -132,6 +138,7 @@ class PrivateServer(KillableServer):
             redo_log_bytes=redo_log_bytes,
             template=str(template or ""),
             limits=limits,
+            disk_library=await asyncio.to_thread(disk_library) if disk is not None else "",
             no_scope=no_scope,
         )
         channel = SupervisorClient(scope)
@@ -139,6 +146,7 @@ class PrivateServer(KillableServer):
             server = cls(
                 channel, spec, await asyncio.to_thread(channel.ask, SupervisorRequest("create", spec))
             )
+            server.disk = disk
             await server.check_login()
         except BaseException:
             channel.abandon()
