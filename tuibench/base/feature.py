@@ -44,6 +44,8 @@ class CommandEntry(NamedTuple):
     module: str
     summary: str
     """Its line in the list of commands."""
+    examples: tuple[str, ...] = ()
+    """The arguments of the examples in its help."""
 
 
 class Feature(NamedTuple):

@@ -10,12 +10,17 @@ FEATURE = Feature(
             CommandSection.LOAD,
             "tuibench.features.cluster.command",
             "Check the hosts of a load from several hosts.",
+            examples=(
+                "check --cluster ssh:load1,load2 -h db1 -u app -p",
+                "check --cluster 'ssh:load-{1..8}' --hosts-only",
+            ),
         ),
         CommandEntry(
             "agent",
             CommandSection.HIDDEN,
             "tuibench.features.cluster.command",
             "Run load on this host for a session on another host, which starts it.",
+            examples=("",),
         ),
     ),
     load_hosts="tuibench.features.cluster.load:HOSTS",

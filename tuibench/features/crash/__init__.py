@@ -10,6 +10,12 @@ FEATURE = Feature(
             CommandSection.LOAD,
             "tuibench.features.crash.command",
             "Kill a private server under load: what each setting gains, and which commits it loses.",
+            examples=(
+                "oltp_write_only --tables=4 --table-size=100000",
+                "oltp_read_write --setting sync_binlog=1,0 --repeat=10 --server=/usr/sbin/mysqld",
+                "oltp_write_only --power",
+                "tpcc --warehouses=2 --threads=16 --format=html --out=crash.html",
+            ),
         ),
     ),
     report="tuibench.features.crash.report:REPORT",

@@ -10,6 +10,11 @@ FEATURE = Feature(
             CommandSection.RECORDS,
             "tuibench.features.flame.command",
             "Show which functions of the server used the processor, before and after a change.",
+            examples=(
+                "latest",
+                "latest --effect 1",
+                "latest --effect 1 --format html",
+            ),
         ),
     ),
 )

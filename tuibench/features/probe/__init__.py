@@ -10,6 +10,10 @@ FEATURE = Feature(
             CommandSection.LOAD,
             "tuibench.features.probe.command",
             "Find the saturation point and the bottleneck.",
+            examples=(
+                "oltp_read_write --slo 'p95<20ms' -h db1 -u app -p",
+                "oltp_read_only --by rate --threads=64",
+            ),
         ),
     ),
     report="tuibench.features.probe.report:REPORT",

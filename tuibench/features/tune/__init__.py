@@ -10,6 +10,10 @@ FEATURE = Feature(
             CommandSection.LOAD,
             "tuibench.features.tune.command",
             "Test settings on the running server by A/B tests, and rank them by effect.",
+            examples=(
+                "oltp_write_only --threads=8 --budget 30m -h db1 -u app -p",
+                "oltp_read_write --only durability,flushing --allow-risk --slo 'p95<20ms'",
+            ),
         ),
     ),
     report="tuibench.features.tune.report:REPORT",
