@@ -3,7 +3,6 @@
 import asyncio
 import signal
 from collections import deque
-from typing import cast
 
 from tuibench.base import sanitize
 
@@ -24,9 +23,9 @@ def end_words(code: int) -> str:
 class StderrTail:
     """Reads the stderr of a process, so that the process never blocks on it, and keeps the last lines."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, stderr: asyncio.StreamReader) -> None:
         self._lines: deque[str] = deque(maxlen=STDERR_LINES)
-        self._reading = asyncio.create_task(self._read(cast(asyncio.StreamReader, process.stderr)))
+        self._reading = asyncio.create_task(self._read(stderr))
 
     @property
     def last_line(self) -> str:

@@ -3,11 +3,12 @@
 When Python runs a module (`-m`), it imports from the current folder first. Anyone who can write there could
 run code in these processes, some of which receive passwords. Therefore each of them is started with `-P`, or
 with `-I` if this process was. `PYTHONPATH` and editable installations keep their effect with `-P`. No other
-module of this package starts the interpreter.
+module of this package starts the interpreter. A worker that is a fork of its session shows the same command.
 """
 
 import os
 import sys
+from contextlib import suppress
 
 SEARCHED = "PYTHONPATH"
 
@@ -22,6 +23,34 @@ def own_command(module: str, *arguments: str) -> list[str]:
     interpreter.
     """
     return [sys.executable, "-I" if sys.flags.isolated else "-P", "-m", module, *arguments]
+
+
+def shows_own_command() -> bool:
+    """False for a process that was forked to be this program: it shows another one's command line and
+    environment.
+    """
+    words = sys.argv[1:]
+    return sys.orig_argv[len(sys.orig_argv) - len(words) :] == words
+
+
+def show_as(module: str, *arguments: str) -> None:
+    """Let `ps` show this process, a fork, as the one that `own_command` would have started.
+
+    Linux only. The command is written over that of the process, which the system keeps in the process's
+    memory (proc(5)); one that does not fit is left out.
+    """
+    interpreter, *rest = own_command(module, *arguments)
+    with suppress(OSError, ValueError):
+        with open("/proc/self/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        begin, end = int(fields[45]), int(fields[46])
+        for name in (interpreter, "python"):
+            words = b"".join(os.fsencode(word) + b"\0" for word in (name, *rest))
+            if len(words) <= end - begin:
+                with open("/proc/self/mem", "r+b", buffering=0) as memory:
+                    memory.seek(begin)
+                    memory.write(words.ljust(end - begin, b"\0"))
+                return
 
 
 def leave_current_folder() -> None:

@@ -161,6 +161,7 @@ def run(
     from tuibench.cli.headless import run_headless, warn_leftovers, write_summary_json
     from tuibench.cli.output import check_writable
     from tuibench.cli.runner import new_session_spec, run_async, start_detached
+    from tuibench.load import prepared_worker
 
     if background.detach and (option := report.given_option()):
         raise UsageError(f"{option} cannot wait for a run in the background", JSON_LATER_HINT)
@@ -189,6 +190,8 @@ def run(
     spec = background.spec(new_session_spec(plan, target, yes_this_server=session.yes_this_server))
     if background.detach:
         raise typer.Exit(start_detached(spec, background))
+    if plan.cluster is None:
+        prepared_worker.prepare(keeps_stdout=True)
     summary, code = run_async(run_headless(spec, output))
     if report.json_file:
         write_summary_json(report.json_file, summary)

@@ -28,7 +28,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, Generic, TypeVar, assert_never
+from typing import Any, Generic, TypeVar, assert_never, cast
 
 import msgspec
 
@@ -37,7 +37,7 @@ from tuibench.base.clock import NS_PER_MS, wait_with_timeout
 from tuibench.base.errors import RunError
 from tuibench.base.own_process import own_command
 from tuibench.base.units import pluralize
-from tuibench.load import messages
+from tuibench.load import messages, prepared_worker
 from tuibench.load.messages import (
     Adjust,
     ConnectionIds,
@@ -52,6 +52,7 @@ from tuibench.load.messages import (
     StartLoad,
     WorkerReport,
 )
+from tuibench.load.prepared_worker import ForkedProcess
 from tuibench.model.callers import CallerPolicy
 from tuibench.model.cluster import LoadHost
 from tuibench.model.plan import OnError, RunPlan
@@ -263,14 +264,14 @@ class WorkerProcess(WorkerLink[FromWorker]):
 
     def __init__(
         self,
-        process: asyncio.subprocess.Process,
+        process: asyncio.subprocess.Process | ForkedProcess,
         channel: SessionChannel,
         forward: Forward = lambda _: None,
     ) -> None:
         self.process = process
         self.pid: int = process.pid
         self.name = f"worker process {process.pid}"
-        self._stderr = StderrTail(process)
+        self._stderr = StderrTail(cast(asyncio.StreamReader, process.stderr))
         super().__init__(channel, forward)
 
     def reset(self, forward: Forward) -> None:
@@ -279,12 +280,13 @@ class WorkerProcess(WorkerLink[FromWorker]):
 
     @classmethod
     async def start(cls, forward: Forward = lambda _: None) -> "WorkerProcess":
-        """Starts a process in its own process session, so that the terminal's Ctrl-C does not reach it.
+        """Takes the prepared process, or starts one in its own process session, so that the terminal's Ctrl-C
+        does not reach it.
 
         Raises RunError if the system refuses a process or open files.
         """
         try:
-            process, line = await _spawn()
+            process, line = await _prepared() or await _spawn()
             try:
                 channel: SessionChannel = await MessageChannel.over(line, FromWorker)
             except BaseException:
@@ -357,6 +359,15 @@ def cpu_ticks(pid: int) -> int | None:
         return None
     user, system = fields[11:13]
     return int(user) + int(system)
+
+
+async def _prepared() -> tuple[ForkedProcess, socket.socket] | None:
+    """The process that was forked for this session; None if it is in use or has ended."""
+    worker = prepared_worker.take()
+    if worker is None:
+        return None
+    process = await ForkedProcess.of(worker)
+    return process, worker.link
 
 
 async def _spawn() -> tuple[asyncio.subprocess.Process, socket.socket]:

@@ -170,21 +170,25 @@ def raise_open_file_limit() -> None:
         return
 
 
-def main() -> None:
-    """`python -m tuibench.load.worker FD`: FD is the inherited end of the session's socketpair."""
-    sanitize.protect_streams()
+def run(descriptor: int) -> None:
+    """Serves a session until it closes its socket; the descriptor is the inherited end of the socketpair."""
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
     raise_open_file_limit()
     gc.set_threshold(GC_THRESHOLD)
     gc.freeze()
-    descriptor = int(sys.argv[1])
     try:
         import uvloop
     except ImportError:
         asyncio.run(serve_worker(descriptor))
     else:
         uvloop.run(serve_worker(descriptor))
+
+
+def main() -> None:
+    """`python -m tuibench.load.worker FD`."""
+    sanitize.protect_streams()
+    run(int(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from tuibench.base import sanitize
 from tuibench.base.clock import wait_with_timeout
 from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.base.files import DECODE_ERRORS
+from tuibench.load import prepared_worker
 from tuibench.model.findings import ErrorMessage
 from tuibench.model.message import (
     Command,
@@ -418,6 +419,9 @@ def main() -> None:
     sys.stdin.close()
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
+    plan = spec.session.plan
+    if not plan.is_watch and plan.cluster is None:
+        prepared_worker.prepare(keeps_stdout=False)
     try:
         import uvloop
     except ImportError:

@@ -95,7 +95,7 @@ class CommandWire(Wire):
         self._is_closed = False
         self.writer = cast(asyncio.StreamWriter, process.stdin)
         self.reader = cast(asyncio.StreamReader, process.stdout)
-        self._stderr = StderrTail(process)
+        self._stderr = StderrTail(cast(asyncio.StreamReader, process.stderr))
 
     def problem(self) -> str:
         words, code = self._stderr.last_line, self.process.returncode
