@@ -112,23 +112,22 @@ class Ratio(Source, frozen=True):
         return parts[0] / parts[1] if parts is not None and parts[1] else None
 
     def parts(self, tick: Tick) -> Parts | None:
-        upper = next((value for name in self.above if (value := self._amount(name, tick)) is not None), None)
-        if upper is None:
+        read = _amount_of_process if self.of_process else amount
+        for name in self.above:
+            upper = read(name, tick)
+            if upper is not None:
+                break
+        else:
             return None
         lower = 0.0
         for name in self.below:
-            known = self._amount(name, tick)
+            known = read(name, tick)
             if known is None:
                 return None
             lower += known
-        lower -= sum(self._amount(name, tick) or 0.0 for name in self.less)
+        for name in self.less:
+            lower -= read(name, tick) or 0.0
         return self.factor * upper, lower
-
-    def _amount(self, name: str, tick: Tick) -> float | None:
-        known = amount(name, tick)
-        if known is None or not self.of_process or PROCESS_CPU not in tick.sums:
-            return known
-        return known - tick.sums.get(HOST + UNSEEN + name.removeprefix(HOST), 0.0)
 
 
 class Percent(Ratio, frozen=True):
@@ -385,17 +384,25 @@ LOAD_COUNTS = frozenset(
 
 def amount(name: str, tick: Tick) -> float | None:
     """A sum of a tick by its name in a source; None if it was not measured."""
+    if name in tick.sums:
+        return tick.sums[name]
     if name == "seconds":
         return tick.seconds or None
     if name.endswith("."):
-        found = tick.counts(name)
+        found = [value for each, value in tick.sums.items() if each.startswith(name)]
         if found:
-            return sum(found.values())
-    elif name in tick.sums:
-        return tick.sums[name]
+            return sum(found)
     if name == HOST + "throttled" and HOST + "seconds" in tick.sums:
         return 0.0
     return 0.0 if name in LOAD_COUNTS and "completed" in tick.sums else None
+
+
+def _amount_of_process(name: str, tick: Tick) -> float | None:
+    """The same without the time in which the server's process was not found."""
+    known = amount(name, tick)
+    if known is None or PROCESS_CPU not in tick.sums:
+        return known
+    return known - tick.sums.get(HOST + UNSEEN + name.removeprefix(HOST), 0.0)
 
 
 PER_SECOND, MS, SECONDS = FigureUnit.PER_SECOND, FigureUnit.MILLISECONDS, FigureUnit.SECONDS
