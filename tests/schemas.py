@@ -19,6 +19,7 @@ import msgspec
 
 from tests.paths import DOCS
 from tuibench.cli import profiles, server, sessions
+from tuibench.features.failover.result import FailoverReport
 from tuibench.features.sweep.formats import SweepExport
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
@@ -66,6 +67,7 @@ SCHEMAS = {
     "probe": Schema("tuibench probe --format json", ProbeResult),
     "tune": Schema("tuibench tune --format json", TuneResult),
     "crash": Schema("tuibench crash --format json", CrashReport),
+    "failover": Schema("tuibench failover --format json", FailoverReport),
     "slap": Schema("tuibench slap --format json", list[SlapBenchmark]),
     "check": Schema("tuibench check --format json", list[ConditionResult]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),

@@ -53,9 +53,9 @@ LONGEST = (
     "test_privileges", "test_server_process", "test_prepare_fast", "test_trial", "test_mishaps",
     "test_hostile_sessions", "test_server_refuses", "test_versions", "test_hostile_text", "test_loads",
     "test_connections", "test_signals", "test_bundle", "test_open_loop", "test_bad_input", "test_doctor",
-    "test_failover", "test_crash", "test_probe", "test_slap", "test_private_options", "test_run",
-    "test_stalls", "test_steered_load", "test_secrets", "test_web", "test_client_processes", "test_viewers",
-    "test_managed",
+    "test_failover", "test_failover_modes", "test_crash", "test_probe", "test_slap", "test_private_options",
+    "test_run", "test_stalls", "test_steered_load", "test_secrets", "test_web", "test_client_processes",
+    "test_viewers", "test_managed",
 )  # fmt: skip
 """Modules that take long begin first, so that no single one of them runs at the end."""
 

@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -272,14 +272,15 @@ def record_folder(parent: Path, subject: str) -> Path:
 
 @contextmanager
 def private_server(
-    program_file: str, options: PrivateServerOptions, *, keep: bool = False
+    program_file: str, options: PrivateServerOptions, *, keep: bool = False, own: Sequence[str] = ()
 ) -> Iterator["PrivateServer"]:
     """Run a private server during the context; with `keep`, it continues, and its address is reported.
 
-    `program_file` is the server program, empty for the first one found. Raises UsageError for invalid options
+    `program_file` is the server program, empty for the first one found. `own` are options of its command line
+    that those of the user override. Raises UsageError for invalid options
     and limits, ServerUnavailableError if the server ended by itself.
     """
-    server = run_async(_start_server(program_file, options, keep=keep))
+    server = run_async(_start_server(program_file, options, keep=keep, own=own))
     ended: ServerUnavailableError | None = None
     try:
         yield server
@@ -313,7 +314,9 @@ def _leave(server: "PrivateServer", *, keep: bool, is_running: bool) -> None:
         info(line)
 
 
-async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> "PrivateServer":
+async def _start_server(
+    program_file: str, options: PrivateServerOptions, *, keep: bool, own: Sequence[str]
+) -> "PrivateServer":
     from tuibench.servers.binaries import find_binary, inspect_binary
     from tuibench.servers.server import PrivateServer
 
@@ -325,7 +328,7 @@ async def _start_server(program_file: str, options: PrivateServerOptions, *, kee
             binary = await asyncio.to_thread(find_binary)
         words = options.build("server", binary).options
     info("starting a private server …")
-    server = await PrivateServer.start(binary, keep=keep, options=words, limits=limits)
+    server = await PrivateServer.start(binary, keep=keep, options=(*own, *words), limits=limits)
     info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
     if server.limited:
         info(f"it is limited to {server.limited}")

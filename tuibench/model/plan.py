@@ -719,6 +719,23 @@ PLAN_COMMANDS = {
         defaults={"threads": 8, "time": 5.0, "warmup_time": 2.0},
         helps={"time": "Seconds of load before each kill, and up to 1 s more at random."},
     ),
+    "failover": PlanCommand(
+        "",
+        only=(
+            "threads",
+            "time",
+            "warmup_time",
+            "rate",
+            "arrival",
+            "rand_seed",
+            "mysql_ignore_errors",
+            "max_retries",
+            "isolation",
+            "db_ps_mode",
+        ),
+        defaults={"threads": 8, "time": 5.0, "warmup_time": 2.0},
+        helps={"time": "Seconds of load before each kill, and up to 1 s more at random."},
+    ),
     "watch": PlanCommand(
         "",
         "trial",

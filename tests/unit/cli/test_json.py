@@ -16,6 +16,7 @@ from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
 from tests.unit.cli.test_runs import VERDICTS
 from tests.unit.features.crash import crash_examples
+from tests.unit.features.failover import failover_examples
 from tests.unit.features.probe.test_experiment import answered, probed
 from tests.unit.features.tune.tune_examples import evaluated
 from tests.unit.record.steady import steady
@@ -27,6 +28,7 @@ from tuibench.cli import server
 from tuibench.cli.main import command_module
 from tuibench.cli.output import echo_json
 from tuibench.features.crash.text import crash_text
+from tuibench.features.failover.text import failover_text
 from tuibench.features.probe.command import probe_output
 from tuibench.features.tune.command import tune_output
 from tuibench.model.findings import Finding, Severity
@@ -234,6 +236,10 @@ def test_of_the_hosts_of_a_load(tuibench: Program) -> None:
 
 def test_of_the_crashes_of_a_server() -> None:
     check_valid("crash", crash_text(crash_examples.KNOWN, "json"))
+
+
+def test_of_the_failovers_of_servers() -> None:
+    check_valid("failover", failover_text(failover_examples.KNOWN, "json"))
 
 
 def test_each_schema_has_an_output_here() -> None:

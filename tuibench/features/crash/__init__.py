@@ -18,6 +18,7 @@ FEATURE = Feature(
             ),
         ),
     ),
+    offers=("runner", "text"),
     report="tuibench.features.crash.report:REPORT",
     actions="tuibench.features.crash.keys:ACTIONS",
     dialogs={"crash": "tuibench.features.crash.dialog:crash_dialog"},

@@ -24,7 +24,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Self
+from typing import Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -216,7 +216,10 @@ LABELS = {"innodb_flush_log_at_trx_commit": "flush_log", "sync_binlog": "sync_bi
 """Variables that a session shows with a crash, with their short names."""
 
 
-def crash_order(variants: Sequence[SweepVariant], repeats: int) -> Iterator[tuple[SweepVariant, int]]:
+T = TypeVar("T")
+
+
+def crash_order(variants: Sequence[T], repeats: int) -> Iterator[tuple[T, int]]:
     """Each variant with the number of its crash, from 1. The variants take turns, in reverse order in every
     second round.
     """
@@ -267,7 +270,7 @@ class CrashRunner:
         Raises UsageError before the first crash for a setting that the server does not have, RunError if the
         load commits nothing.
         """
-        async with _connected(self._server.target) as connection:
+        async with connected(self._server.target) as connection:
             info = await server_info(connection)
         options = {variant.name: start_options(variant, info) for variant, _ in self._order}
         done: list[Crash] = []
@@ -331,8 +334,11 @@ class EngineLoad(LedgerLoad):
 
     def __init__(self, plan: RunPlan, program: Program, target: Target, seed: int) -> None:
         super().__init__()
+        self.target = target
+        """Connections that are opened from now on go to this server."""
         self._plan = plan
         clock = ImpatientClock()
+        connect_ledger = ledger_connector(self.ledger, clock)
         self._engine = AsyncioEngine(
             StartLoad(
                 worker=0,
@@ -344,7 +350,7 @@ class EngineLoad(LedgerLoad):
                 arrival=plan.arrival,
                 limit=None,
             ),
-            connect=ledger_connector(self.ledger, clock),
+            connect=lambda _: connect_ledger(self.target),
             clock=clock,
         )
 
@@ -397,11 +403,13 @@ async def crash_under_load(
         await crash()
         await start_again()
         back_ns = now_ns()
-        await _wait_for_recovery(load, back_ns, tps)
+        await wait_for_recovery(load, back_ns, tps)
     finally:
         await load.end()
-    present = await _read_ledger(target)
+    present = await read_ledger(target)
     binlog, note = await _compare_binlog(target, first_log, present)
+    async with connected(target) as connection:
+        await connection.execute(f"DROP TABLE {LEDGER_TABLE}")
     acknowledged_ns = sorted(load.ledger.acknowledged.values())
 
     def seconds_until(at_ns: int | None) -> float | None:
@@ -426,15 +434,8 @@ async def _prepare_ledger(target: Target, names: Sequence[str]) -> tuple[str, di
     """Create an empty ledger; returns the current file of the binary log, empty without one, and the values
     of the variables.
     """
-    async with _connected(target) as connection:
-        await connection.execute(f"DROP TABLE IF EXISTS {LEDGER_TABLE}")
-        await connection.execute(
-            f"CREATE TABLE {LEDGER_TABLE} ({LEDGER_COLUMNS}, PRIMARY KEY (connection, kind, number))"
-            " ENGINE=InnoDB"
-        )
-        wanted = ", ".join(connection.quote(name) for name in dict.fromkeys(names))
-        rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})")
-        values = {str(name): str(value) for name, value in rows}
+    async with connected(target) as connection:
+        values = await create_ledger(connection, names)
         if values.get("log_bin") != "ON":
             return "", values
         await connection.execute("FLUSH BINARY LOGS")
@@ -443,7 +444,19 @@ async def _prepare_ledger(target: Target, names: Sequence[str]) -> tuple[str, di
         return logs[-1].name, values
 
 
-async def _wait_for_recovery(load: LedgerLoad, back_ns: int, tps: float) -> None:
+async def create_ledger(connection: Connection, names: Sequence[str]) -> dict[str, str]:
+    """Create an empty ledger; returns the values of the variables that the server has."""
+    await connection.execute(f"DROP TABLE IF EXISTS {LEDGER_TABLE}")
+    await connection.execute(
+        f"CREATE TABLE {LEDGER_TABLE} ({LEDGER_COLUMNS}, PRIMARY KEY (connection, kind, number))"
+        " ENGINE=InnoDB"
+    )
+    wanted = ", ".join(connection.quote(name) for name in dict.fromkeys(names))
+    rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})")
+    return {str(name): str(value) for name, value in rows}
+
+
+async def wait_for_recovery(load: LedgerLoad, back_ns: int, tps: float) -> None:
     """Wait until the throughput has recovered, the time has run out, or the load has failed."""
     while (seconds := (SystemClock.now_ns() - back_ns) / NS_PER_SECOND) < RECOVERY_SECONDS:
         await asyncio.sleep(POLL_SECONDS)
@@ -453,16 +466,15 @@ async def _wait_for_recovery(load: LedgerLoad, back_ns: int, tps: float) -> None
             return
 
 
-async def _read_ledger(target: Target) -> set[Key]:
-    """Read the rows of the ledger, and drop its table."""
-    async with _connected(target) as connection:
+async def read_ledger(target: Target) -> set[Key]:
+    """Read the keys of the ledger's rows."""
+    async with connected(target) as connection:
         found: set[Key] = set()
         numbers = f"SELECT DISTINCT connection FROM {LEDGER_TABLE}"  # noqa: S608
         for (number,) in await connection.query(numbers):
             sql = f"SELECT * FROM {LEDGER_TABLE} WHERE connection = {int(number)}"  # noqa: S608
             rows = await connection.query(sql)
             found.update((int(key), int(kind), int(serial)) for key, kind, serial in rows)
-        await connection.execute(f"DROP TABLE {LEDGER_TABLE}")
         return found
 
 
@@ -472,7 +484,7 @@ async def _compare_binlog(
     """The agreement of the binary log, from file `first` on, with the tables; or None and the reason."""
     if not first:
         return None, "off"
-    async with _connected(target) as connection:
+    async with connected(target) as connection:
         files = await _binary_logs(connection)
     own = [path for path in files if path.name >= first]
     try:
@@ -483,7 +495,7 @@ async def _compare_binlog(
 
 
 @asynccontextmanager
-async def _connected(target: Target) -> AsyncIterator[Connection]:
+async def connected(target: Target) -> AsyncIterator[Connection]:
     connection = await connect(target)
     try:
         yield connection

@@ -18,7 +18,7 @@ from tuibench.base.document import (
 )
 from tuibench.metrics.proportion import proportion_bounds
 from tuibench.model.event import CRASHED
-from tuibench.model.findings import Crash, CrashReport
+from tuibench.model.findings import CommitFates, Crash, CrashReport
 from tuibench.record.recorder import pretty_json
 from tuibench.tuning.catalogue import SETTINGS_BY_NAME
 
@@ -37,10 +37,10 @@ KEY = (
 )
 
 
-def loss_text(crash: Crash) -> str:
-    """What a crash has lost: lost: 147 acknowledged commits (0.9 s)."""
-    lost = crash.commits.lost
-    seconds = f" ({units.significant(crash.commits.lost_seconds)} s)" if lost else ""
+def loss_text(fates: CommitFates) -> str:
+    """What was lost: lost: 147 acknowledged commits (0.9 s)."""
+    lost = fates.lost
+    seconds = f" ({units.significant(fates.lost_seconds)} s)" if lost else ""
     return f"lost: {units.pluralize(lost, 'acknowledged commit')}{seconds}"
 
 
@@ -56,7 +56,7 @@ def crash_sentence(crash: Crash) -> str:
     unknown = (
         f" · unknown fate: {fates.unknown}, {fates.unknown_committed} committed" if fates.unknown else ""
     )
-    return f"{loss_text(crash)}{unknown} · {', '.join(seconds)} ({CRASHED}; {crash.setting})"
+    return f"{loss_text(crash.commits)}{unknown} · {', '.join(seconds)} ({CRASHED}; {crash.setting})"
 
 
 def crash_line(crash: Crash) -> str:
@@ -66,7 +66,7 @@ def crash_line(crash: Crash) -> str:
     return "; ".join(
         [
             f"{units.count(crash.tps)} TPS",
-            loss_text(crash),
+            loss_text(crash.commits),
             unknown,
             *[f"{fates.unexplained} committed without a COMMIT"] * bool(fates.unexplained),
             f"accepts connections after {crash.accepts_seconds:.1f} s",
@@ -102,7 +102,7 @@ def crash_blocks(crashes: Sequence[Crash]) -> Iterator[Block | Section]:
     """The blocks of a session's report about its crashes; none without a crash."""
     if crashes:
         groups = _groups(crashes)
-        proofs = [f"{name}: {proof_text(each)}" for name, each in groups]
+        proofs = [f"{name}: {_proof(each)}" for name, each in groups]
         yield section(
             "Crashes of the server",
             Text(tuple(map(crash_sentence, crashes)), Shape.LIST),
@@ -153,26 +153,29 @@ def _verdicts(groups: Sequence[Group], *, is_power_loss: bool) -> Iterator[str]:
         untried = (
             "; a loss of power (--power) was not tried" if not is_power_loss and _is_untested(worst) else ""
         )
-        yield f"{name}: {gain}{loss_text(worst)}{most}{untried}"
-        yield f"{name}: {proof_text(crashes)}"
+        yield f"{name}: {gain}{loss_text(worst.commits)}{most}{untried}"
+        yield f"{name}: {_proof(crashes)}"
         if unexplained := sum(crash.commits.unexplained for crash in crashes):
             yield f"{name}: {units.pluralize(unexplained, 'commit')} present that nothing explains"
 
 
-def proof_text(crashes: Sequence[Crash]) -> str:
-    """What the number of crashes that lost something says about all crashes like these, at 95 % confidence:
+def proof_text(losing: int, trials: int, event: str = "crash", events: str = "crashes") -> str:
+    """What the number of events that lost something says about all events like these, at 95 % confidence:
     0 of 30 crashes; at most 9.5 % of crashes lose something.
 
-    Crashes are counted, and not commits: those that one crash loses are not independent of each other.
+    Events are counted, and not commits: those that one event loses are not independent of each other.
     """
-    losing, trials = sum(crash.commits.lost > 0 for crash in crashes), len(crashes)
     least, greatest = (units.percent(100 * share, 1) for share in proportion_bounds(losing, trials))
-    counted = f"{losing} of {trials} crash{'es' * (trials > 1)}"
+    counted = f"{losing} of {trials} {events if trials > 1 else event}"
     if not losing:
-        return f"{counted}; at most {greatest} of crashes lose something"
+        return f"{counted}; at most {greatest} of {events} lose something"
     if losing == trials:
-        return f"{counted}; at least {least} of crashes lose something"
-    return f"{counted}; {least} to {greatest} of crashes lose something"
+        return f"{counted}; at least {least} of {events} lose something"
+    return f"{counted}; {least} to {greatest} of {events} lose something"
+
+
+def _proof(crashes: Sequence[Crash]) -> str:
+    return proof_text(sum(crash.commits.lost > 0 for crash in crashes), len(crashes))
 
 
 def _is_untested(worst: Crash) -> bool:
@@ -196,12 +199,12 @@ def _settings_table(groups: Sequence[Group]) -> Table:
                 name,
                 units.count(tps),
                 f"{tps / first:.2f}",
-                _spread([one.lost for one in fates], units.count),
-                _spread([one.lost_seconds for one in fates], _seconds),
+                spread([one.lost for one in fates], units.count),
+                spread([one.lost_seconds for one in fates], seconds_text),
                 f"{unknown} ({committed})",
-                _middle([crash.accepts_seconds for crash in crashes]),
-                _middle([crash.first_commit_seconds for crash in crashes]),
-                _middle([crash.recovered_seconds for crash in crashes]),
+                middle([crash.accepts_seconds for crash in crashes]),
+                middle([crash.first_commit_seconds for crash in crashes]),
+                middle([crash.recovered_seconds for crash in crashes]),
                 _agreement(crashes),
             )
         )
@@ -213,19 +216,19 @@ def _settings_table(groups: Sequence[Group]) -> Table:
     )  # fmt: skip
 
 
-def _spread(values: Sequence[float], text: Callable[[float], str]) -> str:
+def spread(values: Sequence[float], text: Callable[[float], str]) -> str:
     """The median, with minimum and maximum if they differ: 147 (12–410)."""
     least, most = text(min(values)), text(max(values))
     return least if least == most else f"{text(median(values))} ({least}–{most})"
 
 
-def _middle(values: Sequence[float | None]) -> str:
+def middle(values: Sequence[float | None]) -> str:
     """The median of times, of which None is longer than all others; a text if the median is None."""
     value = median(float("inf") if each is None else each for each in values)
-    return _seconds(None if value == float("inf") else value)
+    return seconds_text(None if value == float("inf") else value)
 
 
-def _seconds(value: float | None) -> str:
+def seconds_text(value: float | None) -> str:
     if value is None:
         return "never"
     return f"{value:.1f}" if value else "0"
@@ -270,13 +273,13 @@ def _crashes_table(report: CrashReport) -> Table:
                 str(crash.repeat),
                 units.count(crash.tps),
                 units.count(crash.commits.lost),
-                _seconds(crash.commits.lost_seconds),
+                seconds_text(crash.commits.lost_seconds),
                 str(crash.commits.unknown),
                 str(crash.commits.unknown_committed),
                 str(crash.commits.unexplained),
-                _seconds(crash.accepts_seconds),
-                _seconds(crash.first_commit_seconds),
-                _seconds(crash.recovered_seconds),
+                seconds_text(crash.accepts_seconds),
+                seconds_text(crash.first_commit_seconds),
+                seconds_text(crash.recovered_seconds),
                 units.count(crash.binlog.only_in_binlog if crash.binlog else None),
                 units.count(crash.binlog.only_in_tables if crash.binlog else None),
             )
