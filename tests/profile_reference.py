@@ -1,6 +1,6 @@
 """Write the reference of the profile language: `python -m tests.profile_reference`.
 
-It is generated from the types that decode a profile; a test checks that docs/profile-reference.md is up to
+It is generated from the types that decode a profile; a test checks that profiles/README.md is up to
 date.
 """
 
@@ -10,19 +10,19 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from tests.paths import DOCS
+from tests.paths import ROOT
 from tests.schemas import field_texts
 from tuibench.model.plan import OptionValue
 from tuibench.workload import language
 from tuibench.workload.options import ProfileOption
 from tuibench.workload.values import Draw, N, Operand
 
-PAGE = DOCS / "profile-reference.md"
+PAGE = ROOT / "profiles" / "README.md"
 
 HEAD = """\
 # Look up a key of a profile
 
-Every key, generated from the types that decode a profile; [profiles.md](profiles.md) explains the language
+Every key, generated from the types that decode a profile; [profiles.md](../docs/profiles.md) explains them
 with examples, and `tuibench profiles check FILE` checks a file. An *operand* is an integer
 or an expression of options, lists and variables.
 """
@@ -118,7 +118,7 @@ def _type(hint: Any) -> str:
         return ", ".join(f"`{choice}`" for choice in arguments if choice)
     if origin in (Union, UnionType):
         return " or ".join(filter(None, map(_type, arguments)))
-    raise TypeError(f"docs/profile-reference.md has no words for {hint}")
+    raise TypeError(f"profiles/README.md has no words for {hint}")
 
 
 def _default(field: msgspec.structs.FieldInfo) -> str:

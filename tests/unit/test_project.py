@@ -147,6 +147,9 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "README.md",
     ROOT / "README.zh-CN.md",
+    ROOT / ".github" / "CONTRIBUTING.md",
+    ROOT / ".github" / "SECURITY.md",
+    ROOT / "profiles" / "README.md",
     ROOT / "tests" / "bench" / "README.md",
     ROOT / "tests" / "bench" / "verdicts.md",
 ]

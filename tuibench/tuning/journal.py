@@ -2,7 +2,7 @@
 
 Line 1 is a `JournalHeader`. A `SettingChange` is written before the statement is sent; `ChangeConfirmed` says
 that the server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it. A
-change that is not settled is to be restored. docs/settings.md describes the format.
+change that is not settled is to be restored. docs/settings.md has the rules for users.
 
 Whose value: the statement of a written change may have been sent or not, executed or not, and a lost reply
 does not tell. Until a change is confirmed, the setting may have the value before it, the requested value, or
