@@ -114,6 +114,32 @@ def resolutions(repeats: int) -> Rows:
             )
 
 
+def looked_at_each_second(repeats: int) -> Rows:
+    """The difference so far on the card, looked at each second: no effect, and +42 %; 42 s after a change
+    with 40 s before it; in a tenth of the trials, with 120 and 20 s, and beside an alternation of 64 s.
+    """
+    for name, noise in noises_now().items():
+        for before, alternates in ((40, False), (120, False), (20, False), (40, True)):
+            rng, trials = (
+                random.Random(SEED),
+                repeats if before == simulated.CALM and not alternates else max(20, repeats // 10),
+            )
+            none = [
+                simulated.looked_at(noise, rng, before=before, alternates=alternates) for _ in range(trials)
+            ]
+            large = [
+                simulated.looked_at(noise, rng, before=before, alternates=alternates, effect=math.log(1.42))
+                for _ in range(max(20, trials // 10))
+            ]
+            found = [seconds for seconds in large if seconds is not None]
+            middle = f"{median(found):.0f} s" if found else "–"
+            yield Row(
+                f"{name}, {before} s before{', alternation' * alternates}",
+                share(seconds is not None for seconds in none),
+                f"+42 % found: {len(found) / len(large):.0%}, in {middle}",
+            )
+
+
 def commits_beside_others(repeats: int) -> Rows:
     """A change at commit without effect, of +20 and of +42 %, 40 s into the run, 6 s after it; noise that all
     statements share, of which COMMIT follows all, or 40 %.
@@ -294,6 +320,7 @@ SECTIONS: tuple[Callable[[int], Rows], ...] = (
     watched_power,
     watched_against_fixed,
     resolutions,
+    looked_at_each_second,
     commits_beside_others,
     before_and_after,
     planted_courses,

@@ -25,7 +25,7 @@ from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import figure_named, read, throughput
 from tuibench.metrics.inference import Scale
 from tuibench.metrics.series import is_at_rest
-from tuibench.metrics.wait_changes import is_explicable, time_changes, verdict_direction
+from tuibench.metrics.wait_changes import is_explicable, time_changes, time_parts, verdict_direction
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison
 from tuibench.model.findings import OperationCost
 from tuibench.model.tick import Tick, total_tick
@@ -175,6 +175,10 @@ class TrialWindows:
     def cost(self, value: str, until_seconds: float) -> OperationCost | None:
         """The cost of an operation under a value, in the cycles that count."""
         return window_cost(self._settled(value, until_seconds))
+
+    def time(self, value: str, until_seconds: float) -> dict[str, float]:
+        """Where the time of a transaction went under a value, in the cycles that count."""
+        return time_parts(self._settled(value, until_seconds))
 
     def because(self, primary: Comparison | None, until_seconds: float) -> tuple[Comparison, ...]:
         """The wait classes that certainly differ between the values, in the cycles that count; empty without

@@ -41,7 +41,13 @@ from tuibench.metrics.figures import (
     wait_figure,
 )
 from tuibench.metrics.series import settled_at
-from tuibench.metrics.wait_changes import is_explicable, time_changes, untold, verdict_direction
+from tuibench.metrics.wait_changes import (
+    is_explicable,
+    time_changes,
+    time_parts,
+    untold,
+    verdict_direction,
+)
 from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.effect import (
     Comparison,
@@ -387,6 +393,11 @@ class EffectDetector:
         return effect
 
     @property
+    def before(self) -> list[Tick]:
+        """The ticks before the change that is being measured; empty if there is none."""
+        return [] if self._pending is None else self._pending.before
+
+    @property
     def progress(self) -> EffectProgress | None:
         """The change whose effect is being measured, and when it will be known."""
         pending = self._pending
@@ -520,6 +531,8 @@ def _effect(
         comparisons=comparisons,
         cost_before=window_cost(pending.before[-len(after) :]),
         cost_after=window_cost(after),
+        time_before=time_parts(pending.before[-len(after) :]),
+        time_after=time_parts(after),
         because=because,
         untold=untold(old, after) if is_unexplained else "",
     )

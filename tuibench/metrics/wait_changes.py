@@ -10,6 +10,7 @@ the interval also covers the difference that the class's trend makes, and a clas
 is not named. A verdict has a direction: a class that moved against it does not explain it alone.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
@@ -187,6 +188,17 @@ def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:
 
 def _change(figure: str, phi: float, old: RatioSeries, new: RatioSeries) -> Comparison:
     return estimate_difference(figure, old.ratio, new.ratio, resample(old, new, phi))
+
+
+def time_parts(ticks: Iterable[Tick]) -> dict[str, float]:
+    """The milliseconds of a transaction by wait class; empty without an account."""
+    known = [tick for tick in ticks if tick.sums.get(TIME + "completed")]
+    completed = math.fsum(tick.sums[TIME + "completed"] for tick in known)
+    return {
+        str(wait): round(total / completed / 1e3, 6)
+        for wait in (WaitClass if known else ())
+        if (total := math.fsum(tick.sums.get(wait.key, 0.0) for tick in known))
+    }
 
 
 def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:

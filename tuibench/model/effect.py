@@ -123,6 +123,10 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """The same in the second window."""
     alternated_seconds: float | None = None
     """How long both values alternated to measure the difference, if the change itself left doubt."""
+    time_before: dict[str, float] = {}
+    """The milliseconds of a transaction by wait class in the first window; empty without an account."""
+    time_after: dict[str, float] = {}
+    """The same in the second window."""
     because: tuple[Comparison, ...] = ()
     """The wait classes of which a transaction's time certainly changed, the cause first."""
     untold: str = ""
@@ -142,8 +146,8 @@ def latest_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
     return tuple({effect.markers: effect for effect in effects}.values())
 
 
-class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """A change whose effect is being measured, or several in quick succession."""
+class EffectProgress(msgspec.Struct, frozen=True, kw_only=True, tag="effect_progress"):
+    """A change whose effect is being measured, or several in quick succession; sent with every sample."""
 
     markers: tuple[int, ...]
     change: str
@@ -154,6 +158,22 @@ class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):
     """When it will be known if the load is never steady."""
     alternates: bool = False
     """True while the values before and after the change alternate to decide it."""
+    holds: str = ""
+    """The value of an alternation that holds now."""
+    turn: int = 0
+    """The present pair of windows of an alternation, from 1 on."""
+    turns: int = 0
+    """The most pairs of windows of an alternation."""
+    comparisons: tuple[Comparison, ...] = ()
+    """The differences so far, that of the figure that decides first. The intervals hold at all times at once.
+    A verdict is that of the interval; `percent_low` is −100 and `percent_high` large while it has no bound.
+    """
+    time_before: dict[str, float] = {}
+    """The milliseconds of a transaction by wait class so far, before the change or with its old value; empty
+    without an account.
+    """
+    time_after: dict[str, float] = {}
+    """The same after the change, with its new value."""
 
 
 class CommitCost(msgspec.Struct, frozen=True, kw_only=True):

@@ -453,6 +453,7 @@ SessionUpdate = (
     | StatementReport
     | TimeReport
     | CommitCosts
+    | EffectProgress
     | ProbeState
     | TuneResult
     | SampleGap

@@ -17,10 +17,12 @@ from tuibench.metrics.control import COMMIT
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
+from tuibench.metrics.running_difference import RunningDifference
 from tuibench.metrics.stalls import StallLog, SteadinessLog
 from tuibench.model.effect import (
     CommitCost,
     CommitCosts,
+    Comparison,
     Effect,
     EffectProgress,
     Verdict,
@@ -36,6 +38,7 @@ from tuibench.session.laboratory import (
     HOST_STARVED,
     NO_ANSWER,
     OF_EVENTS,
+    ROUNDING_SECONDS,
     WORKER_SILENT,
     Experiment,
     ExperimentSession,
@@ -83,8 +86,29 @@ class DoubtfulEffect(NamedTuple):
     """Why `effect` is None."""
 
 
+class Turn(NamedTuple):
+    """Where an alternation is."""
+
+    holds: str
+    """The value that holds now; empty before the first."""
+    number: int
+    """The present pair of windows, from 1 on."""
+    most: int
+
+
 class Alternation(Experiment):
     """An experiment that decides a doubtful effect: the two values of the change alternate."""
+
+    @property
+    @abstractmethod
+    def turn(self) -> Turn:
+        """The present turn."""
+
+    @abstractmethod
+    def new_share(self, slot: Tick) -> float | None:
+        """The share of a tick in which the new value held; None if that is not known. Asked before the tick
+        is processed.
+        """
 
     @property
     @abstractmethod
@@ -130,7 +154,9 @@ class EffectTracker:
         self._ledger = CostLedger()
         self._notice_seconds = VARIABLES_EVERY_TICKS * interval_seconds
         self._interval_seconds = interval_seconds
-        self._published: EffectProgress | None = None
+        self._running: RunningDifference | None = None
+        self._so_far: tuple[Comparison, ...] = ()
+        self._published: tuple[object, ...] = ()
         self._resolution_seconds = 0.0, 0.0
         self._why = ""
         self._rate = 0.0
@@ -166,17 +192,30 @@ class EffectTracker:
     @property
     def effect_progress(self) -> EffectProgress | None:
         """The change whose effect is being measured at present."""
-        one = self._doubtful
-        if one is None:
-            return self._watch.progress
-        least, most = self._resolution_seconds
-        return EffectProgress(
-            markers=(one.marker,),
-            change=one.change,
-            at_seconds=one.at_seconds,
-            earliest_seconds=one.begun_seconds + least,
-            latest_seconds=one.begun_seconds + most,
-            alternates=True,
+        one, progress, turn = self._doubtful, self._watch.progress, Turn("", 0, 0)
+        if one is not None:
+            least, most = self._resolution_seconds
+            progress = EffectProgress(
+                markers=(one.marker,),
+                change=one.change,
+                at_seconds=one.at_seconds,
+                earliest_seconds=one.begun_seconds + least,
+                latest_seconds=one.begun_seconds + most,
+                alternates=True,
+            )
+            if isinstance(present := self.laboratory.present, Alternation):
+                turn = present.turn
+        if progress is None or self._running is None:
+            return progress
+        time_before, time_after = self._running.time
+        return msgspec.structs.replace(
+            progress,
+            holds=turn.holds,
+            turn=turn.number,
+            turns=turn.most,
+            comparisons=self._so_far,
+            time_before=time_before,
+            time_after=time_after,
         )
 
     @contextmanager
@@ -222,6 +261,7 @@ class EffectTracker:
                     and all(name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].at_commit for name in names),
                 )
             )
+            self._running, self._so_far = RunningDifference(self._watch.before, self._decides), ()
             if event.kind is EventKind.SETTING and not self._undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
@@ -302,9 +342,26 @@ class EffectTracker:
 
     def _publish_progress(self) -> None:
         """Publish the status if the change being measured has changed."""
-        if self._published != self.effect_progress:
-            self._published = self.effect_progress
+        progress = self.effect_progress
+        seen = () if progress is None else (progress.markers, progress.at_seconds, progress.alternates)
+        if self._published != seen:
+            self._published = seen
             self._session.lifecycle.publish_status()
+
+    def _grow(self, slot: Tick) -> None:
+        """Add a tick to the differences so far."""
+        if self._running is None:
+            return
+        one, progress, present = self._doubtful, self._watch.progress, self.laboratory.present
+        if one is None and progress is None:
+            self._running = None
+        elif isinstance(present, Alternation):
+            self._running.add(slot, present.new_share(slot))
+        elif present is None:
+            since = next(each.at_seconds for each in (one, progress) if each is not None)
+            self._running.add(slot, 1.0 if slot.start >= since - ROUNDING_SECONDS else None)
+        if self._running is not None:
+            self._so_far = self._running.comparisons(self._decider)
 
     def tick(self, sample: Sample, completion_gaps: CompletionGaps | None = None) -> None:
         """Add a sample of the measured run. `completion_gaps` are None for the traffic of a
@@ -329,6 +386,8 @@ class EffectTracker:
         self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
         why = disturbance(sample, self._interval_seconds)
         is_free = self.laboratory.present is None
+        if not why:
+            self._grow(slot)
         self.laboratory.tick(slot, sample, why)
         if is_free and why:
             self._interrupt(why, slot.start - self._interval_seconds / 2)
@@ -339,6 +398,8 @@ class EffectTracker:
             self._calm_ticks += 1
             if self._calm_ticks >= FEWEST_SLOTS:
                 self._why = ""
+        if self._running is not None and (so_far := self.effect_progress) is not None:
+            self._session.publish(so_far)
         if sample.server is not None and sample.throughput is not None:
             self._ledger.add(sample.tick, self._session.settings.states)
             self._session.publish(CommitCosts(self.costs))

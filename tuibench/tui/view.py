@@ -360,6 +360,9 @@ def next_view(view: View, message: ViewMessage) -> View:
             return msgspec.structs.replace(view, tune=message)
         case CommitCosts(costs=costs):
             return msgspec.structs.replace(view, costs=costs)
+        case EffectProgress():
+            status = msgspec.structs.replace(view.status, effect=message)
+            return msgspec.structs.replace(view, status=status)
         case SampleGap():
             words = f"this screen was too slow for {pluralize(message.samples, 'sample')}"
             return with_note(view, words, ok=False)

@@ -19,6 +19,7 @@ from tuibench.metrics import inference
 from tuibench.metrics.ab_analysis import Pair, Progress, compare_pairs, noise_before
 from tuibench.metrics.attribution import Attribution, attribute
 from tuibench.metrics.control import Controlled, Times, relative_effect
+from tuibench.metrics.running_difference import Reading, difference_so_far
 from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
 
 SETTLING = 1
@@ -178,6 +179,41 @@ def resolution(noise: Noise, rng: random.Random, *, size: float, effect: float =
         if verdict is not Verdict.CANNOT_TELL:
             return Trial(verdict, 4 * count)
     return Trial(Verdict.CANNOT_TELL, 4 * LOOKS[-1])
+
+
+LOOKED_AFTER, ALTERNATED_AFTER = 42, 6
+"""Seconds after a change in which the difference so far is looked at, and after which its values alternate on
+a private server.
+"""
+
+
+def looked_at(
+    noise: Noise,
+    rng: random.Random,
+    *,
+    size: float = BUSY_HOST,
+    before: int = CALM,
+    effect: float = 0.0,
+    alternates: bool = False,
+) -> float | None:
+    """The second after a change in which the difference so far is first said to be one, looked at each
+    second; None if it never is.
+    """
+    orders = analysis.random_orders(LOOKS[-1], rng.getrandbits(32))
+    turns = [
+        share for is_old in orders for share in ((0.0, 0.0, 1.0, 1.0) if is_old else (1.0, 1.0, 0.0, 0.0))
+    ]
+    shares = [*[1.0] * ALTERNATED_AFTER, *turns] if alternates else [1.0] * LOOKED_AFTER
+    level = noise(rng, before + len(shares), size)
+    since = [
+        Reading(place + 1.0, share, level[before + place] + effect * share)
+        for place, share in enumerate(shares)
+    ]
+    for seconds in range(1, len(since) + 1):
+        found = difference_so_far(level[:before], since[:seconds])
+        if found is not None and not found.low <= 0 <= found.high:
+            return seconds
+    return None
 
 
 def poisson(rng: random.Random, mean: float) -> int:

@@ -14,9 +14,9 @@ from tests.fakes import FakeClock
 from tests.ticks import server_tick
 from tuibench.features.ab.experiment import LOOKS, Resolution, ordered_resolution
 from tuibench.metrics.wait_changes import because_text
-from tuibench.model.effect import Effect, Verdict
+from tuibench.model.effect import Effect, EffectProgress, Verdict
 from tuibench.model.event import EventKind
-from tuibench.model.message import ChangeSetting, Mark, RunState, SetThreads
+from tuibench.model.message import ChangeSetting, Mark, RunState, SessionMessage, SetThreads
 from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState, ab_order
 from tuibench.model.tick import Tick
@@ -40,6 +40,7 @@ class PrivateServer:
         self.clock, self.rng = FakeClock(), random.Random(5)
         self.noise, self.effect, self.seconds = noise, effect, seconds
         self.value = "1"
+        self.published: list[EffectProgress] = []
         self.log = EventLog(self.clock, self._on_event)
         played: Any = self
         session = ExperimentSession(
@@ -51,11 +52,15 @@ class PrivateServer:
             log=self.log,
             submit=self.change,
             start_task=lambda work, name: asyncio.create_task(work, name=name),
-            publish=lambda message: None,
+            publish=self._on_message,
         )
         self.tracker = EffectTracker(seconds, session, resolve=self._resolve if resolves else None)
         self.log.start(0)
         self.log.emit(EventKind.START, "go")
+
+    def _on_message(self, message: SessionMessage) -> None:
+        if isinstance(message, EffectProgress):
+            self.published.append(message)
 
     def _on_event(self, event: Any) -> None:
         if event.kind is not EventKind.START or self.log.events:
@@ -140,6 +145,34 @@ async def test_a_doubtful_effect_is_decided_by_alternation(seconds: float) -> No
     assert (server.value, server.is_alternating) == ("0", False)
     numbers = [event.marker for event in server.log.events if event.kind is EventKind.SETTING]
     assert list(filter(None, numbers)) == [1]
+
+
+async def test_the_card_has_the_difference_from_the_first_second_on_and_says_which_value_holds() -> None:
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    widths, seen = [], set[tuple[str, int, int]]()
+    for _ in range(16):
+        await server.run(1)
+        progress = server.tracker.effect_progress
+        assert progress is not None
+        assert server.published[-1].comparisons == progress.comparisons
+        first = progress.comparisons[0]
+        assert first.percent_low is not None
+        assert first.percent_high is not None
+        assert first.percent_low < 42 < first.percent_high
+        widths.append(math.log(100 + first.percent_high) - math.log(100 + first.percent_low))
+        if progress.holds:
+            assert progress.holds == f"{SYNC} {server.value}"
+            seen.add((progress.holds, progress.turn, progress.turns))
+        assert progress.time_before.keys() == {"commit"}
+    assert widths[0] > widths[3] > widths[7] > widths[15]
+    assert {turn for _, turn, _ in seen} == {1, 2, 3}
+    assert {holds for holds, *_ in seen} == {f"{SYNC} 0", f"{SYNC} 1"}
+    assert {turns for *_, turns in seen} == {LOOKS[-1]}
+    await server.run(60, until_known=True)
+    assert server.tracker.effect_progress is None
+    assert server.effects[0].time_before["commit"] > 1.5 * server.effects[0].time_after["commit"]
 
 
 async def test_what_is_taken_back_is_not_tried_again() -> None:

@@ -1,5 +1,7 @@
 """Panels of effects and experiments."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -196,11 +198,103 @@ def test_a_level_watched_too_briefly_is_said_to_be_so() -> None:
 
 def test_while_an_effect_is_measured_the_card_counts_down() -> None:
     assert text(effect_card(with_progress(), 57, 5)).splitlines() == [
-        "EFFECT of 3  preset unsafe",
-        "measuring, 00:10 left",
+        "EFFECT of 3  preset unsafe   measuring, 00:10 left",
     ]
     late = with_progress(msgspec.structs.replace(PROGRESS, earliest_seconds=69.0))
     assert "waiting until TPS and p95 are steady, at most 00:40 left" in text(effect_card(late, 57, 5))
+
+
+def so_far(percent: float, low: float, high: float, **fields: Any) -> Comparison:
+    verdict = Verdict.HIGHER if low > 0 else Verdict.LOWER if high < 0 else Verdict.CANNOT_TELL
+    known = Comparison(
+        figure="tps",
+        verdict=verdict,
+        percent=percent,
+        percent_low=low,
+        percent_high=high,
+        before=85.0,
+        after=237.0,
+        delta=0.85 * percent,
+        low=0.85 * low,
+        high=0.85 * high,
+    )
+    return msgspec.structs.replace(known, **fields)
+
+
+GROWING = msgspec.structs.replace(
+    PROGRESS,
+    alternates=True,
+    holds="durable",
+    turn=4,
+    turns=16,
+    comparisons=(so_far(180.0, 40.0, 330.0), so_far(-20.0, -60.0, 60.0, figure="p95_ms", after=70.0)),
+    time_before={"commit": 3.2, "cpu": 1.0, "sleep": 0.001},
+    time_after={"commit": 0.2, "cpu": 0.9},
+)
+
+
+def test_the_card_grows_from_the_first_second_on() -> None:
+    lines = text(effect_card(with_progress(GROWING), 117, 5)).splitlines()
+    assert lines[0] == "EFFECT of 3  preset unsafe   " + (
+        "TESTING: now durable, turn 4 of 16 · your choice returns at the end"
+    )
+    assert lines[1].startswith("TPS        85 → 237            −80 % ·")
+    assert lines[1].endswith("+400 %   likely faster")
+    assert lines[2].endswith("+400 %   no answer yet")
+    assert lines[3] == "time/trx   4.2 ms → 1.1 ms   commit 3.2 ms → 0.2 ms   CPU 1 ms → 0.9 ms"
+    drawn, unsure = (line.partition("−80 % ")[2] for line in lines[1:3])
+    middle = drawn.index("│")
+    assert middle < drawn.index("┣") < drawn.index("●") < drawn.index("┫")
+    assert unsure.index("┣") < unsure.index("●") < unsure.index("┿") == middle < unsure.index("┫")
+
+
+def test_no_early_look_has_the_colour_of_a_verdict() -> None:
+    card = effect_card(with_progress(GROWING), 117, 5)
+    assert role_of(card, "likely faster") == "strong"
+    assert role_of(card, "no answer yet") == "muted"
+    assert role_of(card, "TESTING") == "warn"
+
+
+@pytest.mark.parametrize("width", [65, 78, 117])
+def test_the_interval_shrinks_on_a_scale_that_stays(width: int) -> None:
+    drawn = []
+    for low, high in ((-100.0, 1e8), (-60.0, 300.0), (-20.0, 90.0), (10.0, 40.0)):
+        progress = msgspec.structs.replace(GROWING, comparisons=(so_far(25.0, low, high),))
+        (row,) = [
+            line for line in text(effect_card(with_progress(progress), width, 5)).splitlines() if "●" in line
+        ]
+        drawn.append(row)
+    sizes = [sum(row.count(glyph) for glyph in "━┿●┣┫◂▸") for row in drawn]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == len(sizes)
+    assert len({row.index("●") for row in drawn}) == 1
+    assert "◂" in drawn[0]
+    assert "▸" in drawn[0]
+
+
+@pytest.mark.parametrize("percent", [-99.9, 5000.0])
+def test_what_is_beyond_the_scale_ends_with_an_arrow(percent: float) -> None:
+    one = so_far(percent, 0.9 * percent if percent > 0 else -100.0, max(1.1 * percent, -99.0))
+    (_, row, *_) = text(
+        effect_card(with_progress(msgspec.structs.replace(GROWING, comparisons=(one,))), 117, 5)
+    ).splitlines()
+    assert ("▸" if percent > 0 else "◂") in row
+    assert "●" not in row
+
+
+def test_in_little_room_the_test_is_told_in_the_place_of_the_change() -> None:
+    holds = msgspec.structs.replace(
+        GROWING, holds="innodb_flush_log_at_trx_commit 1", comparisons=(*GROWING.comparisons,) * 2
+    )
+    lines = text(effect_card(with_progress(holds), 78, 4)).splitlines()
+    assert lines[0].rstrip() == "3  TESTING: now flush_log 1, turn 4 of 16 · your choice returns at the end"
+    assert len(lines) == 4
+
+
+def test_the_big_numbers_grow_too() -> None:
+    shown = text(big_numbers(with_progress(GROWING), 120, 36))
+    assert "TESTING: now durable, turn 4 of 16" in shown
+    assert "likely faster" in shown
 
 
 def test_the_row_of_the_change_says_that_its_effect_is_measured() -> None:

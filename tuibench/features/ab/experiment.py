@@ -3,7 +3,9 @@
 Another change, a pause or an outage of the server invalidates the cycle in which it happens.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, Self
 
@@ -51,7 +53,7 @@ from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.report.effects import with_sentence
 from tuibench.session.dispatch import Needs, SteeredSession, handles
-from tuibench.session.effects import Alternation, DoubtfulEffect
+from tuibench.session.effects import Alternation, DoubtfulEffect, Turn
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
@@ -363,6 +365,9 @@ class AbTest(Experiment):
 LOOKS = (4, 6, 9, 12, 16)
 """Cycles after which the alternation of a doubtful effect may be decided."""
 
+MOST_HELD = 4
+"""Number of values before the present one of which the time is known."""
+
 LOOK_SECONDS, LOOK_SLOTS = 2.0, 2
 """Length of its windows: short, because a change that acts on commits acts at once; but at least this number
 of slots.
@@ -393,6 +398,8 @@ class Resolution(AbTest, Alternation):
         self._noise_of_whole = {THROUGHPUT: whole[THROUGHPUT]} if THROUGHPUT in whole else {}
         self.comparisons: tuple[Comparison, ...] = ()
         self.because: tuple[Comparison, ...] = ()
+        self.times: tuple[dict[str, float], ...] = ({}, {})
+        self._held: list[tuple[float, str]] = []
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -419,8 +426,41 @@ class Resolution(AbTest, Alternation):
             cost_before=result.cost_a,
             cost_after=result.cost_b,
             alternated_seconds=self.alternated_seconds,
+            time_before=self.times[0],
+            time_after=self.times[1],
             because=self.because,
         )
+
+    @property
+    def turn(self) -> Turn:
+        trial, window = self._trial, self._window
+        if window is None:
+            return Turn("", 0, trial.cycles)
+        value = window.value if trial.subject == PRESET else f"{trial.subject} {window.value}"
+        return Turn(value, window.cycle, trial.cycles)
+
+    def new_share(self, slot: Tick) -> float | None:
+        if self._is_setting:
+            return None
+        held = [*self._held, (math.inf, "")]
+        parts = [
+            (value, min(until, slot.end) - max(since, slot.start))
+            for (since, value), (until, _) in pairwise(held)
+            if since < slot.end - ROUNDING_SECONDS and until > slot.start + ROUNDING_SECONDS
+        ]
+        known = math.fsum(seconds for value, seconds in parts if value)
+        if known < slot.seconds - len(parts) * ROUNDING_SECONDS:
+            return None
+        return math.fsum(seconds for value, seconds in parts if value == self._trial.b) / known
+
+    def begin(self, now: float) -> None:
+        super().begin(now)
+        self._held = [(now, self._current)]
+
+    def applied(self, now: float) -> None:
+        super().applied(now)
+        if self.wanted is None:
+            self._held = [*self._held[-MOST_HELD:], (now, self._current)]
 
     def on_change(self, event: Event) -> None:
         """End, because something else has been changed."""
@@ -447,6 +487,7 @@ class Resolution(AbTest, Alternation):
             )
             found = comparison_of(trial.primary, self.comparisons)
             self.because = self._windows.because(found, self._until)
+            self.times = tuple(self._windows.time(value, self._until) for value in (trial.a, trial.b))
             if over == LOOKS[-1] or (found is not None and found.verdict is not Verdict.CANNOT_TELL):
                 self.end(self._now)
         return True

@@ -9,14 +9,16 @@ significant is grey.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
-from tuibench.base.units import DASH, count, duration, hms, time_left
+from tuibench.base.units import DASH, count, duration, hms, milliseconds, time_left
 from tuibench.metrics.costs import change_parts
-from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
-from tuibench.metrics.inference import least_text, movement_reason, verdict_text
+from tuibench.metrics.figures import FIGURES, Better, FigureUnit, Quantile, figure_named
+from tuibench.metrics.inference import TOO_NOISY, least_text, movement_reason, verdict_text
 from tuibench.metrics.wait_changes import MOST_NAMED, because_text, effect_reason
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.effect import (
     AbTestResult,
     Comparison,
@@ -30,9 +32,10 @@ from tuibench.model.settings import ab_order, brief_change
 from tuibench.report.effects import derivation_text, trial_note
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, TimeGrid
+from tuibench.tui.panels.interval_scale import interval_line, scale_cells
 from tuibench.tui.panels.load import Measure
 from tuibench.tui.steering import resolving_test
-from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
+from tuibench.tui.text import TextLine, TextSpan, join_parts, line_width, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
 
 _NAME_WIDTH = 11
@@ -53,11 +56,7 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
     if len(view.pinned_effects) == PAIR:
         return _pair_lines(view.pinned_effects[0], view.pinned_effects[1], width, height)
     if (progress := view.effect_progress) is not None:
-        lines = [
-            _effect_title(progress.markers, progress.change, width),
-            *_sentence(progress_text(view, progress), "muted", width),
-        ]
-        return [pad_line(line, width) for line in lines[:height]]
+        return progress_lines(view, progress, width, height)
     if (missing := view.effect_not_measured) is not None:
         return _not_measured_lines(missing, view, width, height)
     if view.effect is None:
@@ -81,6 +80,101 @@ def has_effect_card(view: View) -> bool:
     return view.shown_ab_test is not None or any(
         one is not None for one in (view.effect, view.effect_progress, view.effect_not_measured)
     )
+
+
+def progress_lines(view: View, progress: EffectProgress, width: int, height: int) -> list[TextLine]:
+    """The card while an effect is measured: the change, what is waited for, and the differences so far."""
+    title = _effect_title(progress.markers, progress.change, width)
+    words, role = progress_text(view, progress), "muted"
+    if progress.holds:
+        words, role = testing_text(view, progress, width), "warn"
+    head = [title, *_sentence(words, role, width)]
+    if line_width(title) + len(words) + len(_BETWEEN) <= width:
+        head = [(*title, TextSpan(_BETWEEN), TextSpan(words, role))]
+    elif progress.holds and len(progress.comparisons) + len(head) > height:
+        # In little room, the events tell the change.
+        number = TextSpan(str(progress.markers[-1]), "badge")
+        head = [(number, TextSpan("  "), *_sentence(words, role, width - 3)[0])]
+    lines = [*head, *difference_rows(progress.comparisons, width, is_running=True)]
+    spent = time_line(progress.time_before, progress.time_after, width)
+    return [pad_line(line, width) for line in [*lines, *spent][:height]]
+
+
+_BETWEEN = "   "
+
+
+def testing_text(view: View, progress: EffectProgress, width: int) -> str:
+    """What an alternation does now; it ends with the new value."""
+    names = (setting for setting in view.status.settings if setting.short_name)
+    holds = reduce(lambda text, one: text.replace(one.name, one.short_name), names, progress.holds)
+    turn = f"TESTING: now {holds}, turn {progress.turn} of {progress.turns}"
+    whole = f"{turn} · your choice returns at the end"
+    return whole if len(whole) <= width - 3 else f"{turn}, then your choice"
+
+
+def difference_rows(
+    comparisons: Sequence[Comparison], width: int, *, is_running: bool = False
+) -> list[TextLine]:
+    """A line for each figure: levels, the interval as far as there is room for one, and the words."""
+    spans = [running_span(one) if is_running else _span_beside_scale(one) for one in comparisons]
+    longest = max((len(span.text) for span in spans), default=0)
+    room = width - _NAME_WIDTH - _LEVELS_WIDTH - longest - len(_BETWEEN)
+    if not is_running and not scale_cells(room):
+        spans = [difference_span(one) for one in comparisons]
+    rows = []
+    for one, span in zip(comparisons, spans, strict=True):
+        drawn = interval_line(one, room, span.role)
+        gap = TextSpan(_BETWEEN if drawn else "")
+        rows.append((*_effect_row(one)[:-1], *drawn, gap, span))
+    return rows
+
+
+def _span_beside_scale(one: Comparison) -> TextSpan:
+    """The verdict beside a drawn interval, which an unsure one does not repeat."""
+    span = difference_span(one)
+    return span._replace(text=TOO_NOISY) if span.text.startswith(TOO_NOISY) else span
+
+
+def running_span(one: Comparison) -> TextSpan:
+    """What is likely so far: no verdict, so in no colour of a verdict."""
+    if not one.differs:
+        return TextSpan("no answer yet", "muted")
+    figure = figure_named(one.figure)
+    is_speed = isinstance(figure.source, Quantile) or figure.unit is FigureUnit.PER_SECOND
+    words = ("faster", "slower") if is_speed else ("less", "more")
+    is_first = (one.delta < 0) is (figure.better is not Better.HIGHER)
+    return TextSpan(f"likely {words[0 if is_first else 1]}", "strong")
+
+
+LEAST_SHARE_OF_TIME = 0.02
+"""Wait classes below this share of a transaction's time are not shown."""
+
+
+def time_line(before: Mapping[str, float], after: Mapping[str, float], width: int) -> list[TextLine]:
+    """Where the time of a transaction went before and after: the whole, and the classes that moved most; no
+    line without an account.
+    """
+    if not before or not after:
+        return []
+    whole = max(sum(before.values()), sum(after.values()))
+    line: TextLine = (
+        TextSpan(f"{'time/trx':<{_NAME_WIDTH}}", "muted"),
+        TextSpan(f"{_time(sum(before.values()))} → {_time(sum(after.values()))}", "strong"),
+    )
+    for wait in sorted(WaitClass, key=lambda one: -abs(after.get(one, 0.0) - before.get(one, 0.0))):
+        old, new = before.get(wait, 0.0), after.get(wait, 0.0)
+        part: TextLine = (
+            TextSpan(f"   {wait.label} ", "muted"),
+            TextSpan(f"{_time(old)} → {_time(new)}", "strong"),
+        )
+        is_small = max(old, new) < LEAST_SHARE_OF_TIME * whole
+        if not is_small and line_width(line) + line_width(part) <= width:
+            line = (*line, *part)
+    return [line]
+
+
+def _time(value_ms: float) -> str:
+    return milliseconds(value_ms) if value_ms else "0"
 
 
 def progress_text(view: View, progress: EffectProgress) -> str:
@@ -157,10 +251,11 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
     # Cost of an operation before and after, as far as it fits.
     lines = [
         _effect_title(effect.markers, effect.change, width),
-        *map(_effect_row, shown),
+        *difference_rows(shown, width),
         *reasons,
         *_reason_lines(effect, width, height - 1 - len(shown) - len(reasons)),
         _windows_line(effect),
+        *time_line(effect.time_before, effect.time_after, width),
         *[
             (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
             for resource, text in change_parts(effect.cost_before, effect.cost_after)
@@ -178,7 +273,7 @@ def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) ->
     if view.is_ab_testing:
         title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
     sentence = wrap_text("; ".join(filter(None, (trial_note(result), because_text(result.because)))), width)
-    rows = [_effect_row(one) for one in result.comparisons]
+    rows = difference_rows(result.comparisons, width)
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
     return [pad_line(line, width) for line in lines[:height]]
 
@@ -227,6 +322,8 @@ def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
     numbers = "–".join(str(marker) for marker in dict.fromkeys((markers[0], markers[-1])))
     head: TextLine = (TextSpan("EFFECT of ", "title"), TextSpan(numbers, "badge"), TextSpan("  "))
     room = width - len("EFFECT of   ") - len(numbers)
+    if not change:
+        return head
     return (*head, TextSpan(shorten(brief_change(change, room), room), "muted"))
 
 

@@ -32,8 +32,10 @@ from tuibench.tui.panels.effects import (
     change_of,
     compared_in,
     difference_role,
+    difference_rows,
     difference_span,
     progress_text,
+    testing_text,
 )
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, Measure, commits_matter, is_untimed, measures_of
@@ -184,8 +186,13 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         rows: list[TextLine] = [head, (TextSpan(note, "muted"),)]
         return _in_the_room_of_an_effect(rows, view, width, height, ascii_only=ascii_only)
     if progress is not None:
-        measuring = TextSpan(f"effect: {progress_text(view, progress)}", "muted")
-        rows = [_change_line(progress.markers[-1], progress.change, width), (measuring,)]
+        doing = (
+            TextSpan(testing_text(view, progress, width), "warn")
+            if progress.holds
+            else TextSpan(f"effect: {progress_text(view, progress)}", "muted")
+        )
+        rows = [_change_line(progress.markers[-1], progress.change, width), (doing,)]
+        rows += difference_rows(progress.comparisons, width, is_running=True)
         return _in_the_room_of_an_effect(rows, view, width, height, ascii_only=ascii_only)
     if (missing := view.effect_not_measured) is not None:
         words = TextSpan(f"effect: not measured, {missing.not_measured}", "warn")

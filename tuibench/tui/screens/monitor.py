@@ -108,6 +108,8 @@ LATENCY_OTHERS = 14
 """Number of lines of the latency screen for percentiles, axis, slowest transaction and margin."""
 PERCENTILE_LINES, MOST_SLOWEST_LINES = 12, 3
 """Number of lines on a small terminal for the percentiles, and maximum for the slowest transaction."""
+BESIDE_EVENTS = 160
+"""From this width on, the growing card of a change is beside the events."""
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
 """Number of rows of a chart of an added figure, and maximum number of such charts on a small terminal."""
 
@@ -166,6 +168,8 @@ class LiveScreen(MainScreen):
         changes.set_class(has_effect_card(view) or is_spans, "-compared")
         is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
         changes.set_class(is_compared or is_effect_news(view), "-measured")
+        changes.set_class(view.effect_progress is not None or view.is_ab_testing, "-growing")
+        changes.set_class(self.app.size.width >= BESIDE_EVENTS, "-broad")
 
     def _band(self, place: int, role: str) -> ComposeResult:
         plain = self.frame.ascii_only
