@@ -31,6 +31,7 @@ from tuibench.base.errors import (
 from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
 from tuibench.cli.output import info
 from tuibench.cli.server_options import replica_choice
+from tuibench.model.disk import DiskDelays
 from tuibench.model.message import (
     Hello,
     RunState,
@@ -233,7 +234,7 @@ async def _start_and_wait(spec: SessionSpec, grace_seconds: float | None) -> Ses
 
 def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
     """The spec of a session on a private server; the session ends with the server, and vice versa."""
-    spec = new_session_spec(plan, server.target)
+    spec = new_session_spec(replace(plan, disk=server.disk), server.target)
     return replace(
         spec,
         inherit_fds=(server.watch_fd,),
@@ -272,15 +273,20 @@ def record_folder(parent: Path, subject: str) -> Path:
 
 @contextmanager
 def private_server(
-    program_file: str, options: PrivateServerOptions, *, keep: bool = False, own: Sequence[str] = ()
+    program_file: str,
+    options: PrivateServerOptions,
+    *,
+    keep: bool = False,
+    own: Sequence[str] = (),
+    disk: DiskDelays | None = None,
 ) -> Iterator["PrivateServer"]:
     """Run a private server during the context; with `keep`, it continues, and its address is reported.
 
     `program_file` is the server program, empty for the first one found. `own` are options of its command line
-    that those of the user override. Raises UsageError for invalid options
+    that those of the user override. With `disk`, its disk is simulated. Raises UsageError for invalid options
     and limits, ServerUnavailableError if the server ended by itself.
     """
-    server = run_async(_start_server(program_file, options, keep=keep, own=own))
+    server = run_async(_start_server(program_file, options, keep=keep, own=own, disk=disk))
     ended: ServerUnavailableError | None = None
     try:
         yield server
@@ -315,7 +321,12 @@ def _leave(server: "PrivateServer", *, keep: bool, is_running: bool) -> None:
 
 
 async def _start_server(
-    program_file: str, options: PrivateServerOptions, *, keep: bool, own: Sequence[str]
+    program_file: str,
+    options: PrivateServerOptions,
+    *,
+    keep: bool,
+    own: Sequence[str],
+    disk: DiskDelays | None,
 ) -> "PrivateServer":
     from tuibench.servers.binaries import find_binary, inspect_binary
     from tuibench.servers.server import PrivateServer
@@ -328,8 +339,10 @@ async def _start_server(
             binary = await asyncio.to_thread(find_binary)
         words = options.build("server", binary).options
     info("starting a private server …")
-    server = await PrivateServer.start(binary, keep=keep, options=(*own, *words), limits=limits)
+    server = await PrivateServer.start(binary, keep=keep, options=(*own, *words), limits=limits, disk=disk)
     info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
+    if disk is not None:
+        info("its disk can be simulated; so it runs without asynchronous I/O (innodb_use_native_aio=OFF)")
     if server.limited:
         info(f"it is limited to {server.limited}")
     return server

@@ -226,6 +226,12 @@ VERBS = (
         "simulate a network delay on each round trip: 20ms, 0",
         one_argument(parse_delay_ms, commands.SetDelay),
     ),
+    Verb(
+        "disk",
+        "NAME=VALUE,…",
+        "simulate a disk on a private server: fsync=2ms,read=0.3ms,iops=500; 0: none",
+        one_argument(str, commands.SetDisk),
+    ),
     *(_caller_verb(option) for option in caller_options().values()),
     Verb(
         "ab",
@@ -465,6 +471,7 @@ def status_text(hello: Hello) -> str:
         *([f"plan: {_plan_text(now.plan)}"] if now.plan else []),
         *([f"weights: {format_weights(now.weights)}"] if now.weights else []),
         *([f"simulated network delay: {format_delay(now.client_delay_ms)}"] if now.client_delay_ms else []),
+        *([f"simulated disk: {now.disk}"] if now.disk else []),
         *([f"callers: {callers}"] if (callers := _callers_text(now)) else []),
         *([] if figures is None else [_figures_text(figures)]),
         *(

@@ -19,6 +19,7 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.series import ratio
 from tuibench.model.cluster import LoadHost
 from tuibench.model.counters import Counter
+from tuibench.model.disk import DiskDelays
 from tuibench.model.findings import Evidence
 from tuibench.model.schedule import format_delay
 from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Sample, Tick, total_tick
@@ -104,6 +105,11 @@ def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
         f"simulated network delay (--client-delay): up to {format_delay(delay_ms)} on each round trip, "
         "which the latencies include",
     )
+
+
+def simulated_disk_warning(disk: DiskDelays) -> tuple[str, ...]:
+    """The warning about a simulated disk."""
+    return () if disk == DiskDelays() else (f"simulated disk: {disk}; without asynchronous I/O",)
 
 
 def is_client_limited(load: Tick) -> bool:

@@ -18,6 +18,7 @@ class EventKind(StrEnum):
     RATE = "rate"
     WEIGHTS = "weights"
     DELAY = "delay"
+    DISK = "disk"
     CALLERS = "callers"
     SETTING = "setting"
     FOREIGN = "foreign"
@@ -43,6 +44,7 @@ CHANGE_KINDS = frozenset(
         EventKind.RATE,
         EventKind.WEIGHTS,
         EventKind.DELAY,
+        EventKind.DISK,
         EventKind.CALLERS,
         EventKind.SETTING,
         EventKind.FOREIGN,
@@ -71,7 +73,9 @@ REPORTED_KINDS = frozenset(
 )
 """The kinds that a run without a screen prints when they happen."""
 
-COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
+COST_CHANGE_KINDS = frozenset(
+    {EventKind.START, EventKind.SETTING, EventKind.DISK, EventKind.FOREIGN, EventKind.RESTART}
+)
 """The kinds after which the cost of a commit may differ."""
 
 

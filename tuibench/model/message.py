@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tuibench.model.callers import CallerPolicy
+from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,
@@ -118,6 +119,13 @@ class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
     """Add this delay to each network round trip; 0 for none."""
 
     milliseconds: float
+
+
+class SetDisk(msgspec.Struct, frozen=True, tag="disk"):
+    """Change the simulated disk of a private server."""
+
+    change: str
+    """As on the command line: fsync=2ms; what it does not name stays, unless it begins with 0."""
 
 
 class SetCallers(msgspec.Struct, frozen=True, tag="callers"):
@@ -276,6 +284,7 @@ Command = (
     | SetRate
     | SetWeights
     | SetDelay
+    | SetDisk
     | SetCallers
     | SetPlan
     | HoldPlan
@@ -330,6 +339,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float = 0.0
     """The simulated network delay per round trip."""
+    disk: DiskDelays | None = None
+    """The simulated disk; None if the server has none."""
     callers: CallerPolicy = CallerPolicy()
     """What the callers of the load do."""
     plan: PlanProgress | None = None

@@ -29,6 +29,7 @@ from tuibench.model.callers import (
     parse_retry_budget,
 )
 from tuibench.model.cluster import ClusterPlan
+from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.option import (
     SWITCH,
@@ -389,6 +390,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """None for a number that depends on the cores."""
     trial: AbTestPlan | None = None
     """An A/B test; the run ends with it."""
+    disk: DiskDelays | None = None
+    """The simulated disk of the run's private server at the start; None if it has none."""
     tune: TunePlan | None = None
     """A screening of settings; the run ends with it."""
     probe: ProbeOrder | None = None

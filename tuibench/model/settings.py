@@ -267,7 +267,7 @@ FEWEST_NAME_LETTERS = 12
 """Letters of a shortened name from which it is still recognised."""
 
 
-_CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
+_CHANGE = re.compile(r"(?P<subject>[a-z_.]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
 _PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<steps>\S+ \S+ → \S+(?:, \S+ \S+ → \S+)*)")
 _STEP = re.compile(r"(?P<label>\S+) (?P<before>\S+) → [^\s,]+")
 

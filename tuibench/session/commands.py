@@ -4,6 +4,7 @@ The conditions of each are in its declaration (`session.dispatch`).
 """
 
 from tuibench.base.errors import UsageError
+from tuibench.model.disk import DiskDelays, changed_disk, disk_change
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,
@@ -21,6 +22,7 @@ from tuibench.model.message import (
     RunState,
     SetCallers,
     SetDelay,
+    SetDisk,
     SetPlan,
     SetRate,
     SetThreads,
@@ -106,6 +108,17 @@ async def set_delay(session: SteeredSession, command: SetDelay) -> str:
     load.set_delay(delay_ms)
     session.log.emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
     return f"simulated network delay: {format_delay(delay_ms)} on each round trip"
+
+
+@handles(SetDisk, needs=Needs.SETTINGS, undoable=True)
+async def set_disk(session: SteeredSession, command: SetDisk) -> str:
+    disk = session.parts.disk
+    before = disk.delays or DiskDelays()
+    after = changed_disk(before, command.change)
+    disk.set(after)
+    if after == before:
+        return f"simulated disk: {after}, as before"
+    return _reported(session, EventKind.DISK, disk_change(before, after))
 
 
 @handles(SetCallers, needs=Needs.LOAD, undoable=True)

@@ -24,6 +24,7 @@ from tuibench.base.errors import UsageError
 from tuibench.model.callers import CallerPolicy
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, Command
 from tuibench.model.schedule import PlanPhase
+from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog
 from tuibench.session.interventions import Intervene, Interventions
 from tuibench.session.laboratory import Experiment, ExperimentSession, Laboratory, LoadLevel
@@ -222,7 +223,7 @@ class Dispatcher:
             session.laboratory.check_idle(kind)
 
 
-def levels_of(settings: Settings, load: LoadController | None) -> Levels:
+def levels_of(settings: Settings, disk: SimulatedDisk, load: LoadController | None) -> Levels:
     """The present levels of a session."""
     weights = load.weights if load is not None else {}
     return Levels(
@@ -230,6 +231,7 @@ def levels_of(settings: Settings, load: LoadController | None) -> Levels:
         rate=load.rate if load is not None else 0.0,
         weights=weights if len(weights) > 1 else {},
         client_delay_ms=load.client_delay_ms if load is not None else 0.0,
+        disk=disk.delays,
         callers=load.callers if load is not None else CallerPolicy(),
         settings={state.name: state.value for state in settings.states},
         presets=settings.presets,

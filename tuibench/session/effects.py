@@ -262,7 +262,7 @@ class EffectTracker:
                 )
             )
             self._running, self._so_far = RunningDifference(self._watch.before, self._decides), ()
-            if event.kind is EventKind.SETTING and not self._undoing:
+            if event.kind in (EventKind.SETTING, EventKind.DISK) and not self._undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
                 why = (

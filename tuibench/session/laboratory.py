@@ -41,6 +41,7 @@ from tuibench.base.feature import installed, resolve
 from tuibench.base.units import pluralize
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
+from tuibench.model.disk import DiskDelays, changed_disk
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
@@ -51,6 +52,7 @@ from tuibench.model.message import (
     RunState,
     SessionMessage,
     SessionSpec,
+    SetDisk,
     SetThreads,
     Status,
 )
@@ -59,6 +61,7 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import ERROR, Sample, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
+from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog, Steps
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
@@ -110,7 +113,7 @@ class LoadLevel(NamedTuple):
     """False to begin without what was due at another rate."""
 
 
-Change = ApplyPreset | ChangeSetting | RestoreSettings | SetThreads | LoadLevel
+Change = ApplyPreset | ChangeSetting | RestoreSettings | SetDisk | SetThreads | LoadLevel
 
 Submit = Callable[[Change], Awaitable[str]]
 """Makes a change of an experiment, in order with the operators' commands; returns the reply as text."""
@@ -127,6 +130,7 @@ class ExperimentSession(NamedTuple):
     load: LoadController | None
     """None if the session watches the server's own traffic."""
     settings: Settings
+    disk: SimulatedDisk
     lifecycle: Lifecycle
     log: EventLog
     submit: Submit
@@ -379,6 +383,10 @@ class Laboratory:
             case ChangeSetting(name=name, value=value):
                 session.settings.guard.require_confirmation()
                 return await session.settings.change(name, value)
+            case SetDisk(change=text):
+                before = session.disk.delays or DiskDelays()
+                session.disk.set(changed_disk(before, text))
+                return f"→{text}"
             case RestoreSettings(names=names):
                 return "; ".join(await session.settings.restore_named(names))
             case _:
@@ -700,6 +708,8 @@ class Laboratory:
                 self._changing = EventKind.PROBE
             case SetThreads():
                 self._changing = EventKind.THREADS
+            case SetDisk():
+                self._changing = EventKind.DISK
             case _:
                 self._changing = EventKind.SETTING
         try:

@@ -39,6 +39,7 @@ class EndStep(Enum):
     PROFILING = auto()
     INTERVENTIONS = auto()
     RESTORE = auto()
+    DISK = auto()
     TASKS = auto()
     ACTIVITY = auto()
     STATEMENTS = auto()

@@ -19,7 +19,12 @@ from tuibench.base.errors import RunError, UsageError
 from tuibench.base.units import pluralize
 from tuibench.load.messages import CompletionGaps
 from tuibench.load.native_engine import Chosen, choose, choose_before_login
-from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
+from tuibench.metrics.measurement_warnings import (
+    ClientLimit,
+    measurement_warnings,
+    simulated_disk_warning,
+    simulated_network_warning,
+)
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     Hello,
@@ -325,7 +330,11 @@ class LoadRun(SessionRun):
             await watcher.sampler.keep_tally(reader)
 
     async def _measure(self) -> None:
-        for warning in (*self._warnings, *simulated_network_warning(self.load.client_delay_ms)):
+        simulated = (
+            *simulated_network_warning(self.load.client_delay_ms),
+            *simulated_disk_warning(self.watcher.disk.used),
+        )
+        for warning in (*self._warnings, *simulated):
             self.watcher.emit(EventKind.WARNING, warning)
         self.measuring.emit_refused(await self.load.open(self.watcher.lifecycle.over.is_set))
         await self.measuring.warm_up()
@@ -523,6 +532,7 @@ class LoadRun(SessionRun):
             client=replace(found.client, limited=limit.overall, hosts=host_totals(load)),
             warnings=(
                 *self._warnings,
+                *simulated_disk_warning(self.watcher.disk.used),
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),

@@ -30,6 +30,7 @@ from tuibench.base.feature import installed
 from tuibench.base.feature import resolve as resolve_reference
 from tuibench.load.fleet import Fleet
 from tuibench.model.counters import Counter
+from tuibench.model.disk import DiskDelays
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
@@ -51,6 +52,7 @@ from tuibench.record.recorder import PlanRecord, RunRecorder
 from tuibench.record.summary import summary_of
 from tuibench.report.text import watch_text
 from tuibench.session.account import Account, Cut
+from tuibench.session.disk import SimulatedDisk
 from tuibench.session.dispatch import Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
@@ -117,6 +119,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.dispatcher = Dispatcher()
         """Executes the commands of the session, once the run has set its parts."""
         self._private_server = PrivateServerWatch(spec.private_server, self.clock)
+        self.disk = SimulatedDisk(spec.private_server, self.clock)
         self.server: ServerInfo
         self.record: PlanRecord
         """What is run, and on which server; known when recording has started."""
@@ -151,12 +154,16 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self._ending = {
                 EndStep.STOP: self._stop,
                 EndStep.RESTORE: self.restore,
+                EndStep.DISK: self.disk.close,
                 EndStep.TASKS: self.tasks.close,
                 EndStep.SETTINGS: self.settings.close,
             }
             stack.push_async_callback(self._close_all)
             self._assemble()
             await self.sampler.log_in()
+            if self.disk.is_possible:
+                self.disk.set(self.spec.plan.disk or DiskDelays())
+                self.tasks.start(self.disk.keep(), "simulated disk")
             if self._private_server.is_needed:
                 self.tasks.start(self._private_server.until_end(), "private server")
             self._stack = stack.pop_all()
@@ -269,6 +276,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
                 state=self.lifecycle.state,
                 threads=0,
                 workers=0,
+                disk=self.disk.delays,
                 settings=self.settings.states,
                 presets=self.settings.presets,
                 production_signs=self.settings.guard.signs,
@@ -448,6 +456,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.server,
             load,
             watcher.settings,
+            watcher.disk,
             watcher.lifecycle,
             watcher.log,
             partial(self.submit, origin=Origin.SESSION),
@@ -463,7 +472,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def _accept_commands(self, load: SteeredLoad | None) -> None:
         """From now on, the session executes commands."""
         watcher, parts = self.watcher, self._experiment_session
-        self._undo = UndoStack(watcher.clock, partial(levels_of, watcher.settings, parts.load))
+        self._undo = UndoStack(watcher.clock, partial(levels_of, watcher.settings, watcher.disk, parts.load))
         watcher.dispatcher.session = SteeredSession(
             settings=watcher.settings,
             lifecycle=watcher.lifecycle,

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import UsageError
 from tuibench.model.callers import CallerPolicy
+from tuibench.model.disk import NONE, DiskDelays, disk_change
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     SetCallers,
     SetDelay,
+    SetDisk,
     SetRate,
     SetThreads,
     SetWeights,
@@ -25,7 +27,7 @@ from tuibench.model.settings import PresetState
 
 MOST_STEPS = 100
 
-Reversal = SetThreads | SetRate | SetWeights | SetDelay | SetCallers | ChangeSetting | ApplyPreset
+Reversal = SetThreads | SetRate | SetWeights | SetDelay | SetDisk | SetCallers | ChangeSetting | ApplyPreset
 """A command that restores a level."""
 
 
@@ -38,6 +40,8 @@ class Levels(NamedTuple):
     weights: dict[str, float]
     """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float
+    disk: DiskDelays | None
+    """None if the disk of the server cannot be simulated."""
     callers: CallerPolicy
     settings: dict[str, str]
     """The values by setting."""
@@ -55,6 +59,8 @@ class Levels(NamedTuple):
         if self.client_delay_ms != after.client_delay_ms:
             delays = f"{format_delay(self.client_delay_ms)} → {format_delay(after.client_delay_ms)}"
             yield f"network delay {delays}", SetDelay(self.client_delay_ms)
+        if self.disk is not None and after.disk is not None and self.disk != after.disk:
+            yield disk_change(self.disk, after.disk), SetDisk(f"{NONE},{self.disk}")
         texts = policy_texts(after.callers)
         for option, text in policy_texts(self.callers).items():
             if text != texts[option]:

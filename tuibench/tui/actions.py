@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
 
 from tuibench.base.feature import installed, merged, resolve
+from tuibench.model.disk import DISK_REFUSAL
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     READ_ONLY_REFUSAL,
@@ -169,6 +170,10 @@ OWN_ACTIONS = (
         absent="this load has only one kind of transaction: there are no weights",
     ),
     on_load("delay", "n", "n", "network", "Simulated network delay", rarity=3),
+    UserAction(
+        "disk", "N", "N", "disk", "Simulated disk", in_footer=False,
+        applies=lambda view: view.status.disk is not None, absent=f"{DISK_REFUSAL}: tuibench demo --disk=0",
+    ),
     on_load("callers", "D", "D", "deadline", "Deadline; what callers do", in_footer=False),
     UserAction(
         "plan", "H", "H", "plan", "Hold the plan, or resume it",

@@ -17,6 +17,7 @@ from tests.tui.support.sessions import ACTIVITY
 from tuibench.features.ab.dialog import AbTestDialog
 from tuibench.features.probe.screen import SaturationScreen
 from tuibench.metrics.wait_classes import WaitClass
+from tuibench.model.disk import DiskDelays
 from tuibench.model.message import (
     ApplyPreset,
     Command,
@@ -31,6 +32,7 @@ from tuibench.model.message import (
     RunSql,
     SetCallers,
     SetDelay,
+    SetDisk,
     SetPlan,
     SetRate,
     SetThreads,
@@ -171,7 +173,8 @@ REPLAY = {
 }
 
 STEERABLE = msgspec.structs.replace(
-    script.hello(60, script.status(weights={"old": 90, "new": 10}, plan=script.PLAN)), can_crash=True
+    script.hello(60, script.status(weights={"old": 90, "new": 10}, plan=script.PLAN, disk=DiskDelays())),
+    can_crash=True,
 )
 """A run of 64 threads on which every action can be tried."""
 
@@ -184,6 +187,7 @@ ACTIONS: Mapping[str, Trial] = {
     "rate": submits(SetRate(2500.5), "2", "5", "0", "0", "full_stop", "5", "enter"),
     "weights": submits(SetWeights({"old": 50, "new": 50}), "5", "0", "slash", "5", "0", "enter"),
     "delay": submits(SetDelay(20), *"20ms", "enter"),
+    "disk": submits(SetDisk("fsync=2ms"), *"fsync=2ms", "enter"),
     "burst": submits(StartBurst(3, 8), "x", "3", "space", "8", "s", "enter"),
     "callers": submits(SetCallers("deadline", "200ms"), *"200ms", "enter"),
     "plan": submits(HoldPlan()),

@@ -292,6 +292,7 @@ MODULES = {
 
 ELSEWHERE = {
     "servers/instance.py": "options of the server program",
+    "servers/disk.py": "options of the server program; --disk names the option that was given",
     "servers/binaries.py": "options of the server program, and of apt-get",
     "servers/limits.py": "options of systemd-run",
     "servers/instance.py: --init-file": "an option of the server program",

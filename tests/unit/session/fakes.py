@@ -29,9 +29,10 @@ from tuibench.model.server import Target
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
+from tuibench.session.disk import SimulatedDisk
 from tuibench.session.dispatch import HANDLERS, Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.events import EventLog
-from tuibench.session.laboratory import Laboratory
+from tuibench.session.laboratory import ExperimentSession, Laboratory
 from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
@@ -236,6 +237,7 @@ class FakeControllable:
         self.load = FakeLoad(self.done, threads)
         self.activity_monitor = FakeWatch(self.done)
         nothing: Any = None
+        self.disk = SimulatedDisk("", FakeClock())
         settings = Settings(
             cast(SettingsManager, self.manager),
             nothing,
@@ -252,7 +254,7 @@ class FakeControllable:
             lifecycle=self.lifecycle,
             log=self.log,
             laboratory=cast(Laboratory, FakeLaboratory()),
-            parts=nothing,
+            parts=cast(ExperimentSession, SimpleNamespace(disk=self.disk)),
             experiments=(),
             interventions=nothing,
             activity_monitor=cast(ActivityMonitor, self.activity_monitor),
@@ -260,7 +262,7 @@ class FakeControllable:
             watch_time=nothing,
             record_cpu_profile=nothing,
             command_running=lambda origin: nullcontext(),
-            undo=UndoStack(FakeClock(), partial(levels_of, settings, load)),
+            undo=UndoStack(FakeClock(), partial(levels_of, settings, self.disk, load)),
             submit=self.dispatcher.submit,
             steered_load=SteeredLoad(load, self.plan, self._reset_stats),
         )

@@ -60,6 +60,7 @@ class Run:
                 server=played,
                 load=None,
                 settings=played,
+                disk=played,
                 lifecycle=played,
                 log=self.log,
                 submit=self.submit,

@@ -17,6 +17,7 @@ from tests.unit.features.tune.tune_examples import candidate
 from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.test_laboratory import FLUSH, SYNC, Session
 from tests.unit.session.worker_reports import report
+from tests.unit.tuning.fakes import FakeClock
 from tuibench.base.errors import UsageError
 from tuibench.features.ab.experiment import AbTest
 from tuibench.features.tune.experiment import TuneRun
@@ -29,6 +30,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.model.tune import TuneLogHead, TunePlan, TuneVerdict
+from tuibench.session.disk import SimulatedDisk
 from tuibench.session.laboratory import NO_ANSWER, Experiment, ExperimentSession
 
 Level = Callable[[Mapping[str, str]], float]
@@ -47,8 +49,9 @@ class Watched(Session):
     @property
     def experiment_session(self) -> ExperimentSession:
         played: Any = self
+        disk = SimulatedDisk("", FakeClock())
         return ExperimentSession(
-            played, played, None, played, played, played, self.submit, self.start_task, self.publish
+            played, played, None, played, disk, played, played, self.submit, self.start_task, self.publish
         )
 
     def publish(self, message: object) -> None:

@@ -21,6 +21,7 @@ from tuibench.model.message import (
     ChangeSetting,
     RestoreSettings,
     RunState,
+    SetDisk,
     SetThreads,
 )
 from tuibench.model.plan import RunPlan
@@ -123,7 +124,16 @@ class Session:
         played: Any = self
         self.laboratory = Laboratory(
             ExperimentSession(
-                played, played, played, played, played, played, self.submit, self.start_task, self.publish
+                played,
+                played,
+                played,
+                played,
+                played,
+                played,
+                played,
+                self.submit,
+                self.start_task,
+                self.publish,
             ),
             self.on_change,
         )
@@ -190,6 +200,8 @@ class Session:
                 return f"{name} {before} → {value}"
             case ApplyPreset(name=name):
                 return f"preset {name}"
+            case SetDisk(change=text):
+                return f"disk → {text}"
             case RestoreSettings(names=names):
                 if error := self.refusals.get("restore"):
                     raise error

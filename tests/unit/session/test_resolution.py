@@ -48,6 +48,7 @@ class PrivateServer:
             server=played,
             load=None,
             settings=played,
+            disk=played,
             lifecycle=played,
             log=self.log,
             submit=self.change,

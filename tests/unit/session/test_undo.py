@@ -6,6 +6,7 @@ from tests.fakes import FakeClock
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.base.errors import UsageError
 from tuibench.model.callers import CallerPolicy
+from tuibench.model.disk import DiskDelays, changed_disk
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -13,6 +14,7 @@ from tuibench.model.message import (
     Mark,
     SetCallers,
     SetDelay,
+    SetDisk,
     SetRate,
     SetThreads,
     SetWeights,
@@ -33,6 +35,7 @@ class Session:
             rate=0.0,
             weights={"read": 90.0, "write": 10.0},
             client_delay_ms=0.0,
+            disk=DiskDelays(),
             callers=CallerPolicy(),
             settings={"flush_log": "1", "sync_binlog": "1"},
             presets=(),
@@ -51,6 +54,9 @@ class Session:
                 self.levels = self.levels._replace(weights={**self.levels.weights, **weights})
             case SetDelay(milliseconds=milliseconds):
                 self.levels = self.levels._replace(client_delay_ms=milliseconds)
+            case SetDisk(change=change):
+                assert self.levels.disk is not None
+                self.levels = self.levels._replace(disk=changed_disk(self.levels.disk, change))
             case SetCallers(option=option, value=value):
                 self.levels = self.levels._replace(callers=changed_policy(self.levels.callers, option, value))
             case ChangeSetting(name=name, value=value):
@@ -80,12 +86,15 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
     session = Session()
     before = session.levels
     await session.do(
-        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), SetCallers("deadline", "5ms"),
+        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), SetDisk("read=1ms"), SetDisk("fsync=2ms"),
+        SetCallers("deadline", "5ms"),
         Mark("no change"), ApplyPreset("unsafe"), SetThreads(8),
     )  # fmt: skip
     assert session.stack.texts == (
         "flush_log 1 → 0, sync_binlog 1 → 0",
         "deadline 0 → 5ms",
+        "disk.fsync 0ms → 2ms",
+        "disk.read 0ms → 1ms",
         "network delay 0ms → 2.5ms",
         "weights 90/10 → 90/35",
         "rate none → 400.5/s",
@@ -93,7 +102,7 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
     assert await session.undo() == "undone: flush_log 1 → 0, sync_binlog 1 → 0; next: deadline 0 → 5ms"
     assert session.levels.settings == before.settings
     assert session.levels.rate == 400.5
-    for _ in range(3):
+    for _ in range(5):
         await session.undo()
     assert (await session.undo()).endswith("; nothing is left to undo")
     assert session.levels == before

@@ -423,7 +423,14 @@ LOAD = "load"
 """The name of what a probe changes."""
 
 DISTURBING = frozenset(
-    {EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY, EventKind.CALLERS}
+    {
+        EventKind.SETTING,
+        EventKind.FOREIGN,
+        EventKind.WEIGHTS,
+        EventKind.DELAY,
+        EventKind.DISK,
+        EventKind.CALLERS,
+    }
 )
 PRIVATE_SERVER_NOTE = (
     "The commands below name a private server: replace its address with that of the server to test."

@@ -32,8 +32,9 @@ from tuibench.cli.runner import (
 from tuibench.cli.tables import make_tables
 from tuibench.cli.typer_command import OmitOptions, PlanValues, Takes
 from tuibench.load.tables import LoadOptions
+from tuibench.model.disk import DISK_SUBJECT, DiskDelays, parse_disk
 from tuibench.model.message import SessionSpec
-from tuibench.model.plan import OptionValue
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.servers.server import PrivateServer
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
@@ -145,6 +146,14 @@ def demo(
             "--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."
         ),
     ] = "",
+    disk: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE,…",
+            help="Simulate a disk: fsync=2ms,read=0.3ms,write=0,jitter=20%,iops=500, or redo.fsync=2ms of "
+            "one kind of file; 0: none until the key N or `ctl disk` sets one.",
+        ),
+    ] = "",
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the server running, and print how to connect to it.")
     ] = False,
@@ -171,11 +180,20 @@ def demo(
     background.validate()
     is_shown, coach = on_screen and not background.detach, not no_hints and scene is None
     display = screen.display_options()._replace(coach=coach) if is_shown else None
-    with private_server(program_file, private, keep=keep) as server:
+    delays = _disk(disk, plan, scene)
+    with private_server(program_file, private, keep=keep, disk=delays) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
         spec = background.spec(spec_on_private_server(plan, server))
         code = _run_demo(spec, server, background, display, scenes.player(scene))
     raise typer.Exit(code)
+
+
+def _disk(text: str, plan: RunPlan, scene: "Scene | None") -> DiskDelays | None:
+    """The simulated disk, also without delays for what changes it later; None if nothing does."""
+    if text:
+        return parse_disk(text)
+    is_tested = plan.trial is not None and plan.trial.subject.startswith(DISK_SUBJECT)
+    return DiskDelays() if is_tested or (scene is not None and scene.has_disk) else None
 
 
 def _profile_options(

@@ -23,6 +23,7 @@ from tuibench.metrics.figures import FIGURES, figure_named
 from tuibench.metrics.inference import trend_text, verdict_text
 from tuibench.metrics.series import settled_at
 from tuibench.metrics.thresholds import parse_objectives
+from tuibench.model.disk import NONE, parse_disk
 from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
 from tuibench.model.message import (
@@ -33,6 +34,7 @@ from tuibench.model.message import (
     RestoreSettings,
     RunSql,
     SetDelay,
+    SetDisk,
     SetRate,
     SetThreads,
     SetWeights,
@@ -61,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     threads: int | None = None
     rate: float | None = None
     delay: str = ""
+    disk: str = ""
     preset: str = ""
     setting: dict[str, str | int | float | bool] = {}
     weights: dict[str, float] = {}
@@ -145,6 +148,11 @@ class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     options: dict[str, OptionValue] = {}
     """Options of the profile."""
     steps: list[SceneStep]
+
+    @property
+    def has_disk(self) -> bool:
+        """True if a step changes the simulated disk."""
+        return any(step.set is not None and step.set.disk for step in self.steps)
 
 
 def decode_scene(text: str, source: str) -> Scene:
@@ -247,6 +255,8 @@ def _check_settings(change: Settings, where: str) -> None:
         raise UsageError(f"{where}: set.rate: 0 or more, not {change.rate:g}")
     if change.delay:
         _checked(lambda: parse_delay_ms(change.delay), f"{where}: set.delay")
+    if change.disk:
+        _checked(lambda: parse_disk(change.disk), f"{where}: set.disk")
 
 
 def _checked(parse: Any, where: str) -> None:
@@ -362,6 +372,7 @@ class ScenePlayer:
         return [
             RestoreSettings(),
             SetDelay(0),
+            *([SetDisk(NONE)] if self.scene.has_disk else []),
             SetRate(0),
             SetThreads(self.scene.threads),
             ShowScreen("live"),
@@ -544,6 +555,8 @@ def _commands(change: Settings) -> Iterator[Command]:
         yield CrashServer()
     if change.delay:
         yield SetDelay(parse_delay_ms(change.delay))
+    if change.disk:
+        yield SetDisk(change.disk)
     if change.rate is not None:
         yield SetRate(change.rate)
     if change.threads is not None:

@@ -15,6 +15,7 @@ from tuibench.base import sanitize
 from tuibench.base.errors import UsageError
 from tuibench.base.units import pluralize
 from tuibench.metrics.figures import FIGURES, read
+from tuibench.model.disk import EXAMPLE, FILE_KINDS, DiskDelays, changed_disk
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -23,6 +24,7 @@ from tuibench.model.message import (
     RunSql,
     SetCallers,
     SetDelay,
+    SetDisk,
     SetPlan,
     SetRate,
     SetThreads,
@@ -171,6 +173,23 @@ def parse_delay(text: str) -> SetDelay:
     if delay_ms > MAX_CLIENT_DELAY_MS:
         raise UsageError(f"at most {format_delay(MAX_CLIENT_DELAY_MS)}")
     return SetDelay(delay_ms)
+
+
+def disk_dialog(view: View) -> InputDialog:
+    """Asks for what is added to the server's reads, writes and flushes."""
+    disk = view.status.disk or DiskDelays()
+    facts = (
+        f"{disk if disk != DiskDelays() else 'No delay'} now. Adds a delay to each read, write or fsync of "
+        f"the server's files. What is not named stays; 0 removes everything. Kinds: {', '.join(FILE_KINDS)}."
+    )
+    hint = f"now {disk}" if disk != DiskDelays() else f"for example {EXAMPLE.partition(';')[0]}"
+    return InputDialog("Simulated disk", facts, hint, parse_disk_change)
+
+
+def parse_disk_change(text: str) -> SetDisk:
+    """The change. Raises UsageError with the reason for an invalid text."""
+    changed_disk(DiskDelays(), text)
+    return SetDisk(text)
 
 
 def callers_dialog(view: View) -> InputDialog:
