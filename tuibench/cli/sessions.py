@@ -262,6 +262,12 @@ VERBS = (
         no_argument(commands.TrustServer),
     ),
     Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, commands.KillQuery)),
+    Verb(
+        "close-connection",
+        "ID",
+        "close a server connection: its transaction is rolled back, its locks are released",
+        one_argument(parse_int, commands.CloseConnection),
+    ),
     Verb("undo", "", "take back the last change of load or settings", no_argument(commands.Undo)),
     Verb("run-sql", "SQL", "execute a statement while the load runs", free_text(commands.RunSql)),
     Verb(

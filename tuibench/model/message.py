@@ -244,6 +244,8 @@ class Watch(msgspec.Struct, frozen=True, tag="watch"):
     """`activity`: the server's sessions and locks. `time`: who waits, by wait class. `statements`: those that
     took the most time since the first such request.
     """
+    connection: int = 0
+    """With `activity`: the connection whose statement is reported in full, with its plan; 0 for none."""
 
 
 class RecordCpuProfile(msgspec.Struct, frozen=True, tag="cpu profile"):
@@ -255,6 +257,14 @@ class RecordCpuProfile(msgspec.Struct, frozen=True, tag="cpu profile"):
 
 class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
     """Kill the current query of the server connection with this id; the connection stays open."""
+
+    id: int
+
+
+class CloseConnection(msgspec.Struct, frozen=True, tag="close connection"):
+    """Close the server connection with this id: its transaction is rolled back, and its locks are released.
+    The session's own connections are refused.
+    """
 
     id: int
 
@@ -307,6 +317,7 @@ Command = (
     | Watch
     | RecordCpuProfile
     | KillQuery
+    | CloseConnection
     | RunSql
     | Undo
     | Stop

@@ -291,6 +291,22 @@ class OwnSessions(msgspec.Struct, frozen=True, kw_only=True):
     seconds: int
 
 
+class LockKind(StrEnum):
+    """What is locked."""
+
+    ROW = "row lock"
+    METADATA = "metadata lock"
+    """A table's definition: DDL, LOCK TABLES, or any open transaction that has used the table."""
+    TABLE = "table lock"
+    """A table without row locks: MyISAM, Aria, MEMORY."""
+    FLUSH = "table flush"
+    """FLUSH TABLES and DDL wait until a table is closed by those who use it."""
+    GLOBAL = "global lock"
+    """FLUSH TABLES WITH READ LOCK, BACKUP STAGE, LOCK INSTANCE FOR BACKUP."""
+    USER = "user lock"
+    """GET_LOCK."""
+
+
 class LockWait(msgspec.Struct, frozen=True, kw_only=True):
     """One connection waits for a lock that another one holds. An idle blocker has no statement."""
 
@@ -299,9 +315,57 @@ class LockWait(msgspec.Struct, frozen=True, kw_only=True):
     waiting_is_ours: bool
     blocking_is_ours: bool
     table: str
+    """The table, or the name of the user lock; empty if unknown."""
     seconds: int
     waiting_statement: str
     blocking_statement: str
+    kind: LockKind = LockKind.ROW
+    is_probable: bool = False
+    """True if the server does not name the holder, so that it was inferred from the list of sessions."""
+
+
+class Blocker(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection for which others wait, and which waits for nobody itself."""
+
+    id: int
+    user: str = ""
+    host: str = ""
+    command: str = ""
+    state: str = ""
+    seconds: int = 0
+    """The time it has been in its state."""
+    open_seconds: int | None = None
+    """The age of its transaction; None without one."""
+    rows_locked: int = 0
+    rows_changed: int = 0
+    statement: str = ""
+    """The statement that it executes, or the last one."""
+    is_earlier: bool = False
+    """True if the statement was seen some time ago: it has perhaps executed others since."""
+    is_ours: bool = False
+
+    @property
+    def is_idle(self) -> bool:
+        return self.command in IDLE_COMMANDS
+
+    @property
+    def doing(self) -> str:
+        """What it does, in words."""
+        if not self.is_idle:
+            return "executing" if self.command in ("", "Query", "Execute") else self.command
+        return "idle" if self.open_seconds is None else "idle in transaction"
+
+
+class SessionDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """The statement of one session in full, and its plan."""
+
+    id: int
+    statement: str = ""
+    """Empty if it executes none."""
+    plan: tuple[tuple[str, ...], ...] = ()
+    """The rows of EXPLAIN, the names of the columns first; empty if unknown."""
+    note: str = ""
+    """Why there is no plan."""
 
 
 class OpenTransaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -341,6 +405,10 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     """The number of other clients' sessions, of which at most a few hundred are listed."""
     own: tuple[OwnSessions, ...]
     waits: tuple[LockWait, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    """The roots of the waits, as far as they could be read."""
+    blocked: int = 0
+    """The number of sessions that wait for a lock; `waits` has at most a hundred of them."""
     deadlock: Deadlock | None = None
     gaps: tuple[str, ...] = ()
     """What the login has no privilege to read."""
@@ -348,6 +416,14 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     """The oldest ones."""
     open_transactions: int = 0
     """The number of all open transactions."""
+    details: tuple[SessionDetail, ...] = ()
+    """The sessions whose statement was asked for."""
+
+    def rows_changed(self, id: int) -> int:
+        """How many rows the open transaction of a connection has changed, as far as that is listed."""
+        known = [each.rows_changed for each in self.blockers if each.id == id]
+        known += [each.rows_changed for each in self.transactions if each.connection == id]
+        return max(known, default=0)
 
 
 class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The server's sessions: the list, lock waits, open transactions, the last deadlock.
+"""The server's sessions: the list, open transactions, the last deadlock, and with them the lock waits.
 
 Other sessions are listed individually, tuibench's own by state. Both are limited in number: there may be
 thousands of own ones, so the server filters and aggregates them, by ranges of their ids. The server reports
@@ -13,6 +13,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache, partial
+from typing import Any
 
 from tuibench.base import numerals
 from tuibench.base.clock import Clock
@@ -26,69 +27,14 @@ from tuibench.model.server import (
     OpenTransaction,
     OwnSessions,
     ServerSession,
+    SessionDetail,
     Target,
 )
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
+from tuibench.observe.lock_waits import STATEMENT_CHARACTERS, LockReader, seconds_of
 from tuibench.observe.statements import normalize_sql
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
-
-MOST_WAITS = 100
-"""Limit of the query: a hot row results in as many pairs as the square of its waiters."""
-
-STATEMENT_CHARACTERS = 1000
-
-_PARTIES = """
-  TIMESTAMPDIFF(SECOND, w.trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM')),
-  LEFT(w.trx_query, {characters}), LEFT(b.trx_query, {characters})
-"""
-
-WAITS_SQL = {
-    Flavour.MARIADB: """
-SELECT w.trx_mysql_thread_id, b.trx_mysql_thread_id, l.lock_table, {parties}
-FROM information_schema.INNODB_LOCK_WAITS p
-JOIN information_schema.INNODB_TRX w ON w.trx_id = p.requesting_trx_id
-JOIN information_schema.INNODB_TRX b ON b.trx_id = p.blocking_trx_id
-LEFT JOIN information_schema.INNODB_LOCKS l ON l.lock_id = p.requested_lock_id
-LIMIT {most}
-""",
-    Flavour.MYSQL: """
-SELECT w.trx_mysql_thread_id, b.trx_mysql_thread_id, CONCAT(l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), {parties}
-FROM performance_schema.data_lock_waits p
-JOIN information_schema.INNODB_TRX w ON w.trx_id = p.REQUESTING_ENGINE_TRANSACTION_ID
-JOIN information_schema.INNODB_TRX b ON b.trx_id = p.BLOCKING_ENGINE_TRANSACTION_ID
-LEFT JOIN performance_schema.data_locks l
-  ON l.ENGINE_LOCK_ID = p.REQUESTING_ENGINE_LOCK_ID AND l.ENGINE = 'INNODB'
-LIMIT {most}
-""",
-}
-
-
-def waits_sql(flavour: Flavour) -> str:
-    """The query for lock waits. It needs the PROCESS privilege, on MySQL SELECT on performance_schema."""
-    parties = _PARTIES.format(characters=STATEMENT_CHARACTERS)
-    return WAITS_SQL[flavour].format(parties=parties, most=MOST_WAITS)
-
-
-def lock_waits(rows: Sequence[Row], own_ids: Set[int]) -> tuple[LockWait, ...]:
-    """The waits without duplicates, the longest first."""
-    pairs: dict[tuple[int, int], LockWait] = {}
-    for first, second, table, seconds, waiting_statement, blocking_statement in rows:
-        waiting, blocking = numerals.count(first), numerals.count(second)
-        if waiting is None or blocking is None:
-            continue
-        pairs[waiting, blocking] = LockWait(
-            waiting=waiting,
-            blocking=blocking,
-            waiting_is_ours=waiting in own_ids,
-            blocking_is_ours=blocking in own_ids,
-            table=str(table or "").replace("`", ""),
-            seconds=_seconds(seconds),
-            waiting_statement=normalize_sql(str(waiting_statement or "")),
-            blocking_statement=normalize_sql(str(blocking_statement or "")),
-        )
-    return tuple(sorted(pairs.values(), key=lambda wait: (-wait.seconds, wait.waiting, wait.blocking)))
-
 
 _SECTION = re.compile(
     r"^LATEST DETECTED DEADLOCK\n-+\n(.*?)(?=^-+\n[A-Z ]+\n-+$|\Z)", re.DOTALL | re.MULTILINE
@@ -125,9 +71,6 @@ def last_deadlock(status: str) -> Deadlock | None:
 
 MOST_SESSIONS = 200
 MOST_STATES = 20
-
-LONGEST_SECONDS = 10 * 365 * 86_400
-"""A time above this is a -1 of the server, read as unsigned."""
 
 SOURCES = {
     Flavour.MARIADB: ("information_schema.PROCESSLIST",),
@@ -177,12 +120,6 @@ def among(ids: frozenset[int], name: str = "ID") -> str:
     return " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
 
 
-def _seconds(value: object) -> int:
-    """The seconds of a list; 0 if the server does not report them."""
-    seconds = numerals.count(value) or 0
-    return seconds if seconds < LONGEST_SECONDS else 0
-
-
 MOST_TRANSACTIONS = 200
 
 COUNT_SQL = "SELECT COUNT(*) FROM information_schema.INNODB_TRX"
@@ -199,7 +136,7 @@ def open_transactions(rows: Sequence[Row], own_ids: Set[int]) -> tuple[OpenTrans
     return tuple(
         OpenTransaction(
             connection=numerals.count(connection) or 0,
-            seconds=_seconds(seconds),
+            seconds=seconds_of(seconds),
             rows_locked=numerals.count(locked) or 0,
             rows_changed=numerals.count(changed) or 0,
             is_ours=(numerals.count(connection) or 0) in own_ids,
@@ -208,7 +145,28 @@ def open_transactions(rows: Sequence[Row], own_ids: Set[int]) -> tuple[OpenTrans
     )
 
 
-TIMEOUT_SECONDS = 2.0
+MOST_FULL = 20_000
+"""Characters of a statement in full."""
+_FULL = "SELECT LEFT(INFO, {most}) FROM information_schema.PROCESSLIST WHERE ID = {id:d}"
+EXPLAIN = {
+    Flavour.MARIADB: "SHOW EXPLAIN FOR {id:d}",
+    Flavour.MYSQL: "EXPLAIN FORMAT=TRADITIONAL FOR CONNECTION {id:d}",
+}
+PLAN_COLUMNS = (
+    "id",
+    "select_type",
+    "table",
+    "type",
+    "possible_keys",
+    "key",
+    "ref",
+    "rows",
+    "filtered",
+    "Extra",
+)
+NO_PLAN_WHILE_WAITING = "no plan: MariaDB explains a statement that runs, not one that waits for a lock"
+
+TIMEOUT_SECONDS, PLAN_SECONDS = 2.0, 1.0
 GIVE_UP_SECONDS = 15.0
 DEADLOCK_EVERY_SAMPLES = 10
 """Samples between two reads of the deadlock: InnoDB writes its whole status for this one section."""
@@ -239,22 +197,38 @@ class ActivitySampler:
             log_in=log_in,
             own=own,
         )
+        self._plans = MonitoringConnection(
+            target,
+            clock,
+            timeout_seconds=PLAN_SECONDS,
+            give_up_seconds=PLAN_SECONDS,
+            log_in=log_in,
+            own=own,
+        )
+        """A connection of its own: SHOW EXPLAIN waits until the statement that it explains responds."""
         self._flavour = flavour
+        self._own = own or OwnConnections()
+        self._locks = LockReader(flavour)
+        self._seen: dict[int, str] = {}
         self._sources = list(SOURCES[flavour])
         self._lock = asyncio.Lock()
         self._looks = 0
         self._deadlock: Deadlock | None = None
         self._deadlock_gap = ""
 
-    async def look(self, own_ids: Set[int]) -> Activity | None:
-        """The server's current sessions; None without a response within the timeout."""
+    async def look(self, own_ids: Set[int], details: Set[int] = frozenset()) -> Activity | None:
+        """The server's current sessions; None without a response within the timeout. The statements of the
+        connections in `details` are read in full, with their plans.
+        """
         async with self._lock:
-            return await self._connection.run(partial(self._read, own_ids))
+            return await self._connection.run(partial(self._read, own_ids, details))
 
-    async def kill(self, id: int) -> None:
-        """Kill the current query of connection `id`. Raises SQLError for an error or a lost connection."""
+    async def kill(self, id: int, *, whole: bool = False) -> None:
+        """Kill the current query of connection `id`, or the `whole` connection. Raises SQLError for an error
+        or a lost connection.
+        """
         async with self._lock:
-            refusal = await self._connection.run(partial(_kill, id))
+            refusal = await self._connection.run(partial(_kill, id, whole))
             if refusal is None:
                 raise ServerUnavailableError(f"the server does not answer: {self._connection.last_error}")
             if isinstance(refusal, SQLError):
@@ -265,15 +239,17 @@ class ActivitySampler:
         async with self._lock:
             self._looks = 0
             await self._connection.close()
+            await self._plans.close()
 
-    async def _read(self, own_ids: Set[int], connection: Connection) -> Activity:
+    async def _read(self, own_ids: Set[int], wanted: Set[int], connection: Connection) -> Activity:
         ids = own_ids | {connection.thread_id}
         listed, own = await self._listed(connection, ids)
         others = len(listed)
         if others == MOST_SESSIONS:
             rows = await connection.query(count_sql(self._sources[0], ids))
             others = max(others, numerals.count(rows[0][0]) or 0)
-        waits, waits_gap = await _query_or_reason(connection, waits_sql(self._flavour), "lock waits")
+        self._remember(listed)
+        locks = await self._locks.read(connection.query, ids, self._own.ids | {connection.thread_id})
         opened, opened_gap = await _query_or_reason(connection, OPEN_SQL, "open transactions")
         open_count = len(opened)
         if open_count == MOST_TRANSACTIONS:
@@ -294,7 +270,7 @@ class ActivitySampler:
                     database=str(database or ""),
                     command=str(command or ""),
                     state=str(state or ""),
-                    seconds=_seconds(seconds),
+                    seconds=seconds_of(seconds),
                     statement=normalize_sql(str(statement or "")),
                 )
                 for id, user, host, database, command, state, seconds, statement in listed
@@ -306,16 +282,47 @@ class ActivitySampler:
                     command=str(command or ""),
                     state=str(state or ""),
                     count=numerals.count(count) or 0,
-                    seconds=_seconds(seconds),
+                    seconds=seconds_of(seconds),
                 )
                 for command, state, count, seconds in own
             ),
-            waits=lock_waits(waits, ids),
+            waits=locks.waits,
+            blockers=locks.blockers,
+            blocked=locks.blocked,
             deadlock=self._deadlock,
-            gaps=tuple(gap for gap in (waits_gap, opened_gap, self._deadlock_gap) if gap),
+            gaps=tuple(gap for gap in (*locks.gaps, opened_gap, self._deadlock_gap) if gap),
             transactions=open_transactions(opened, ids),
             open_transactions=open_count,
+            details=tuple([await self._detail(connection, id, locks.waits) for id in sorted(wanted)]),
         )
+
+    async def _detail(self, connection: Connection, id: int, waits: Sequence[LockWait]) -> SessionDetail:
+        """The statement of a session, and its plan if the server can tell it now."""
+        rows = await connection.query(_FULL.format(id=id, most=MOST_FULL))
+        text = str(rows[0][0] or "") if rows else ""
+        if not text:
+            earlier = next((each.statement for each in self._locks.last_blockers if each.id == id), "")
+            earlier = earlier or self._seen.get(id, "")
+            note = "It executes no statement now" if rows else "It has ended"
+            return SessionDetail(id=id, statement=normalize_sql(earlier, MOST_FULL), note=note)
+        statement = normalize_sql(text, MOST_FULL)
+        if self._flavour is Flavour.MARIADB and any(wait.waiting == id for wait in waits):
+            return SessionDetail(id=id, statement=statement, note=NO_PLAN_WHILE_WAITING)
+        found = await self._plans.run(partial(_explain, EXPLAIN[self._flavour].format(id=id)))
+        if found is None:
+            why = f"no plan: {self._plans.last_error}"
+            return SessionDetail(id=id, statement=statement, note=why)
+        names = [name for name in PLAN_COLUMNS if any(name in row for row in found)]
+        plan = [tuple(str(row.get(name) or "") for name in names) for row in found]
+        return SessionDetail(id=id, statement=statement, plan=(tuple(names), *plan) if plan else ())
+
+    def _remember(self, listed: Sequence[Row]) -> None:
+        """Remember the last statement of each listed session, which an idle one no longer shows."""
+        present: dict[int, str] = {}
+        for id, *_, statement in listed:
+            if (number := numerals.count(id)) is not None:
+                present[number] = str(statement or "") or self._seen.get(number, "")
+        self._seen = self._locks.seen = present
 
     async def _listed(self, connection: Connection, ids: Set[int]) -> tuple[Sequence[Row], Sequence[Row]]:
         """Other sessions and tuibench's own, from the cheapest source of this server.
@@ -334,14 +341,18 @@ class ActivitySampler:
             del self._sources[0]
 
 
-async def _kill(id: int, connection: Connection) -> SQLError | bool:
+async def _kill(id: int, whole: bool, connection: Connection) -> SQLError | bool:
     try:
-        await connection.query(f"KILL QUERY {id:d}")
+        await connection.query(f"KILL {'CONNECTION' if whole else 'QUERY'} {id:d}")
     except MOMENTARY_ERRORS:
         raise
     except SQLError as error:
         return error
     return True
+
+
+async def _explain(sql: str, connection: Connection) -> list[dict[str, Any]]:
+    return await connection.query_named(sql)
 
 
 async def _query_or_reason(connection: Connection, sql: str, what: str) -> tuple[Sequence[Row], str]:

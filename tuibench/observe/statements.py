@@ -50,11 +50,11 @@ _LIST = re.compile(r"-?\?(?:\s*,\s*-?\?)+")
 _ROWS = re.compile(r"(\((?:\?|\?, …)\))(?:\s*,\s*\((?:\?|\?, …)\))+")
 
 
-def normalize_sql(statement: str) -> str:
-    """The statement on one line of at most `LONGEST` characters, its literals as `?`, lists shortened."""
+def normalize_sql(statement: str, longest: int = LONGEST) -> str:
+    """The statement on one line of at most `longest` characters, its literals as `?`, lists shortened."""
     text = " ".join(_VALUES.sub(_replaced, statement).split())
     text = _ROWS.sub(r"\1, …", _LIST.sub("?, …", text))
-    return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 def _replaced(match: re.Match[str]) -> str:

@@ -8,15 +8,14 @@ several seconds.
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 
-from tuibench.base import numerals
 from tuibench.base.clock import NS_PER_SECOND
-from tuibench.base.errors import MOMENTARY_ERRORS, SQLError
+from tuibench.metrics.lock_graph import lock_graph
 from tuibench.metrics.wait_classes import WaitClass
-from tuibench.model.server import Flavour, LockWait, TimePart, TimeReport
+from tuibench.model.server import Flavour, TimePart, TimeReport
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.rows import Row
-from tuibench.observe.sessions import lock_waits, waits_sql
+from tuibench.observe.lock_waits import LockReader, LockReading
 from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.statements import normalize_sql
 from tuibench.observe.status import MonitoringConnection
@@ -31,19 +30,8 @@ STATEMENT, OBJECT, CONNECTION, TRANSACTION = "statement", "object", "connection"
 NOT_READ = "(a statement that the thread has not read yet, or the end of one)"
 SEVERAL = "(several have this statement)"
 
-_METADATA_SQL = """
-SELECT t.PROCESSLIST_ID, CONCAT_WS('.', p.OBJECT_SCHEMA, p.OBJECT_NAME), MIN(h.PROCESSLIST_ID)
-FROM performance_schema.metadata_locks p
-JOIN performance_schema.threads t ON t.THREAD_ID = p.OWNER_THREAD_ID
-LEFT JOIN performance_schema.metadata_locks g ON g.OBJECT_TYPE = p.OBJECT_TYPE AND g.LOCK_STATUS = 'GRANTED'
-  AND g.OBJECT_SCHEMA <=> p.OBJECT_SCHEMA AND g.OBJECT_NAME <=> p.OBJECT_NAME
-  AND g.OWNER_THREAD_ID <> p.OWNER_THREAD_ID
-LEFT JOIN performance_schema.threads h ON h.THREAD_ID = g.OWNER_THREAD_ID
-WHERE p.LOCK_STATUS = 'PENDING' GROUP BY 1, 2 LIMIT 100
-"""
 UNKNOWN = {
     Flavour.MARIADB: {
-        WaitClass.METADATA_LOCK: "MariaDB does not say which lock is awaited: the statement names the table",
         WaitClass.MUTEX: "MariaDB does not name mutexes here",
     },
     Flavour.MYSQL: {
@@ -72,6 +60,7 @@ class Detail:
         self._samples = 0
         self._counts: Counts = defaultdict(float)
         self._ticks: deque[tuple[int, Counts]] = deque(maxlen=TICKS)
+        self._reader = LockReader(flavour)
         self._locked: dict[int, str] = {}
         self._locks_ns = 0
         self._gap = ""
@@ -101,18 +90,28 @@ class Detail:
                     self._counts[wait, kind, name] += part
 
     async def read_locks(
-        self, connection: MonitoringConnection, waits: Set[WaitClass | None], now_ns: int
+        self,
+        connection: MonitoringConnection,
+        waits: Set[WaitClass | None],
+        now_ns: int,
+        ours: Set[int],
     ) -> None:
-        """Read which locks are awaited and who holds them, at most once a second."""
+        """Read which locks are awaited and who holds them, at most once a second. `ours` are the session's
+        own connections.
+        """
         if not LOCKS & waits or now_ns - self._locks_ns < LOCKS_EVERY_SECONDS * NS_PER_SECOND:
             return
         self._locks_ns, self._locked = now_ns, {}
-        if WaitClass.ROW_LOCK in waits:
-            for each in await connection.run(self._read_row_locks) or ():
-                by = f": {each.blocking_statement}" if each.blocking_statement else ""
-                self._locked.setdefault(each.waiting, f"{each.table}, held by {each.blocking}{by}")
-        if WaitClass.METADATA_LOCK in waits and self._flavour is Flavour.MYSQL:
-            self._locked |= await connection.run(self._read_metadata_locks) or {}
+        if (found := await connection.run(partial(self._read_locks, ours=ours))) is None:
+            return
+        self._gap = "; ".join(found.gaps)
+        for root in lock_graph(found.waits):
+            for branch in root.branches:
+                wait = branch.wait
+                what = wait.table or wait.kind
+                held = "probably held by" if wait.is_probable else "held by"
+                by = f": {wait.blocking_statement}" if wait.blocking_statement else ""
+                self._locked[wait.waiting] = f"{what}, {held} {wait.blocking}{by}"
 
     def end_tick(self, now_ns: int) -> None:
         """Keep what was counted in the tick; forget everything once the lease has run out."""
@@ -145,28 +144,12 @@ class Detail:
         named = {wait for _, counts in self._ticks for wait, kind, _ in counts if kind == OBJECT}
         unknown = {wait: why for wait, why in UNKNOWN[self._flavour].items() if wait in waits - named}
         unknown |= dict.fromkeys(FILES & (waits - named), NO_FILE)
-        if self._gap and WaitClass.ROW_LOCK in waits:
-            unknown[WaitClass.ROW_LOCK] = self._gap
+        if self._gap:
+            unknown |= dict.fromkeys(LOCKS & waits, f"which lock is not known: {self._gap}")
         return {wait.value: why for wait, why in (*unknown.items(), (WaitClass.CPU, RUNNABLE))}
 
-    async def _read_row_locks(self, connection: Connection) -> Sequence[LockWait]:
-        return lock_waits(await self._query(connection, waits_sql(self._flavour)), frozenset())
-
-    async def _read_metadata_locks(self, connection: Connection) -> dict[int, str]:
-        return {
-            number: f"{name}, held by {holder}" if holder else str(name)
-            for id, name, holder in await self._query(connection, _METADATA_SQL)
-            if (number := numerals.count(id)) is not None
-        }
-
-    async def _query(self, connection: Connection, sql: str) -> Sequence[Row]:
-        try:
-            return await timed(connection, self._timer).query(sql)
-        except MOMENTARY_ERRORS:
-            raise
-        except SQLError as error:
-            self._gap = f"which lock is not known: {error}"
-            return ()
+    async def _read_locks(self, connection: Connection, ours: Set[int]) -> LockReading:
+        return await self._reader.read(timed(connection, self._timer).query, ours, ours)
 
 
 def transactions_by_statement(program: Program) -> dict[str, Sequence[str]]:

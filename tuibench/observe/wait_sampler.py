@@ -400,7 +400,8 @@ class TimeSampler:
         await self._read_shared(named, now_ns)
         if self.detail.is_read:
             self.detail.count_sample()
-            await self.detail.read_locks(self._connection, {wait for _, wait in named}, now_ns)
+            waits = {wait for _, wait in named}
+            await self.detail.read_locks(self._connection, waits, now_ns, self._own_connections.ids)
         self._samples += 1
         self._in_flight_us = flight_ms * 1000
         self._is_written = self._is_behind_writes(named, now_ns)

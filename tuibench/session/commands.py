@@ -9,6 +9,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
+    CloseConnection,
     HoldPlan,
     KillQuery,
     Mark,
@@ -256,6 +257,11 @@ async def kill_query(session: SteeredSession, command: KillQuery) -> str:
     return _reported(session, EventKind.KILL, await session.activity_monitor.kill(command.id))
 
 
+@handles(CloseConnection, needs=Needs.SESSION)
+async def close_connection(session: SteeredSession, command: CloseConnection) -> str:
+    return _reported(session, EventKind.KILL, await session.activity_monitor.close_connection(command.id))
+
+
 @handles(RunSql, needs=Needs.SESSION)
 async def run_sql(session: SteeredSession, command: RunSql) -> str:
     await session.laboratory.give_way()
@@ -286,7 +292,7 @@ async def mark(session: SteeredSession, command: Mark) -> str:
 async def watch(session: SteeredSession, command: Watch) -> str:
     match command.what:
         case "activity":
-            session.activity_monitor.renew()
+            session.activity_monitor.renew(command.connection)
             return "watching"
         case "statements":
             session.statement_monitor.renew()

@@ -17,7 +17,8 @@ import msgspec
 
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import DeniedError, RunError, SQLError, UsageError
-from tuibench.base.units import DASH
+from tuibench.base.units import DASH, pluralize
+from tuibench.metrics.lock_graph import lock_graph
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import ReplicaChoice
@@ -529,6 +530,9 @@ LEASE_TICKS = 3.0
 
 ExpectKill = Callable[[int], Awaitable[None]]
 
+MOST_DETAILS = 4
+"""Sessions whose statements are read in full at one time."""
+
 KILL_PRIVILEGE = "KILL needs CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"
 REFUSALS = {
     1094: ("connection {id} no longer exists", "its query may have ended by itself"),
@@ -560,15 +564,20 @@ class ActivityMonitor:
         self._is_closed = False
         self._lease_ns = int(max(LEASE_SECONDS, LEASE_TICKS * interval_seconds) * NS_PER_SECOND)
         self._until_ns: int | None = None
+        self._details: set[int] = set()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def is_wanted(self) -> bool:
         return self._until_ns is not None and self._clock.now_ns() < self._until_ns
 
-    def renew(self) -> None:
-        """Renew the lease. The first reading starts at once."""
+    def renew(self, detail: int = 0) -> None:
+        """Renew the lease. The first reading starts at once. The next reading has the statement of connection
+        `detail` in full, unless that is 0.
+        """
         was_wanted = self.is_wanted
+        if detail and len(self._details) < MOST_DETAILS:
+            self._details.add(detail)
         self._until_ns = self._clock.now_ns() + self._lease_ns
         if not was_wanted:
             self.tick()
@@ -594,6 +603,30 @@ class ActivityMonitor:
             self._until_ns = self._until_ns or 0
         return f"connection {id} was asked to end its query"
 
+    async def close_connection(self, id: int) -> str:
+        """Closes a connection that is not tuibench's; returns what that rolls back, and whom it frees. Raises
+        UsageError for one of its own, SQLError for a refusal.
+        """
+        own = await self._own_ids()
+        if not id:
+            raise UsageError(
+                "a prepared XA transaction has no connection to close",
+                "XA RECOVER lists it; XA ROLLBACK ends it",
+            )
+        if id in own:
+            raise UsageError(
+                f"connection {id} belongs to this session of tuibench; it is not closed",
+                "change the threads, or stop the load, to end its transactions",
+            )
+        found = await self._sampler.look(own)
+        try:
+            await self._sampler.kill(id, whole=True)
+        except SQLError as error:
+            raise kill_error(error, id) from error
+        finally:
+            self._until_ns = self._until_ns or 0
+        return closed_text(id, found)
+
     async def close(self) -> None:
         """End the query in progress, and log out. No further query is sent."""
         self._is_closed = True
@@ -604,9 +637,28 @@ class ActivityMonitor:
         await self._sampler.close()
 
     async def _take_sample(self) -> None:
-        activity = await self._sampler.look(await self._own_ids())
+        details, self._details = frozenset(self._details), set()
+        activity = await self._sampler.look(await self._own_ids(), details)
         if activity is not None:
             self._publish(activity)
+
+
+def closed_text(id: int, before: Activity | None) -> str:
+    """What closing a connection has ended, from the sessions just before."""
+    if before is None:
+        return f"connection {id} is closed"
+    sessions = {each.id: f" ({each.user}@{each.host})" for each in before.sessions}
+    blockers = {each.id: f" ({each.user}@{each.host}, {each.doing})" for each in before.blockers}
+    changed = before.rows_changed(id)
+    frees = next((root.frees for root in lock_graph(before.waits) if root.id == id), 0)
+    words = []
+    if changed:
+        words.append(f"{pluralize(changed, 'changed row')} {'is' if changed == 1 else 'are'} rolled back")
+    if frees:
+        words.append(f"{pluralize(frees, 'session')} no longer {'waits' if frees == 1 else 'wait'} for it")
+    what = ", ".join(words)
+    who = blockers.get(id) or sessions.get(id, "")
+    return f"connection {id}{who} is closed{': ' * bool(what)}{what}"
 
 
 def kill_error(error: SQLError, id: int) -> SQLError:

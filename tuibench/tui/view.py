@@ -120,6 +120,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """True once the operator has asked the session to stop."""
     activity: Activity | None = None
     """The last report on the server's sessions; None before the first request."""
+    blocked: tuple[int, ...] = ()
+    """How many sessions waited for a lock in the latest reports, the newest last."""
     statements: StatementReport | None = None
     """The last report on the server's statements; None before the first request."""
     waiting: TimeReport | None = None
@@ -349,7 +351,8 @@ def next_view(view: View, message: ViewMessage) -> View:
         case Status():
             return msgspec.structs.replace(view, status=message)
         case Activity():
-            return msgspec.structs.replace(view, activity=message)
+            blocked = (*view.blocked[-(MAX_SAMPLES - 1) :], message.blocked)
+            return msgspec.structs.replace(view, activity=message, blocked=blocked)
         case StatementReport():
             return msgspec.structs.replace(view, statements=message)
         case TimeReport():
@@ -396,6 +399,7 @@ def visible_view(view: View) -> View:
         note=view.note,
         leaving=view.leaving,
         activity=view.activity,
+        blocked=view.blocked,
         chart_state=view.chart_state,
         caption=view.caption,
         picture_of=view.elapsed_seconds,

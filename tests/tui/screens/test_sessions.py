@@ -5,7 +5,8 @@ import msgspec
 from tests.tui.support import script
 from tests.tui.support.driving import Viewer, screen_text, viewer
 from tests.tui.support.sessions import ACTIVITY, session
-from tuibench.model.message import ApplyPreset, CommandReply, KillQuery, TrustServer, Watch
+from tuibench.model.message import ApplyPreset, CloseConnection, CommandReply, KillQuery, TrustServer, Watch
+from tuibench.model.server import SessionDetail
 from tuibench.tui.screens.dialogs import ConfirmDialog
 from tuibench.tui.screens.lists import SessionsScreen
 from tuibench.tui.screens.monitor import LiveScreen
@@ -42,20 +43,26 @@ async def test_it_is_asked_for_while_it_is_open_and_no_longer() -> None:
         assert it.shown("note") == ""
 
 
-async def test_the_choice_stays_on_its_session_when_the_list_changes() -> None:
+async def test_the_cursor_begins_at_the_culprit_and_stays_on_its_session() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("l")
         await it.hear(ACTIVITY)
-        assert chosen(it) == 88
+        assert chosen(it) == 90
         await it.press("down", "down")
+        assert chosen(it) == 230
+        await it.press("down", "down", "down")
         assert chosen(it) == 93
         longer = msgspec.structs.replace(ACTIVITY, sessions=(session(5), session(6), *ACTIVITY.sessions))
         await it.hear(longer)
         assert chosen(it) == 93
         await it.press("end")
         assert chosen(it) == 64
-        await it.press("up", "home", "up")
-        assert chosen(it) == 5
+        await it.press("up", "home")
+        assert chosen(it) == 90
+        await it.hear(msgspec.structs.replace(ACTIVITY, waits=(), blockers=()))
+        assert chosen(it) == 90
+        await it.press("home")
+        assert chosen(it) == 88
 
 
 async def test_a_query_is_ended_after_yes_only() -> None:
@@ -63,7 +70,7 @@ async def test_a_query_is_ended_after_yes_only() -> None:
         await it.press("l")
         await it.hear(ACTIVITY)
         it.client.submitted.clear()
-        await it.press("k")
+        await it.press("down", "down", "down", "k")
         assert isinstance(it.app.screen, ConfirmDialog)
         assert "End the query of connection 88" in screen_text(it)
         assert "SELECT customer" in screen_text(it)
@@ -78,12 +85,59 @@ async def test_a_query_is_ended_after_yes_only() -> None:
         assert "✗ there is no connection 88 any more" in screen_text(it)
 
 
+async def test_the_culprit_is_closed_with_two_keys() -> None:
+    """What that rolls back, and whom it frees, is asked first."""
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        it.client.submitted.clear()
+        await it.press("K")
+        assert isinstance(it.app.screen, ConfirmDialog)
+        words = screen_text(it)
+        assert "Close connection 90" in words
+        assert "Rolls back 10,001 changed rows; frees 2 sessions." in words
+        await it.press("enter", "n")
+        assert it.client.submitted == []
+        await it.press("K", "y")
+        assert it.client.submitted == [CloseConnection(90)]
+
+
+async def test_a_read_only_viewer_closes_nothing() -> None:
+    async with viewer(script.hello(60), read_only=True) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        it.client.submitted.clear()
+        await it.press("K", "y")
+        assert it.client.submitted == []
+
+
+async def test_enter_shows_the_statement_in_full_and_asks_for_it_while_it_is_shown() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        it.client.submitted.clear()
+        await it.press("enter")
+        assert it.client.submitted == [Watch("activity", connection=90)]
+        assert "STATEMENT OF 90" in screen_text(it)
+        detail = SessionDetail(
+            id=90, statement="UPDATE t SET a = ?", plan=(("table", "key"), ("t", "PRIMARY"))
+        )
+        await it.hear(SAMPLES[0], msgspec.structs.replace(ACTIVITY, details=(detail,)))
+        assert it.client.submitted[-1] == Watch("activity", connection=90)
+        assert "PRIMARY" in screen_text(it)
+        await it.press("escape")
+        assert isinstance(it.app.screen, SessionsScreen)
+        assert "STATEMENT OF 90" not in screen_text(it)
+        await it.hear(SAMPLES[1])
+        assert it.client.submitted[-1] == Watch("activity")
+
+
 async def test_without_sessions_no_query_can_be_killed() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("l")
-        await it.hear(msgspec.structs.replace(ACTIVITY, sessions=(), others=0))
+        await it.hear(msgspec.structs.replace(ACTIVITY, sessions=(), others=0, waits=(), blockers=()))
         it.client.submitted.clear()
-        await it.press("down", "k", "y")
+        await it.press("down", "k", "y", "K", "y")
         assert it.client.submitted == []
         assert isinstance(it.app.screen, SessionsScreen)
 
@@ -124,6 +178,9 @@ async def test_only_what_changed_is_painted_again() -> None:
         panel.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[method-assign, assignment]
         await it.hear(ACTIVITY)
         assert painted == []
+        await it.press("down", "down", "down")
+        assert painted
+        painted.clear()
         await it.press("down")
         assert len(painted) == 2
 

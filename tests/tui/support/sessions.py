@@ -2,6 +2,7 @@
 
 from tuibench.model.server import (
     Activity,
+    Blocker,
     Deadlock,
     DeadlockParty,
     LockWait,
@@ -54,6 +55,17 @@ DEADLOCK = Deadlock(
         ),
     ),
 )
+BLOCKER = Blocker(
+    id=90,
+    user="ann",
+    host="pc7",
+    command="Sleep",
+    seconds=63,
+    open_seconds=65,
+    rows_locked=10_139,
+    rows_changed=10_001,
+    statement=UPDATE,
+)
 ACTIVITY = Activity(
     sessions=(
         session(88, user="report", host="bi2:40112", seconds=754, statement=REPORT),
@@ -69,6 +81,8 @@ ACTIVITY = Activity(
         OwnSessions(command="Query", state="Filling schema table", count=1, seconds=0),
     ),
     waits=(wait(214, 90, 3), wait(230, 214, 1, blocking_is_ours=True, blocking_statement=UPDATE)),
+    blockers=(BLOCKER,),
+    blocked=2,
     deadlock=DEADLOCK,
     transactions=(
         OpenTransaction(connection=88, seconds=754, rows_locked=0, rows_changed=0),

@@ -21,6 +21,7 @@ from tuibench.model import message as model
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
+    CloseConnection,
     Command,
     CrashServer,
     HoldPlan,
@@ -258,6 +259,7 @@ LINES: dict[str, Command] = {
     "restore sync_binlog long_query_time": RestoreSettings(("sync_binlog", "long_query_time")),
     "yes-this-server": TrustServer(),
     "kill 17": KillQuery(17),
+    "close-connection 17": CloseConnection(17),
     "pause": Pause(),
     "resume": Resume(),
     "mark": Mark(),

@@ -29,11 +29,9 @@ from tuibench.observe.sessions import (
     ActivitySampler,
     count_sql,
     last_deadlock,
-    lock_waits,
     others_sql,
     own_sql,
     ranges,
-    waits_sql,
 )
 from tuibench.observe.statements import (
     DIGEST,
@@ -53,7 +51,10 @@ from tuibench.observe.statements import (
 OWN_ID = 70
 SHOP = (9, "shop", "web:1", "shop", "Query", "updating", 3, "UPDATE orders SET paid=1")
 OWN = ("Execute", "updating", 8, 2)
-WAIT = (9, 21, "`sbtest`.`sbtest1`", 4, "UPDATE sbtest1 SET k=k+1 WHERE id=5", None)
+WAITER = (101, 9, 4, "UPDATE sbtest1 SET k=k+1 WHERE id=5")
+WAIT = (101, 102, "`sbtest`.`sbtest1`", "PRIMARY", "5")
+HOLDER = (102, 21, 75, 12, 4, None)
+HOLDING_SESSION = (21, "shop", "web:2", "Sleep", "", 8, None)
 OPEN = (9, 75, 12, 4)
 
 
@@ -63,15 +64,22 @@ class Server:
     def __init__(self) -> None:
         self.answers: dict[str, Sequence[Row] | SQLError] = {
             "COUNT(*) FROM information_schema.INNODB_TRX": [(1234,)],
+            "trx_state = 'LOCK WAIT'": [WAITER],
+            "INNODB_LOCK_WAITS": [WAIT],
+            "data_lock_waits": [WAIT],
+            "INNODB_TRX WHERE trx_": [HOLDER],
+            "STATE LIKE": [],
+            "events_statements_current": SQLError(1146, "no such table"),
+            "PROCESSLIST\nWHERE ID IN": [HOLDING_SESSION],
             "COUNT(*) FROM": [(1,)],
             "GROUP BY": [OWN],
             "ORDER BY COMMAND": [SHOP],
             "trx_started": [OPEN, (21, 2, 40, 3)],
-            "TIMESTAMPDIFF": [WAIT],
             "INNODB STATUS": [("InnoDB", "", "nothing")],
             "KILL": [],
         }
         self.sent: list[str] = []
+        self.named: list[dict[str, object]] = []
         self.refusal: TuibenchError | None = None
         self.closed = 0
 
@@ -102,6 +110,10 @@ class Asked(Connection):
                     raise answer
                 return answer
         raise AssertionError(sql)
+
+    async def query_named(self, sql: str) -> list[dict[str, object]]:
+        self._server.sent.append(sql)
+        return self._server.named
 
     async def close(self) -> None:
         self._server.closed += 1
@@ -138,6 +150,14 @@ async def test_a_look_tells_others_ours_and_who_waits(server: Server, sampler: A
             blocking_statement="",
         ),
     )
+    (blocker,) = activity.blockers
+    assert (blocker.id, blocker.doing, blocker.rows_locked, blocker.rows_changed) == (
+        21,
+        "idle in transaction",
+        12,
+        4,
+    )
+    assert (blocker.user, blocker.is_ours, activity.blocked) == ("shop", True, 1)
     assert [msgspec.structs.astuple(each) for each in activity.transactions] == [
         (9, 75, 12, 4, False),
         (21, 2, 40, 3, True),
@@ -145,7 +165,7 @@ async def test_a_look_tells_others_ours_and_who_waits(server: Server, sampler: A
     assert activity.open_transactions == 2
     assert (activity.others, activity.deadlock, activity.gaps) == (1, None, ())
     assert "NOT (ID BETWEEN 21 AND 23 OR ID BETWEEN 70 AND 70)" in "".join(server.sent)
-    assert len(server.sent) == 5
+    assert len(server.sent) == 11
 
 
 async def test_a_full_list_is_counted(server: Server, sampler: ActivitySampler) -> None:
@@ -172,7 +192,7 @@ async def test_the_deadlock_is_looked_for_now_and_then(server: Server, sampler: 
 
 
 async def test_what_may_not_be_seen_is_said(server: Server, sampler: ActivitySampler) -> None:
-    for word in ("trx_started", "TIMESTAMPDIFF", "INNODB STATUS"):
+    for word in ("trx_started", "trx_state = 'LOCK WAIT'", "INNODB STATUS"):
         server.answers[word] = DeniedError(1227, "you need PROCESS")
     activity = await sampler.look(set())
     assert activity is not None
@@ -203,6 +223,49 @@ async def test_no_answer_is_no_activity(server: Server, sampler: ActivitySampler
 async def test_a_kill_names_the_connection(server: Server, sampler: ActivitySampler) -> None:
     await sampler.kill(9)
     assert server.sent == ["KILL QUERY 9"]
+
+
+async def test_a_connection_is_closed_as_a_whole(server: Server, sampler: ActivitySampler) -> None:
+    await sampler.kill(9, whole=True)
+    assert server.sent == ["KILL CONNECTION 9"]
+
+
+async def test_nobody_who_waits_costs_two_questions(server: Server, sampler: ActivitySampler) -> None:
+    server.answers["trx_state = 'LOCK WAIT'"] = []
+    activity = await sampler.look(set())
+    assert activity is not None
+    assert (activity.waits, activity.blockers, activity.blocked) == ((), (), 0)
+    assert server.count("INNODB_LOCK_WAITS") == 0
+    assert len(server.sent) == 6
+
+
+async def test_a_statement_is_read_in_full_with_its_plan_only_if_asked(server: Server) -> None:
+    sampler = ActivitySampler(Target(), FakeClock(), Flavour.MYSQL, log_in=server.log_in)
+    long = "SELECT a FROM t WHERE b IN (SELECT c FROM u) AND name = 'secret' AND d = " + "e + " * 300 + "1"
+    plan = [{"id": 1, "table": "t", "type": "ALL", "key": None, "rows": 9, "Extra": "Using where"}]
+    server.answers |= {"WHERE ID = 9": [(long,)], "EXPLAIN": []}
+    server.named = plan
+    activity = await sampler.look(set())
+    assert activity is not None
+    assert activity.details == ()
+    activity = await sampler.look(set(), {9})
+    assert activity is not None
+    (detail,) = activity.details
+    assert len(detail.statement) > 1000
+    assert "secret" not in detail.statement
+    assert detail.plan == (
+        ("id", "table", "type", "key", "rows", "Extra"),
+        ("1", "t", "ALL", "", "9", "Using where"),
+    )
+
+
+async def test_mariadb_explains_nothing_that_waits(server: Server, sampler: ActivitySampler) -> None:
+    """SHOW EXPLAIN would wait for the lock, too."""
+    server.answers["WHERE ID = 9"] = [("UPDATE t SET a = 1",)]
+    activity = await sampler.look(set(), {9})
+    assert activity is not None
+    assert "not one that waits" in activity.details[0].note
+    assert server.count("EXPLAIN") == 0
 
 
 async def test_a_refused_kill_keeps_its_code(server: Server, sampler: ActivitySampler) -> None:
@@ -240,16 +303,6 @@ def test_ranges_hold_exactly_the_numbers(numbers: set[int]) -> None:
 @pytest.mark.parametrize("sql", [others_sql, count_sql, own_sql])
 def test_without_ids_of_ours_the_questions_are_still_sql(sql: Callable[[str, set[int]], str]) -> None:
     assert "FALSE" in sql("information_schema.PROCESSLIST", set())
-
-
-def test_each_lock_pair_is_listed_once_and_the_longest_wait_first() -> None:
-    rows = [(1, 2, None, 3, "a", "b"), (1, 2, None, 3, "a", "b"), (5, 2, "t", 9, "c", None)]
-    assert [(wait.waiting, wait.seconds) for wait in lock_waits(rows, set())] == [(5, 9), (1, 3)]
-
-
-def test_each_flavour_is_asked_in_its_words() -> None:
-    assert "performance_schema.data_lock_waits" in waits_sql(Flavour.MYSQL)
-    assert "INNODB_LOCK_WAITS" in waits_sql(Flavour.MARIADB)
 
 
 # Reading statements of a scripted server, of either flavour.

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.tui.support.script import host_part
+from tests.tui.support.sessions import ACTIVITY as SESSIONS
 from tests.unit.observe.fakes import TARGET, FakeConnection, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
 from tuibench.base.errors import DeniedError, RunError, SQLError, UsageError
@@ -413,14 +414,15 @@ class FakeSampler:
         self.gate = asyncio.Event()
         self.gate.set()
         self.refusal: SQLError | None = None
+        self.activity = ACTIVITY
 
-    async def look(self, own_ids: set[int]) -> Activity | None:
-        self.done.append(f"look {sorted(own_ids)}")
+    async def look(self, own_ids: set[int], details: set[int] = frozenset()) -> Activity | None:  # type: ignore[assignment]
+        self.done.append(f"look {sorted(own_ids)}" + (f" and {sorted(details)}" if details else ""))
         await self.gate.wait()
-        return ACTIVITY
+        return self.activity
 
-    async def kill(self, id: int) -> None:
-        self.done.append(f"kill {id}")
+    async def kill(self, id: int, *, whole: bool = False) -> None:
+        self.done.append(f"{'close' if whole else 'kill'} {id}")
         if self.refusal:
             raise self.refusal
 
@@ -514,6 +516,43 @@ async def test_after_a_kill_without_a_viewer_it_leaves(
     assert await activity_monitor_watched.watching.kill(9) == "connection 9 was asked to end its query"
     await activity_monitor_watched.tick()
     assert activity_monitor_watched.sampler.done == ["spare 9", "kill 9", "close"]
+
+
+async def test_a_closed_connection_says_what_that_ended(
+    activity_monitor_watched: ActivityMonitorWatched,
+) -> None:
+    it = activity_monitor_watched
+    it.sampler.activity = SESSIONS
+    assert await it.watching.close_connection(90) == (
+        "connection 90 (ann@pc7, idle in transaction) is closed: 10,001 changed rows are rolled back, "
+        "2 sessions no longer wait for it"
+    )
+    assert it.sampler.done == ["look [1, 2]", "close 90"]
+
+
+@pytest.mark.parametrize(("id", "words"), [(1, "belongs to this session of tuibench"), (0, "XA")])
+async def test_no_connection_of_its_own_is_closed(
+    activity_monitor_watched: ActivityMonitorWatched, id: int, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        await activity_monitor_watched.watching.close_connection(id)
+    assert activity_monitor_watched.sampler.done == []
+
+
+async def test_a_refused_close_names_the_privilege(activity_monitor_watched: ActivityMonitorWatched) -> None:
+    activity_monitor_watched.sampler.refusal = SQLError(1095, "not yours")
+    with pytest.raises(SQLError, match="belongs to another user") as refused:
+        await activity_monitor_watched.watching.close_connection(9)
+    assert "CONNECTION ADMIN" in refused.value.hint
+
+
+async def test_a_statement_in_full_is_read_once_for_each_request(
+    activity_monitor_watched: ActivityMonitorWatched,
+) -> None:
+    activity_monitor_watched.watching.renew(9)
+    await activity_monitor_watched.settle()
+    await activity_monitor_watched.tick()
+    assert activity_monitor_watched.sampler.done == ["look [1, 2] and [9]", "look [1, 2]"]
 
 
 async def test_closing_ends_a_look_that_is_out(activity_monitor_watched: ActivityMonitorWatched) -> None:

@@ -36,6 +36,7 @@ from tuibench.tui.figures import (
 )
 from tuibench.tui.panels import settings as settings_panel
 from tuibench.tui.panels.lists import Selection, TrendRow, TrendSection, first_visible, stack_sections
+from tuibench.tui.panels.locks import lock_panel
 from tuibench.tui.panels.numbers import core_bars, core_bars_height, host_panel, host_sections, host_strip
 from tuibench.tui.panels.server import (
     durability_panel,
@@ -239,10 +240,6 @@ BLIND = Activity(
 )
 
 
-def test_who_waits_for_whom(golden: Golden) -> None:
-    assert text(settings_panel.lock_waits(ACTIVITY, 92, 3)) == golden
-
-
 def test_who_is_there_on_a_narrow_screen(golden: Golden) -> None:
     lines = settings_panel.session_list(ACTIVITY, Selection(90, 3), 78, 12)
     assert text(lines) == golden
@@ -271,7 +268,7 @@ HIDDEN = "others hidden from this login"
 @pytest.mark.parametrize(
     ("activity", "waits", "opened", "deadlock", "others"),
     [
-        (EMPTY, "no session waits for a row lock", "none", "none since the server started", "no others"),
+        (EMPTY, "no session waits for a lock", "none", "none since the server started", "no others"),
         (BLIND, *("not visible: no PROCESS",) * 3, HIDDEN),
         (REFUSED, *("not visible: requires the PROCESS privilege",) * 3, HIDDEN),
     ],
@@ -280,7 +277,7 @@ HIDDEN = "others hidden from this login"
 def test_nothing_to_show_says_why(
     activity: Activity, waits: str, opened: str, deadlock: str, others: str
 ) -> None:
-    assert waits in text(settings_panel.lock_waits(activity, 78, 1))
+    assert waits in text(lock_panel(replace(initial_view(script.hello(10)), activity=activity), None, 78, 1))
     assert text(settings_panel.open_transactions(activity, 78, 1)) == f"OPEN TRANSACTIONS  {opened}"
     assert f"0 tuibench sessions, {others}" in text(settings_panel.session_list(activity, Selection(), 78, 1))
     assert deadlock in text(settings_panel.last_deadlock(activity, 78, 3))
@@ -318,13 +315,13 @@ def test_the_heading_counts_sessions_that_are_not_shown() -> None:
 
 def test_before_the_first_answer() -> None:
     assert "reading the sessions" in text(settings_panel.session_list(None, Selection(), 78, 12))
-    assert text(settings_panel.lock_waits(None, 78, 3)) == "LOCK WAITS"
+    assert text(lock_panel(initial_view(script.hello(10)), None, 78, 3)) == "LOCK WAITS"
     assert text(settings_panel.open_transactions(None, 78, 1)) == "OPEN TRANSACTIONS"
     assert settings_panel.last_deadlock(None, 78, 3) == []
 
 
 @for_each("height", range(1, 16))
-@for_each("draw", [settings_panel.lock_waits, settings_panel.open_transactions, settings_panel.last_deadlock])
+@for_each("draw", [settings_panel.open_transactions, settings_panel.last_deadlock])
 def test_no_panel_is_higher_than_it_may(
     draw: Callable[[Activity | None, int, int], list[TextLine]], height: int
 ) -> None:

@@ -9,7 +9,6 @@ from tuibench.model.server import (
     Activity,
     DeadlockParty,
     Flavour,
-    LockWait,
     OpenTransaction,
     OwnSessions,
     ServerSession,
@@ -241,32 +240,8 @@ ID_WIDTH, TIME_WIDTH, WHO_WIDTH, STATE_WIDTH = 8, 8, 20, 18
 WIDE_SESSIONS = 110
 """Width from which database and state are shown beside the statement."""
 
-MAX_WAITS = 6
 MISSING_PRIVILEGE = re.compile(r"you need \(at least one of\) the ([\w ,]+) privilege")
 """The server's message for a missing privilege."""
-
-
-def lock_waits(activity: Activity | None, width: int, height: int) -> list[TextLine]:
-    """Heading and the longest waits."""
-    if activity is None:
-        return [pad_line((TextSpan("LOCK WAITS", "title"),), width)][:height]
-    found = activity.waits
-    number = (
-        TextSpan(f"  {len(found)}", "risk")
-        if found
-        else TextSpan("  no session waits for a row lock", "muted")
-    )
-    if hidden := _reason_hidden(activity, "lock waits"):
-        number = TextSpan(f"  {hidden}", "muted")
-    heading = pad_line((TextSpan("LOCK WAITS", "title"), number), width)
-    who = max((len(_wait_text(wait)) for wait in found), default=0)
-    table = max((len(wait.table) for wait in found), default=0)
-    return [heading, *(_wait_line(wait, who, table, width) for wait in found)][:height]
-
-
-def lock_waits_height(activity: Activity | None) -> int:
-    """Height of the lock waits in rows."""
-    return 1 + min(MAX_WAITS, len(activity.waits) if activity else 0)
 
 
 def open_transactions(activity: Activity | None, width: int, height: int) -> list[TextLine]:
@@ -274,7 +249,7 @@ def open_transactions(activity: Activity | None, width: int, height: int) -> lis
     title = TextSpan("OPEN TRANSACTIONS", "title")
     if activity is None:
         return [pad_line((title,), width)][:height]
-    if hidden := _reason_hidden(activity, "open transactions"):
+    if hidden := reason_hidden(activity, "open transactions"):
         text: TextLine = (TextSpan(f"  {hidden}", "muted"),)
     elif not activity.transactions:
         text = (TextSpan("  none", "muted"),)
@@ -321,7 +296,8 @@ def session_list(
     own = [_own_sessions_line(each, width) for each in groups][: max(1, height // 3)]
     room = height - 2 - len(own)
     listed = matching_sessions(activity, words)
-    first = first_visible(selection.place, len(listed), room)
+    place = next((place for place, each in enumerate(listed) if each.id == selection.id), 0)
+    first = first_visible(place, len(listed), room)
     ages = {each.connection: each.seconds for each in activity.transactions}
     lines = [
         _session_line(session, ages.get(session.id), width, chosen=session.id == selection.id)
@@ -341,7 +317,7 @@ def last_deadlock(activity: Activity | None, width: int, height: int) -> list[Te
         return []
     deadlock = activity.deadlock
     if deadlock is None:
-        text = _reason_hidden(activity, "the last deadlock") or "none since the server started"
+        text = reason_hidden(activity, "the last deadlock") or "none since the server started"
         return [_heading("LAST DEADLOCK", text, width)][:height]
     tables = dict.fromkeys(table for party in deadlock.parties for table in party.tables)
     text = f"{deadlock.at}  on {', '.join(tables)}" if tables else deadlock.at
@@ -353,7 +329,7 @@ def _heading(title: str, note: str, width: int) -> TextLine:
     return pad_line((TextSpan(title, "title"), TextSpan(f"  {note}", "muted")), width)
 
 
-def _reason_hidden(activity: Activity, what: str) -> str:
+def reason_hidden(activity: Activity, what: str) -> str:
     """The reason why this login cannot see `what`, in few words; empty if it can."""
     reason = next((gap.partition(": ")[2] for gap in activity.gaps if gap.startswith(what)), "")
     if needed := MISSING_PRIVILEGE.search(reason):
@@ -361,35 +337,14 @@ def _reason_hidden(activity: Activity, what: str) -> str:
     return f"not visible: {reason}" if reason else ""
 
 
-def _wait_text(wait: LockWait) -> str:
-    blocking = _connection_text(wait.blocking, wait.blocking_is_ours, is_idle=not wait.blocking_statement)
-    return f"{_connection_text(wait.waiting, wait.waiting_is_ours)} waits for {blocking}"
-
-
-def _wait_line(wait: LockWait, who_width: int, table_width: int, width: int) -> TextLine:
-    """A lock wait in columns as wide as all waits need."""
-    statements = wait.waiting_statement
-    if wait.blocking_statement:
-        statements += f"  ←  {wait.blocking_statement}"
-    line: TextLine = (
-        TextSpan(f"{hms(wait.seconds):>{TIME_WIDTH - 1}} ", "warn"),
-        TextSpan(f"{_wait_text(wait):<{who_width}}  ", "strong"),
-        TextSpan(f"{wait.table:<{table_width}}  " if table_width else "", "muted"),
-        TextSpan(statements),
-    )
-    return pad_line(line, width)
-
-
-def _connection_text(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
-    """The blocking connection; one without a statement is idle in its transaction."""
-    marks = ["tuibench"] * is_ours + ["idle"] * is_idle
-    return f"{id} ({', '.join(marks)})" if marks else str(id)
+def _connection_text(id: int, is_ours: bool) -> str:
+    return f"{id} (tuibench)" if is_ours else str(id)
 
 
 def _session_counts(activity: Activity) -> str:
     shown, there = len(activity.sessions), activity.others
     ours = sum(own.count for own in activity.own)
-    is_blind = bool(_reason_hidden(activity, "open transactions"))
+    is_blind = bool(reason_hidden(activity, "open transactions"))
     none = "others hidden from this login" if is_blind else "no others"
     others = f"{there:,} {'other' if there == 1 else 'others'}" if there else none
     counted = f"{pluralize(ours, 'tuibench session')}, {others}"

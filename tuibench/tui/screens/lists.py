@@ -6,12 +6,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tuibench.base.units import hms, local_time
+from tuibench.base.units import hms, local_time, pluralize
 from tuibench.model.event import Event
-from tuibench.model.message import KillQuery, RestoreSettings, Watch
-from tuibench.model.server import Flavour, ServerSession
+from tuibench.model.message import CloseConnection, Command, KillQuery, RestoreSettings, Watch
+from tuibench.model.server import Activity, Flavour, ServerSession
 from tuibench.model.settings import SettingState
 from tuibench.tui.panels import lists as lists_panel
+from tuibench.tui.panels import locks as locks_panel
 from tuibench.tui.panels import settings as settings_panel
 from tuibench.tui.panels.lists import MOVE_KEYS, Selection, effect_text_lines
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
@@ -120,41 +121,71 @@ class EventsScreen(MainScreen):
 
 
 class SessionsScreen(SearchScreen):
-    """The server's sessions, which the app polls while this screen is visible."""
+    """The server's sessions, which the app polls while this screen is visible.
 
-    KEYS = (("↑ ↓", "choose"), ("/", "search"), ("k", "end its query"), ("esc", "back"))
-    poll_command = Watch("activity")
+    The cursor goes through those that block and wait first, then through the list. `enter` shows the
+    statement of the selected session in full, with its plan; the session reads it while it is shown.
+    """
+
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("/", "search"),
+        ("enter", "statement and plan"),
+        ("k", "end its query"),
+        ("K", "close connection"),
+        ("esc", "back"),
+    )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("k,enter", "kill", "End its query", show=False),
+        Binding("k", "kill", "End its query", show=False),
+        Binding("K", "close", "Close the connection", show=False),
+        Binding("enter", "detail", "Statement and plan", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 
     def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
+        self._detail = 0
+
+    @property
+    def poll_command(self) -> Command | None:  # type: ignore[override]
+        return Watch("activity", connection=self._detail)
 
     def body(self) -> ComposeResult:
         yield self.search_line("words of a user, host, database, state or statement")
         panel = settings_panel
-        yield self.panel(lambda view, *size: panel.lock_waits(view.activity, *size), id="waits")
+        yield self.panel(
+            lambda view, *size: locks_panel.lock_panel(
+                view, self._selection.id, *size, ascii_only=self.frame.ascii_only
+            ),
+            id="waits",
+        )
         yield self.panel(lambda view, *size: panel.open_transactions(view.activity, *size), id="transactions")
         yield self.panel(
             lambda view, width, height: panel.session_list(
-                view.activity, self._selection, width, height, self.words
+                self._listed(view.activity), self._selection, width, height, self.words
             ),
             id="session-list",
+        )
+        yield self.panel(
+            lambda view, *size: locks_panel.session_detail(view.activity, self._detail, *size),
+            id="session-detail",
         )
         yield self.panel(lambda view, *size: panel.last_deadlock(view.activity, *size), id="deadlock")
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._ids)
-        self.query_one("#waits").styles.height = settings_panel.lock_waits_height(view.activity)
+        width, height = self.size
+        most = int(MOST_OF_LOCKS * height)
+        self.query_one("#waits").styles.height = locks_panel.lock_panel_height(view, width - 2, most)
+        self.set_class(bool(view.activity and view.activity.waits), "-blocked")
+        self.set_class(bool(self._detail), "-detailed")
 
     @property
     def chosen(self) -> ServerSession | None:
         """The selected session."""
-        return next((session for session in self._listed if session.id == self._selection.id), None)
+        return locks_panel.known_session(self.view.activity, self._selection.id)
 
     def action_move(self, by: int) -> None:
         self._selection = self._selection.moved(self._ids, by)
@@ -162,34 +193,88 @@ class SessionsScreen(SearchScreen):
 
     def repaint(self) -> None:
         self._selection = self._selection.settled(self._ids)
-        self.query_one("#session-list", Panel).show(self.view)
+        for panel in ("#waits", "#session-list"):
+            self.query_one(panel, Panel).show(self.view)
+
+    def action_detail(self) -> None:
+        """Show the statement of the selected session, or the list again."""
+        id = self._selection.id or 0
+        self._detail = 0 if self._detail == id else id
+        self.set_class(bool(self._detail), "-detailed")
+        self.query_one("#session-detail", Panel).show(self.view)
+        if self._detail:
+            self.submit(self.poll_command)
+
+    async def action_back(self) -> None:
+        if self._detail:
+            self._detail = 0
+            self.set_class(False, "-detailed")
+        else:
+            await super().action_back()
 
     def action_kill(self) -> None:
         if self.chosen is not None:
             self.app.push_screen(ConfirmDialog(kill_prompt(self.chosen)), self.submit)
 
-    @property
-    def _ids(self) -> list[int]:
-        return [session.id for session in self._listed]
+    def action_close(self) -> None:
+        if self.chosen is not None and self.view.activity is not None:
+            prompt = close_prompt(self.chosen, self.view.activity)
+            self.app.push_screen(ConfirmDialog(prompt), self.submit)
 
     @property
-    def _listed(self) -> list[ServerSession]:
-        """The sessions that match the words."""
-        return settings_panel.matching_sessions(self.view.activity, self.words)
+    def _ids(self) -> list[int]:
+        """The sessions that the cursor goes through."""
+        locked = () if self.words.split() else locks_panel.lock_rows(self.view.activity)
+        listed = settings_panel.matching_sessions(self._listed(self.view.activity), self.words)
+        return [*(row.id for row in locked), *(session.id for session in listed)]
+
+    def _listed(self, activity: Activity | None) -> Activity | None:
+        """The sessions of the list: those that match the words, or all that are not in the tree."""
+        return activity if self.words.split() else locks_panel.unlocked_sessions(activity)
+
+
+MOST_OF_LOCKS = 0.45
+"""The largest share of the screen's height for those that block and wait."""
 
 
 def kill_prompt(session: ServerSession) -> ChangePrompt:
     """Confirmation before a query is killed."""
-    where = f"{session.user}@{session.host} in {session.database or 'no database'}"
     return ChangePrompt(
         command=KillQuery(session.id),
         title=f"End the query of connection {session.id}",
-        steps=(where, session.statement or f"({session.command}, no statement)"),
+        steps=(_where(session), session.statement or f"({session.command}, no statement)"),
         meaning="Its statement fails with error 1317. The client may retry it.",
         at_risk=True,
-        promise="The connection stays open; if it is idle in a transaction, it keeps its locks.",
+        promise="The connection stays open; if it is idle in a transaction, it keeps its locks: K closes it.",
         verb="end its query",
     )
+
+
+def close_prompt(session: ServerSession, activity: Activity) -> ChangePrompt:
+    """Confirmation before a connection is closed: what that rolls back, and whom it frees."""
+    root = next((row.root for row in locks_panel.lock_rows(activity) if row.id == session.id), None)
+    known = next((each for each in activity.blockers if each.id == session.id), None)
+    changed = activity.rows_changed(session.id)
+    last = known.statement if known is not None else ""
+    rolls = f"Rolls back {pluralize(changed, 'changed row')}" if changed else "Rolls back no change"
+    frees = root.frees if root is not None and root.id == session.id else 0
+    return ChangePrompt(
+        command=CloseConnection(session.id),
+        title=f"Close connection {session.id}",
+        steps=(
+            _where(session),
+            session.statement or last or f"({session.command}, no statement)",
+            f"{rolls}; frees {pluralize(frees, 'session')}.",
+        ),
+        meaning="Its client loses the connection and its open transaction: its next statement fails.",
+        at_risk=True,
+        promise="A rollback takes about as long as the changes did; until then the rows stay locked.",
+        verb="close the connection",
+    )
+
+
+def _where(session: ServerSession) -> str:
+    return f"{session.user}@{session.host} in {session.database or 'no database'}"
 
 
 class SettingsScreen(SearchScreen):
