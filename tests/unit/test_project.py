@@ -284,7 +284,11 @@ def test_the_readmes_of_both_languages_have_the_same_commands_and_pictures() -> 
     english, chinese = (
         (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh-CN.md")
     )
-    for pattern in (r"^(?:tuibench|make|pipx|git) [^#\n]*?(?=\s*(?:#|$))", r"!\[[^\]]*\]\(([^)]+)\)", r"^#+ "):
+    for pattern in (
+        r"^(?:tuibench|make|pipx|git) [^#\n]*?(?=\s*(?:#|$))",
+        r"!\[[^\]]*\]\(([^)]+)\)",
+        r"^#+ ",
+    ):
         assert re.findall(pattern, english, re.MULTILINE) == re.findall(pattern, chinese, re.MULTILINE)
 
 
