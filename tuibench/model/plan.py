@@ -548,6 +548,11 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
         return not self.is_watch and not self.threads and not self.schedule
 
     @property
+    def has_experiment(self) -> bool:
+        """True if it contains an A/B test, a probe or a screening of settings."""
+        return not (self.trial is None and self.probe is None and self.tune is None)
+
+    @property
     def shows_traffic(self) -> bool:
         """True if charts and effects show the traffic of all the server's clients."""
         return self.is_watch or self.starts_idle

@@ -5,11 +5,18 @@ Statements are digests: their values are replaced by `?`.
 
 import shlex
 from enum import StrEnum
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
 
 from tuibench.model.option import plain_number
+
+
+@cache
+def version_numbers(version: str) -> tuple[int, ...]:
+    """A version as a tuple of numbers, for comparison: (10, 11, 19)."""
+    return tuple(int(part) for part in version.split("."))
 
 
 class Flavour(StrEnum):
@@ -66,8 +73,7 @@ class ServerInfo(Transport, frozen=True, kw_only=True):
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        """The version as a tuple of numbers, for comparison: (10, 11, 19)."""
-        return tuple(int(part) for part in self.version.split("."))
+        return version_numbers(self.version)
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,14 @@ import msgspec
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.server import Environment, Flavour, ServerInfo, ServerLimits, Target
+from tuibench.model.server import (
+    Environment,
+    Flavour,
+    ServerInfo,
+    ServerLimits,
+    Target,
+    version_numbers,
+)
 
 
 class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +43,7 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        return tuple(int(part) for part in self.version.split("."))
+        return version_numbers(self.version)
 
     @property
     def words(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tuibench.base.errors import ServerUnavailableError
-from tuibench.model.server import Flavour
+from tuibench.model.server import Flavour, version_numbers
 
 NAMES = ("mariadbd", "mysqld")
 
@@ -51,8 +51,7 @@ class Binary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        """The version as a tuple of numbers, for comparison."""
-        return tuple(int(part) for part in self.version.split("."))
+        return version_numbers(self.version)
 
     def __str__(self) -> str:
         return f"{self.flavour} {self.version} ({self.path})"

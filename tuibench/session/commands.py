@@ -49,7 +49,7 @@ from tuibench.model.schedule import (
 from tuibench.session.dispatch import Needs, Origin, SteeredSession, handles
 from tuibench.session.events import ONE_CHANGE_SECONDS
 from tuibench.session.interventions import BURST, Intervene
-from tuibench.session.laboratory import LoadLevel
+from tuibench.session.laboratory import LoadLevel, experiment_kinds
 from tuibench.session.timeline import FollowPlan
 
 # The load.
@@ -246,7 +246,7 @@ async def undo(session: SteeredSession, command: Undo) -> str:
 
 @handles(StopExperiment, needs=Needs.EXPERIMENT)
 async def stop_experiment(session: SteeredSession, command: StopExperiment) -> str:
-    kind = next(each for each in session.experiments if each.kind == command.kind)
+    kind = next(each for each in experiment_kinds() if each.kind == command.kind)
     session.laboratory.running(kind)
     session.laboratory.stop("stopped by the operator")
     return f"the {kind.called} is stopped"

@@ -27,7 +27,7 @@ from tuibench.model.schedule import PlanPhase
 from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog
 from tuibench.session.interventions import Intervene, Interventions
-from tuibench.session.laboratory import Experiment, ExperimentSession, Laboratory, LoadLevel
+from tuibench.session.laboratory import ExperimentSession, Laboratory, LoadLevel, experiment_kinds
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
@@ -69,8 +69,6 @@ class SteeredSession:
     laboratory: Laboratory
     parts: ExperimentSession
     """The parts that an experiment uses."""
-    experiments: tuple[type[Experiment], ...]
-    """The kinds that commands start and stop."""
     interventions: Interventions
     activity_monitor: ActivityMonitor
     statement_monitor: StatementMonitor
@@ -150,7 +148,7 @@ class Handler(NamedTuple):
 
 
 HANDLERS: dict[type, Handler] = {}
-"""The handlers by type of command. An experiment's are in it once its module is imported."""
+"""The handlers by type of command. An experiment's are in it once its module is imported (`handler_of`)."""
 
 
 def handles(
@@ -172,6 +170,13 @@ def handles(
     return declare
 
 
+def handler_of(kind: type) -> Handler:
+    """The handler of a type of command."""
+    if kind not in HANDLERS:
+        experiment_kinds()
+    return HANDLERS[kind]
+
+
 class Dispatcher:
     """Executes the commands of a session."""
 
@@ -184,7 +189,7 @@ class Dispatcher:
         """Executes a command when it has its turn; returns the reply as text. Raises TuibenchError for a
         refusal.
         """
-        session, handler, before = self.session, HANDLERS[type(command)], None
+        session, handler, before = self.session, handler_of(type(command)), None
         needs = handler.needs
         if origin is Origin.READER and not handler.read_only:
             raise UsageError(READ_ONLY_REFUSAL)

@@ -303,7 +303,9 @@ AnyExperiment = TypeVar("AnyExperiment", bound=Experiment)
 
 
 def experiment_kinds() -> tuple[type[Experiment], ...]:
-    """The kinds of experiments of all features. A run's plan has at most one experiment."""
+    """The kinds of experiments of all features, whose modules are imported here and declare the handlers of
+    their commands: most runs need none of them. A run's plan has at most one experiment.
+    """
     return tuple(resolve(one) for feature in installed() for one in feature.experiments)
 
 
@@ -344,6 +346,10 @@ class Laboratory:
     def of_kind(self, kind: type[AnyExperiment]) -> list[AnyExperiment]:
         """All experiments of a kind so far."""
         return [one for one in self.begun if type(one) is kind]
+
+    def by_kind(self) -> dict[type[Experiment], list[Experiment]]:
+        """All experiments so far, in the order of the first of each kind."""
+        return {kind: self.of_kind(kind) for kind in dict.fromkeys(map(type, self.begun))}
 
     def running(self, kind: type[AnyExperiment]) -> AnyExperiment:
         """The experiment of this kind that runs. Raises UsageError if there is none."""

@@ -17,9 +17,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -44,7 +44,6 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Sample, Tick
 from tuibench.mysql.connection import OwnConnections
-from tuibench.observe.cpu_profile import CpuProfiling
 from tuibench.observe.host_facts import read_environment
 from tuibench.observe.sessions import ActivitySampler
 from tuibench.observe.statements import StatementSampler
@@ -83,6 +82,9 @@ from tuibench.session.undo import UndoStack
 from tuibench.tuning.trial_subject import THREADS
 from tuibench.workload.dataset import build_data_set
 from tuibench.workload.program import Program
+
+if TYPE_CHECKING:
+    from tuibench.observe.cpu_profile import CpuProfiling
 
 REMAINDER_SHARE = 0.05
 """At its end, a session samples the time after its last tick if that is longer than this share of a tick."""
@@ -128,7 +130,6 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.activity_monitor: ActivityMonitor
         self.statement_monitor: StatementMonitor
         self.interventions: Interventions
-        self.profiling: CpuProfiling
         self._identify = identify or partial(identify_server, spec.target, self.clock)
         self._stack = AsyncExitStack()
         self._ending: dict[EndStep, ClosingStep] = {}
@@ -217,15 +218,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         )
         self.bus.listeners.append(self.interventions.on_message)
         self.interventions.check_allowed()
-        self.profiling = CpuProfiling(
-            Path(self.spec.run_directory),
-            lambda: self.sampler.server_pid,
-            self.emit,
-            self.tasks.start,
-            self.clock,
-        )
         self._ending |= {
-            EndStep.PROFILING: self.profiling.close,
+            EndStep.PROFILING: self._close_profiling,
             EndStep.INTERVENTIONS: self.interventions.close,
             EndStep.ACTIVITY: self.activity_monitor.close,
             EndStep.STATEMENTS: self.statement_monitor.close,
@@ -263,6 +257,23 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
                 self.emit(EventKind.RESTORE, text)
         if text := await self.settings.keep():
             self.emit(EventKind.WARNING, text)
+
+    @cached_property
+    def profiling(self) -> "CpuProfiling":
+        """The CPU profile of the server; few runs record one."""
+        from tuibench.observe.cpu_profile import CpuProfiling
+
+        return CpuProfiling(
+            Path(self.spec.run_directory),
+            lambda: self.sampler.server_pid,
+            self.emit,
+            self.tasks.start,
+            self.clock,
+        )
+
+    async def _close_profiling(self) -> None:
+        if "profiling" in self.__dict__:
+            await self.profiling.close()
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         """The first message to a viewer, with up to `samples` past samples."""
@@ -406,7 +417,6 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         self.effect_tracker: EffectTracker
         self._undo: UndoStack
         self._experiment_session: ExperimentSession
-        self._kinds = experiment_kinds()
         self._readings: tuple[Reading, Reading] = (None, None)
         self._summary: Summary | None = None
         self._stack = AsyncExitStack()
@@ -479,12 +489,11 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             log=watcher.log,
             laboratory=self.laboratory,
             parts=parts,
-            experiments=self._kinds,
             interventions=watcher.interventions,
             activity_monitor=watcher.activity_monitor,
             statement_monitor=watcher.statement_monitor,
             watch_time=watcher.sampler.watch_time,
-            record_cpu_profile=watcher.profiling.record,
+            record_cpu_profile=lambda seconds: watcher.profiling.record(seconds),
             command_running=self.effect_tracker.command_running,
             undo=self._undo,
             submit=self.submit,
@@ -499,27 +508,24 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
 
     def _with_experiments(self, hello: Hello) -> Hello:
         """The greeting of a viewer with the state of the experiments."""
-        for kind in self._kinds:
-            if (last := self.laboratory.last(kind)) is not None:
-                hello = kind.in_hello(hello, last)
+        for kind, begun in self.laboratory.by_kind().items():
+            hello = kind.in_hello(hello, begun[-1])
         return hello
 
     def _status_with_experiments(self, status: Status) -> Status:
-        for kind in self._kinds:
-            if (last := self.laboratory.last(kind)) is not None:
-                status = kind.in_status(status, last)
+        for kind, begun in self.laboratory.by_kind().items():
+            status = kind.in_status(status, begun[-1])
         return status
 
     def _with_results(self, summary: Summary) -> Summary:
         """The summary with the results of the experiments."""
-        for kind in self._kinds:
-            if begun := self.laboratory.of_kind(kind):
-                summary = kind.in_summary(summary, begun, self.watcher.not_restored)
+        for kind, begun in self.laboratory.by_kind().items():
+            summary = kind.in_summary(summary, begun, self.watcher.not_restored)
         return summary
 
     async def _plan_experiment(self) -> None:
         """Prepare the plan's experiment before the load starts. Raises TuibenchError if it is impossible."""
-        for kind in self._kinds:
+        for kind in experiment_kinds() if self.spec.plan.has_experiment else ():
             if (experiment := await kind.of_plan(self._experiment_session)) is not None:
                 await self.laboratory.plan(experiment)
 

@@ -384,6 +384,8 @@ class SettingsManager:
         self.refusal: SQLError | None = None
         """The error of a server that does not report its settings."""
         self._known: tuple[SettingState, ...] | None = None
+        self._made: dict[str, tuple[tuple[str, ...], SettingState]] = {}
+        """The last state of each setting, with what it was made from."""
 
     @property
     def is_busy(self) -> bool:
@@ -539,15 +541,14 @@ class SettingsManager:
             )
             original = self.journal.ledger.original(name) or value
             began = self._began.get(name, value) if value else ""
-        return catalogue.setting_state(
-            setting,
-            self.server,
-            value,
-            original,
-            self._unavailable.get(name, ""),
-            began=began,
-            changed_by=self._changed_by(name, value, original, began),
-        )
+        changed_by = self._changed_by(name, value, original, began)
+        known = (value, original, self._unavailable.get(name, ""), began, changed_by)
+        if name not in self._made or self._made[name][0] != known:
+            state = catalogue.setting_state(
+                setting, self.server, *known[:3], began=began, changed_by=changed_by
+            )
+            self._made[name] = known, state
+        return self._made[name][1]
 
     def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
         changes = self.journal.ledger.changes_of(name)

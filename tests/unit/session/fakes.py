@@ -30,7 +30,14 @@ from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
 from tuibench.session.disk import SimulatedDisk
-from tuibench.session.dispatch import HANDLERS, Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
+from tuibench.session.dispatch import (
+    Dispatcher,
+    Origin,
+    SteeredLoad,
+    SteeredSession,
+    handler_of,
+    levels_of,
+)
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession, Laboratory
 from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
@@ -255,7 +262,6 @@ class FakeControllable:
             log=self.log,
             laboratory=cast(Laboratory, FakeLaboratory()),
             parts=cast(ExperimentSession, SimpleNamespace(disk=self.disk)),
-            experiments=(),
             interventions=nothing,
             activity_monitor=cast(ActivityMonitor, self.activity_monitor),
             statement_monitor=cast(StatementMonitor, self.activity_monitor),
@@ -339,7 +345,7 @@ class FakeSession:
         self._over.set()
 
     async def submit(self, command: Command, origin: Origin = Origin.OPERATOR) -> str:
-        if origin is Origin.READER and not HANDLERS[type(command)].read_only:
+        if origin is Origin.READER and not handler_of(type(command)).read_only:
             raise UsageError(READ_ONLY_REFUSAL)
         self.submitted.append(command)
         await self.answering.wait()

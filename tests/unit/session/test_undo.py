@@ -21,7 +21,7 @@ from tuibench.model.message import (
 )
 from tuibench.model.plan import changed_policy
 from tuibench.model.settings import PresetState
-from tuibench.session.dispatch import HANDLERS
+from tuibench.session.dispatch import handler_of
 from tuibench.session.undo import Levels, UndoStack
 
 
@@ -71,7 +71,7 @@ class Session:
     async def do(self, *commands: Command, after: float = 10.0) -> None:
         for command in commands:
             self.clock.ns += int(after * NS_PER_SECOND)
-            handler, before = HANDLERS[type(command)], self.levels
+            handler, before = handler_of(type(command)), self.levels
             try:
                 await self.execute(command)
             finally:

@@ -393,7 +393,7 @@ async def test_the_result_of_a_screening_says_what_was_not_restored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     screened = mock.Mock(result=tune_result())
-    monkeypatch.setattr(Laboratory, "of_kind", lambda _, kind: [screened] if kind is TuneRun else [])
+    monkeypatch.setattr(Laboratory, "by_kind", lambda _: {TuneRun: [screened]})
     async with run_on(server, spec(tmp_path, 4)) as run:
 
         async def change() -> None:
