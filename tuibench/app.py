@@ -111,7 +111,6 @@ COMMANDS = (
             "check ./mine.toml",
             "from-slow-log /var/lib/mysql/slow.log --out mine.toml",
             "from-digest -D shop --seconds=60 --out mine.toml",
-            "from-lua ./my.lua --tables=4 -D sbtest --out mine.toml",
         ),
     ),
     CommandEntry(

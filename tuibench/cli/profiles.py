@@ -1,6 +1,6 @@
 """`tuibench profiles`: lists profiles, shows or checks one, creates one.
 
-A profile is created from query logs, from a server's statement digests, or from a Lua script.
+A profile is created from query logs, or from a server's statement digests.
 """
 
 import shlex
@@ -20,7 +20,7 @@ from tuibench.base.units import count, pluralize, shorten
 from tuibench.cli import candidates
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.log_files import read_logs
-from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
+from tuibench.cli.options import CONTEXT, TextOrJson
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.server_options import ServerOptions
 from tuibench.cli.tables import progress_bar
@@ -400,51 +400,8 @@ def _statement_text(statement: StatementText) -> str:
     return sql if statement.prepared else f"{sql}   (sent as text)"
 
 
-CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA = "check", "from-slow-log", "from-digest", "from-lua"
-ACTION_WORDS = ("list", "show", CHECK, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA)
-TRACED_EVENTS = 200
-SAME = 0.05
-"""Two counts of statements that differ by at most this share are equal: random choices make them differ."""
-
-
-def from_lua(name: str, given: Sequence[str], server: ServerOptions, out: str) -> None:
-    """Print or write the profile of a Lua script, after comparing the server's statement counts of both."""
-    from tuibench.cli.runner import run_async
-    from tuibench.load import script_profile
-
-    path, options = split_profile_and_options(_resolve_file(name), given)
-    program = library.load_program(path, {**options, THREADS: 1})
-    if program.script is None:
-        raise UsageError(f"{name} is no Lua script", "give its file: tuibench profiles from-lua ./my.lua")
-    target = server.target()
-    trace = run_async(script_profile.traced(target, program, TRACED_EVENTS, seed=1))
-    title = files.expand_path(out).stem if out else f"from_{Path(name).stem}"
-    line = shlex.join([name, *given])
-    comments = [
-        *_head(
-            f"Created by tuibench from {pluralize(len(trace.events), 'event')} of the Lua script {line}.",
-            set(),
-        ),
-        *([f"Left out: {pluralize(trace.failed, 'event')} with an error."] if trace.failed else []),
-    ]
-    writer = script_profile.ProfileWriter(trace, program.options)
-    text = writer.text(
-        title, f"what the Lua script {Path(name).name} sends", list(map(sanitize.text, comments))
-    )
-    made = compile_profile(library.parse_profile(text, f"{title}.toml"), {})
-    counts = run_async(script_profile.counts_of_profile(target, made, TRACED_EVENTS, seed=1))
-    write_output(str(files.expand_path(out)) if out else "", (text,))
-    for note in writer.notes:
-        info(note)
-    pairs = {each: (trace.counts.get(each, 0), counts.get(each, 0)) for each in {**trace.counts, **counts}}
-    info(
-        "per event, script and profile: "
-        + ", ".join(f"{key} {a:.3g} and {b:.3g}" for key, (a, b) in pairs.items())
-    )
-    if far := [key for key, (a, b) in pairs.items() if abs(a - b) > SAME * max(a, b)]:
-        info(f"DIFFERENT: {', '.join(far)}; the profile does not stand for the script")
-    if out:
-        info(f"{out}: tuibench run {out} runs it")
+CHECK, FROM_SLOW_LOG, FROM_DIGEST = "check", "from-slow-log", "from-digest"
+ACTION_WORDS = ("list", "show", CHECK, FROM_SLOW_LOG, FROM_DIGEST)
 
 
 class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -515,15 +472,14 @@ def profiles(
     each statement, and those that it refuses are named. from-slow-log FILE …: creates a profile from slow
     query logs or general logs (plain, .gz, .bz2, .xz, or `-` for stdin); with server options without the
     statements that the server refuses. from-digest: creates one from the statement digests of a server's
-    database. from-lua SCRIPT: runs events of a sysbench script, whose tables exist, and creates a profile
-    that sends the same; the options of the script are accepted, too.
+    database.
     """
     if action not in ACTION_WORDS:
         raise UsageError(f"profiles has no action '{action}'", did_you_mean(action, ACTION_WORDS))
     unknown = [
         each for each in context.args if action != FROM_SLOW_LOG or (each.startswith("-") and each != STDOUT)
     ]
-    if unknown and action != FROM_LUA:
+    if unknown:
         raise UsageError(f"unknown option {unknown[0]}", option_hint(unknown[0]))
     check_format(output)
     traffic.check()
@@ -533,8 +489,6 @@ def profiles(
         _check(name, output == JSON, server)
     elif action in ACTIONS:
         ACTIONS[action](name, output == JSON)
-    elif action == FROM_LUA:
-        from_lua(name, context.args, server, traffic.out)
     elif action == FROM_DIGEST:
         from_digest(server, traffic)
     else:

@@ -345,42 +345,6 @@ async def test_init_and_done_surround_the_events(
     assert await ask(database, "SELECT MAX(id), COUNT(*) FROM t") == [(30, 31)]
 
 
-@needs_sysbench
-@pytest.mark.sysbench
-@pytest.mark.one_flavour
-async def test_the_profile_of_a_script_sends_what_the_script_sends(
-    database: Target, tuibench_home: Path, tmp_path: Path
-) -> None:
-    for name in ("oltp_common", "oltp_read_write"):
-        shutil.copy(SHARE / f"{name}.lua", tmp_path)
-    script, profile = tmp_path / "oltp_read_write.lua", tmp_path / "mine.toml"
-    options = ("--tables=2", "--table-size=500")
-
-    async def run(*words: str) -> str:
-        ended = await asyncio.to_thread(tuibench, *words, target=database)
-        assert ended.code == 0, ended.err
-        return ended.err
-
-    await run("prepare", str(script), *options)
-    said = await run("profiles", "from-lua", str(script), *options, f"--out={profile}")
-    assert (
-        "select 14 and 14, insert 1 and 1, update 2 and 2, delete 1 and 1, begin 1 and 1, commit 1 and 1"
-        in said
-    )
-    assert "Not equal" not in said
-    made, known = library.load_program(str(profile)), library.load_program("oltp_read_write")
-    sent = [
-        [
-            each.sql
-            for transaction in program.transactions
-            for step in transaction.steps
-            for each in step.statements
-        ]
-        for program in (made, known)
-    ]
-    assert {sql[0] for sql in sent[0]} == {sql[0] for sql in sent[1]}
-
-
 OF_A_LOOP = "and does not end; those that ended sent 1 on average"
 LEAST_ENDLESS = 1000
 """An event of fewer statements is not called endless: see `engine/connection/script.rs`."""
