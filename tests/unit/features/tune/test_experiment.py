@@ -30,7 +30,15 @@ from tuibench.features.tune.candidates import (
     read_tune_log,
     spread,
 )
-from tuibench.features.tune.evaluation import CandidatePairs, Evaluation, is_decided, option_line, statement
+from tuibench.features.tune.evaluation import (
+    ANOMALIES,
+    NO_ANOMALIES,
+    CandidatePairs,
+    Evaluation,
+    is_decided,
+    option_line,
+    statement,
+)
 from tuibench.features.tune.experiment import TuneRun, prepare_screening
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
@@ -335,6 +343,36 @@ def test_a_value_that_misses_an_objective_wins_nothing() -> None:
     met = evaluated({1: 1.5, 2: 1.2}, objectives=("p95<8ms",)).result(1.0)
     assert [one.misses for one in met.results] == ["", "p95<8ms"]
     assert met.winner == (1,)
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ({0: 0.0, 1: 0.4, 2: 0.0}, [NO_ANOMALIES, ""]),
+        ({0: 10.0, 1: 10.0, 2: 20.0}, ["", NO_ANOMALIES]),
+        ({0: 10.0, 1: 0.0, 2: 2.0}, ["", ""]),
+    ],
+)
+def test_a_value_with_anomalies_that_the_original_has_not_wins_nothing(
+    rates: Mapping[int, float], words: list[str]
+) -> None:
+    """Rates of anomalies by candidate, 0 for the original value. Both candidates are faster."""
+    rng = random.Random(7)
+
+    def with_anomalies(window: TuneWindow) -> TuneWindow:
+        rate = rates[window.candidates[0] if window.candidates else 0] * (1 + rng.uniform(-0.05, 0.05))
+        return msgspec.structs.replace(window, figures={**window.figures, ANOMALIES: rate})
+
+    blocks = (block({1: 1.5, 2: 1.5}, rng, at=10.0 * place) for place in range(12))
+    evaluation = evaluated({1: 1.5, 2: 1.5}, blocks=0)
+    evaluation.add(
+        msgspec.structs.replace(each, windows=tuple(map(with_anomalies, each.windows))) for each in blocks
+    )
+    result = evaluation.result(1.0)
+    assert [one.misses for one in result.results] == words
+    losing = {number for number, missed in enumerate(words, start=1) if missed}
+    assert not losing & set(result.winner)
+    assert set(result.winner) or len(losing) == len(words)
 
 
 def test_the_best_together_win_if_they_are_better_together() -> None:
