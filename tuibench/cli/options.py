@@ -29,7 +29,7 @@ from tuibench.model.callers import check_policy
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
 from tuibench.model.option import check_choice, check_range
 from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
-from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
+from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder, check_recovery
 from tuibench.model.schedule import Quantity, first_level, parse_size, total_seconds
 from tuibench.model.server import ServerLimits
 from tuibench.model.sweep import ServerBuild, Start, SweepPlan
@@ -561,6 +561,7 @@ def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
         **values.of_part("probe")
         | {"least": float(least), "most": float(most), "seconds": values["max_time"] - warmup}
     )
+    check_recovery(order, plan.callers)
     return replace(
         plan,
         probe=order,

@@ -534,7 +534,7 @@ def _candidates(context: typer.Context) -> candidates.Candidates:
 VERB_ARGUMENTS: dict[str, Callable[[], candidates.Candidates]] = {
     "plan": candidates.words("hold", "resume"),
     "preset": candidates.presets,
-    "probe": candidates.words("rate", "next", "stop"),
+    "probe": candidates.words("rate", "recover", "next", "stop"),
     "restore": candidates.changed_settings,
     "set": candidates.settings,
 }

@@ -141,11 +141,15 @@ def parse_objectives(texts: Sequence[str]) -> tuple[Threshold, ...]:
 
 
 def parse_probe_words(words: Sequence[str]) -> ProbeOrder:
-    """Parse an optional `threads` or `rate`, and then objectives. Raises UsageError for anything else."""
+    """Parse an optional `threads` or `rate`, then `recover` and `remedies`, and then objectives. Raises
+    UsageError for anything else.
+    """
     by = Quantity(words[0]) if words and words[0] in tuple(Quantity) else None
-    slo = tuple(words[1:] if by else words)
+    rest = list(words[1:] if by else words)
+    asked = {name: name in rest for name in ("recover", "remedies")}
+    slo = tuple(word for word in rest if word not in asked)
     parse_objectives(slo)
-    return ProbeOrder(by=by or Quantity.THREADS, slo=slo)
+    return ProbeOrder(by=by or Quantity.THREADS, slo=slo, **asked)
 
 
 def parse_probe_text(text: str) -> ProbeOrder:

@@ -4,11 +4,14 @@ Levels are threads or transactions per second, depending on the order; half-widt
 intervals, as a share of the value (0.03 is 3 %).
 """
 
+import math
 from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
 
+from tuibench.base.errors import UsageError
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.findings import Evidence, Finding, Mean
 from tuibench.model.option import Option
 from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
@@ -84,6 +87,39 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
         Option("--max-rate", high=MAX_RATE, help="With --by rate: the highest rate.", when=_by_rate),
     ] = 0.0
     """The highest level; 0 for an automatic limit."""
+    recover: Annotated[
+        bool,
+        Option(
+            help="With --by rate and --deadline: also find the highest rate that recovers from a burst by "
+            "itself, some minutes more.",
+            when=_by_rate,
+        ),
+    ] = False
+    remedies: Annotated[
+        bool,
+        Option(
+            help="With --recover: also what --queue=shed, --queue=lifo, a retry budget and a breaker change.",
+            when=_by_rate,
+        ),
+    ] = False
+
+
+MOST_DEADLINE_MS = 10_000.0
+"""For a search of the vulnerable range: a trial takes several deadlines."""
+
+
+def check_recovery(order: ProbeOrder, policy: CallerPolicy) -> None:
+    """Raises UsageError unless a probe can look for the vulnerable range of a load with such callers."""
+    if order.remedies and not order.recover:
+        raise UsageError("--remedies needs --recover")
+    if not order.recover:
+        return
+    if order.by is not Quantity.RATE:
+        raise UsageError("--recover needs arrivals that do not wait", "add --by rate")
+    if not policy.deadline_ms:
+        raise UsageError("--recover needs a deadline", "for example --deadline=200ms")
+    if policy.deadline_ms > MOST_DEADLINE_MS:
+        raise UsageError(f"--recover takes a deadline of at most {MOST_DEADLINE_MS / 1000:g}s")
 
 
 class StepPurpose(StrEnum):
@@ -196,6 +232,96 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """True if the difference is significant."""
 
 
+class TrialEnd(StrEnum):
+    """What became of a load after a burst."""
+
+    RECOVERED = "recovered"
+    DRAINS = "drains"
+    """The queue falls, and the load will be back when it is empty."""
+    STAYS = "stays"
+    """It does not recover by itself: the queue grows, or stays."""
+    UNSTEADY = "unsteady"
+    """The rate does not hold even without a burst."""
+
+
+class RecoveryTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """A burst at one rate, from an empty queue. Goodputs are per second."""
+
+    rate: float
+    remedy: str = ""
+    """The option that was changed for it: queue=shed."""
+    end: TrialEnd
+    before: float
+    """The goodput before the burst."""
+    lowest: float
+    after: float | None
+    """The goodput of the last seconds; None if there was no burst."""
+    seconds: float | None
+    """From the end of the burst to the recovery; None without one."""
+    backlog: float = 0.0
+    """Transactions that waited at the end."""
+    growth: float | None = None
+    """Of the backlog per second at the end, negative while it drained; None if unknown."""
+    is_sure: bool = True
+    """False if the queue neither grew nor drained beyond the noise: this rate is near the edge."""
+
+    @property
+    def is_recovered(self) -> bool:
+        """True if the load recovers by itself."""
+        return self.end in (TrialEnd.RECOVERED, TrialEnd.DRAINS)
+
+    @property
+    def left_seconds(self) -> float | None:
+        """Until a queue that drained at the end is empty; None if it did not."""
+        return self.backlog / -self.growth if self.growth is not None and self.growth < 0 else None
+
+
+class RecoveryEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """The interval in which the highest rate lies that recovers by itself."""
+
+    remedy: str = ""
+    low: float | None
+    """The highest rate that recovered, below all that did not; None if none did."""
+    high: float | None
+    """The lowest rate that did not recover, above all that did; None if all did, up to the highest tried."""
+    trials: int
+
+
+class VulnerableRange(msgspec.Struct, frozen=True, kw_only=True):
+    """The rates at which a load runs well until something makes everything late: above the edge, below the
+    capacity.
+    """
+
+    capacity: Mean
+    deadline_ms: float
+    attempts: int
+    highest: float
+    """The highest rate to try: above it, the queues of random arrivals are too long."""
+    edges: tuple[RecoveryEdge, ...]
+    """Without a remedy, then with each."""
+    trials: tuple[RecoveryTrial, ...]
+    """In order."""
+
+    @property
+    def hysteresis(self) -> dict[str, list[tuple[float, float]]]:
+        """Goodput by rate, without a remedy: before a burst and after it. A queue that drains ends at the
+        level before.
+        """
+        own = sorted((each for each in self.trials if not each.remedy), key=lambda each: each.rate)
+        before: dict[float, list[float]] = {}
+        after: dict[float, list[float]] = {}
+        for each in own:
+            before.setdefault(each.rate, []).append(each.before)
+            if each.after is not None:
+                end = each.before if each.end is TrialEnd.DRAINS else each.after
+                after.setdefault(each.rate, []).append(end)
+        ways = {"before the burst": before, "after it": after}
+        return {
+            name: [(rate, math.fsum(values) / len(values)) for rate, values in way.items()]
+            for name, way in ways.items()
+        }
+
+
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a probe. If the client was the bottleneck, there is no knee."""
 
@@ -221,6 +347,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     bottleneck: Finding | None = None
     objective: SloResult | None = None
     recovery: Recovery | None = None
+    vulnerable: VulnerableRange | None = None
+    """None unless it was asked for, and the capacity is known."""
     fit: UslFit | None = None
     confidence: str = "low"
     """Summarises the doubts."""
@@ -259,6 +387,10 @@ class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
     """What the step waits for."""
     busy: str = ""
     """Says that other programs use the host; empty if they do not."""
+    trial: str = ""
+    """What a trial of the recovery does; empty while levels are measured."""
+    vulnerable: VulnerableRange | None = None
+    """Its trials so far."""
     knee: float | None = None
     fit: UslFit | None = None
     result: ProbeResult | None = None

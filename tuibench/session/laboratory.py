@@ -52,10 +52,12 @@ from tuibench.model.message import (
     RunState,
     SessionMessage,
     SessionSpec,
+    SetCallers,
     SetDisk,
     SetThreads,
     Status,
 )
+from tuibench.model.plan import changed_policy
 from tuibench.model.schedule import Quantity, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
@@ -113,7 +115,7 @@ class LoadLevel(NamedTuple):
     """False to begin without what was due at another rate."""
 
 
-Change = ApplyPreset | ChangeSetting | RestoreSettings | SetDisk | SetThreads | LoadLevel
+Change = ApplyPreset | ChangeSetting | RestoreSettings | SetCallers | SetDisk | SetThreads | LoadLevel
 
 Submit = Callable[[Change], Awaitable[str]]
 """Makes a change of an experiment, in order with the operators' commands; returns the reply as text."""
@@ -395,6 +397,9 @@ class Laboratory:
                 return f"→{text}"
             case RestoreSettings(names=names):
                 return "; ".join(await session.settings.restore_named(names))
+            case SetCallers(option=option, value=value):
+                self._load.set_callers(changed_policy(self._load.callers, option, value))
+                return f"{option}: {value}"
             case _:
                 assert_never(change)
 
@@ -714,6 +719,8 @@ class Laboratory:
                 self._changing = EventKind.PROBE
             case SetThreads():
                 self._changing = EventKind.THREADS
+            case SetCallers():
+                self._changing = EventKind.CALLERS
             case SetDisk():
                 self._changing = EventKind.DISK
             case _:

@@ -119,10 +119,10 @@ class LoadController:
         self.fleet.set_rate(rate_per_second)
 
     async def set_level(self, threads: int, rate: float, *, keeps_backlog: bool = False) -> None:
-        """Set threads and rate. A change of the rate drops the backlog; refused connections are retried."""
+        """Set threads and rate. The backlog is dropped unless it is kept; refused connections are retried."""
+        if not keeps_backlog and self.rate:
+            self.set_rate(0.0)
         if rate != self.rate:
-            if not keeps_backlog:
-                self.set_rate(0.0)
             self.set_rate(rate)
         if threads != self.threads:
             self.accepted_connections = None

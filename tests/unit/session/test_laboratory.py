@@ -21,6 +21,7 @@ from tuibench.model.message import (
     ChangeSetting,
     RestoreSettings,
     RunState,
+    SetCallers,
     SetDisk,
     SetThreads,
 )
@@ -207,6 +208,8 @@ class Session:
                     raise error
                 self.values |= dict.fromkeys(names, "original")
                 return f"restored {names}"
+            case SetCallers(option=option, value=value):
+                return f"{option}: {value}"
             case SetThreads(threads=threads):
                 self.threads = threads
                 return f"→ {threads}"

@@ -31,6 +31,8 @@ def probe_dialog(view: View) -> InputDialog:
         offers[f"p95<{limit}ms"] = f"the most threads with p95 below {limit} ms, now {milliseconds(p95_ms)}"
     offers["errors<1%"] = "the most threads with fewer than 1 % errors"
     offers["rate"] = "transactions per second instead of threads"
+    if view.status.callers.deadline_ms:
+        offers["rate recover"] = "and the highest rate that recovers from a burst by itself"
     return InputDialog(
         "Probe: find the saturation point", facts, "for example p95<20ms",
         lambda text: StartProbe(parse_probe_text(text)), verb="starts", offers=offers, empty="no objective",

@@ -45,6 +45,12 @@ from tuibench.features.probe.plan import (
     recommended_level,
     saturation_of,
 )
+from tuibench.features.probe.recovery import (
+    ONE_ATTEMPT,
+    REMEDIES,
+    RecoverySearch,
+    remedies_against,
+)
 from tuibench.features.probe.text import probe_level_text, probe_lines
 from tuibench.metrics.diagnosis import (
     QUEUE_OUTSIDE,
@@ -62,10 +68,11 @@ from tuibench.metrics.measurement_warnings import (
     worst_of,
 )
 from tuibench.metrics.thresholds import parse_objectives
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Finding, Mean
-from tuibench.model.message import NO_LOAD_REFUSAL, Hello, NextStep, StartProbe
-from tuibench.model.plan import RunPlan
+from tuibench.model.message import NO_LOAD_REFUSAL, Hello, NextStep, SetCallers, StartProbe
+from tuibench.model.plan import RunPlan, policy_texts
 from tuibench.model.probe import (
     LOW,
     SWEEP,
@@ -78,6 +85,7 @@ from tuibench.model.probe import (
     SloResult,
     StepPurpose,
     UslFit,
+    check_recovery,
 )
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
@@ -87,7 +95,7 @@ from tuibench.model.tick import Sample, Tick
 from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 from tuibench.servers.process import is_private_socket
 from tuibench.session.dispatch import Needs, SteeredSession, handles
-from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession, LoadLevel
+from tuibench.session.laboratory import OF_EVENTS, Change, Experiment, ExperimentSession, LoadLevel
 
 GROWN = 1.1
 """Throughput higher by this factor exceeds the noise."""
@@ -432,6 +440,9 @@ DISTURBING = frozenset(
         EventKind.CALLERS,
     }
 )
+MOST_RECOVERY_SECONDS = 1200.0
+"""Time limit of all trials of the recovery."""
+
 PRIVATE_SERVER_NOTE = (
     "The commands below name a private server: replace its address with that of the server to test."
 )
@@ -459,9 +470,17 @@ class Probe(Experiment):
         rate: float,
         is_local: bool = True,
         cores: int | None = None,
+        callers: CallerPolicy | None = None,
         is_by_hand: bool = False,
     ) -> None:
-        super().__init__(is_by_hand=is_by_hand, before={LOAD: (LoadLevel(threads, rate),)})
+        """`callers` is what the callers do; None for the plan's."""
+        self._policy = plan.callers if callers is None else callers
+        before: dict[str, Sequence[Change]] = {LOAD: (LoadLevel(threads, rate),)}
+        if order.recover:
+            texts = policy_texts(self._policy)
+            changed = {each.option for each in (ONE_ATTEMPT, *REMEDIES)}
+            before |= {option: (SetCallers(option, texts[option]),) for option in sorted(changed)}
+        super().__init__(is_by_hand=is_by_hand, before=before)
         self.order = order
         self.reply = f"probing by {order.by}, at most {order.seconds:g} s"
         self.ceiling = 0.0
@@ -480,11 +499,13 @@ class Probe(Experiment):
         self._now = self._began_at = 0.0
         self._next: NextLevel | None = None
         self._run: StepRun | None = None
+        self._search: RecoverySearch | None = None
         self._fit: UslFit | None = None
         self._bracket: Bracket | None = None
         self._busy = TickAlarm()
         self._disturbances: list[str] = []
         self._is_paused = self._has_answered = False
+        self._search_since = 0.0
 
     @classmethod
     async def of_plan(cls, session: ExperimentSession) -> "Probe | None":
@@ -504,6 +525,7 @@ class Probe(Experiment):
         """A probe of the session's load. Raises UsageError without a load."""
         if session.load is None:
             raise UsageError(NO_LOAD_REFUSAL)
+        check_recovery(order, session.load.callers)
         return cls(
             order,
             session.spec.plan,
@@ -513,6 +535,7 @@ class Probe(Experiment):
             rate=session.load.rate,
             is_local=session.server.is_local,
             cores=os.cpu_count() if session.server.is_local else None,
+            callers=session.load.callers,
             is_by_hand=is_by_hand,
         )
 
@@ -533,8 +556,13 @@ class Probe(Experiment):
             knee=self._bracket.level if self._bracket else None,
             busy=self._busy.text.partition(": ")[2] if self._busy.now else "",
             fit=self._fit,
+            vulnerable=self._search.found if self._search is not None else None,
             result=self.result,
         )
+        if self._search is not None and (trial := self._search.run) is not None:
+            remedy = f", {trial.remedy}" if trial.remedy else ""
+            words = f"{probe_level_text(self.order, trial.rate)}{remedy}: {trial.words}"
+            return replace(state, trial=words, level=trial.level, tps=trial.goodput)
         if run is None:
             return state
         known = run.known
@@ -565,6 +593,8 @@ class Probe(Experiment):
             if self.progress.left_seconds <= 0:
                 self.end(self._now, "the server does not answer")
             self._restart_step(self._now)
+        elif self._search is not None:
+            self._try_recovery(slot, disturbance)
         elif self._run is not None:
             self._run.add_tick(slot, sample)
             if self._run.is_over(self._now):
@@ -582,15 +612,45 @@ class Probe(Experiment):
         """Ask for the next level; without one, the probe is over."""
         self._next = next_level(self.progress)
         if self._next is None:
-            self._end(end_of_climb(self.progress) or ProbeEnd.TIME, "", self._now)
+            capacity = capacity_of(self.progress) if self.order.recover else None
+            if capacity is None:
+                self._end_of_search()
+                return
+            remedies = remedies_against(self._policy) if self.order.remedies else ()
+            self._search = RecoverySearch(capacity, self._threads, self._policy, remedies)
+            self._search_since = self._now
+            self.wanted = self._search.wanted
             return
         level, purpose = self._next
         words = "without a rate" if purpose is StepPurpose.SCALE else probe_level_text(self.order, level)
         by_threads = self.order.by is Quantity.THREADS
         threads, rate = (int(level), self._rate) if by_threads else (self._threads, level)
         self.wanted = {LOAD: LoadLevel(threads, rate, f"probe: {words} ({purpose})")}
+        if self.order.recover:
+            self.wanted = {ONE_ATTEMPT.option: ONE_ATTEMPT, **self.wanted}
+
+    def _end_of_search(self) -> None:
+        self._end(end_of_climb(self.progress) or ProbeEnd.TIME, "", self._now)
+
+    def _try_recovery(self, slot: Tick, disturbance: str) -> None:
+        """A tick of a trial of the recovery."""
+        search = self._search
+        if search is None:
+            return
+        if disturbance:
+            search.restart()
+        else:
+            search.tick(slot)
+        if self._now - self._search_since > MOST_RECOVERY_SECONDS:
+            self._disturbances.append("the trials of the recovery were ended by their time limit")
+            search.end()
+        self.wanted, search.wanted = search.wanted, None
+        if search.is_over:
+            self._end_of_search()
 
     def applied(self, now: float) -> None:
+        if self._search is not None:
+            self._search.applied(now)
         if self._next is None:
             return
         self._now = max(self._now, now)
@@ -618,7 +678,7 @@ class Probe(Experiment):
         measured.
         """
         if self._run is None:
-            raise UsageError("no step is being measured now")
+            raise UsageError("no step of the load is being measured now")
         if not self._run.known.value:
             raise UsageError("nothing of this step is measured yet")
         self._finish_step(now)
@@ -641,6 +701,9 @@ class Probe(Experiment):
         self._restart_step(self._now)
 
     def _restart_step(self, now: float) -> None:
+        if self._search is not None and not self.is_over:
+            self._search.restart()
+            self.wanted, self._search.wanted = self._search.wanted, None
         if (old := self._run) is not None:
             self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)
 
@@ -659,6 +722,8 @@ class Probe(Experiment):
         super().end(now, why)
         self.end_kind = kind
         self._run = self._next = None
+        if self._search is not None:
+            self._search.end()
 
     async def evaluate(self) -> bool:
         """Fit the curve once levels in between are measured, and at the end; then state the result. True with
@@ -681,7 +746,11 @@ class Probe(Experiment):
         """The result in figures and words, with the commands for the level that is worth a formal run."""
         found = result_of(self.progress, self.end_kind, self.why_ended, self._fit, self._disturbances)
         commit = tuple(each for each in settings_with(SettingRole.PANEL, self._settings()) if each.value)
-        found = replace(found, durability={each.name: each.value for each in commit})
+        found = replace(
+            found,
+            durability={each.name: each.value for each in commit},
+            vulnerable=self._search.found if self._search is not None else None,
+        )
         lines, level = probe_lines(found), found.recommended
         if level is not None:
             commands = formal_run_commands(

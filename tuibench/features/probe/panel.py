@@ -37,8 +37,14 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
         end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
         return [pad_line(_join_fitting((title, end, slo, spent), width), width)][:height]
     rest: TextLine = (TextSpan(f"at most {time_left(state.left_seconds)}", "muted"),)
-    under_way = _join_fitting((title, _current_level(state), slo, rest), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
+    parts: tuple[TextLine, ...] = (title, _current_level(state), slo, rest)
+    if state.trial:
+        now = f"goodput {count(state.tps)}/s" if state.tps is not None else ""
+        parts = (title, (TextSpan(state.trial, "strong"),), (TextSpan(now, "tps"),))
+        trials = len(state.vulnerable.trials) if state.vulnerable is not None else 0
+        waits = f"{pluralize(trials, 'burst')} tried: does the load recover by itself?"
+    under_way = _join_fitting(parts, width)
     below: TextLine = (TextSpan(waits, "muted"),)
     if state.busy:
         # If the whole sentence does not fit, its first words name the problem.

@@ -13,6 +13,7 @@ from tuibench.features.probe.text import (
     probe_lines,
     probe_table,
     steps_in_order,
+    trials_table,
 )
 from tuibench.model.findings import Mean
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
@@ -92,7 +93,10 @@ def _saturation(found: ProbeResult) -> Section:
             items[-1] += f" {line}"
         else:
             items.append(line)
-    return section("Saturation", Text(tuple(items), Shape.LIST), probe_table(found), *probe_commands(found))
+    trials = (trials_table(found.vulnerable),) if found.vulnerable is not None else ()
+    return section(
+        "Saturation", Text(tuple(items), Shape.LIST), probe_table(found), *trials, *probe_commands(found)
+    )
 
 
 def _charts(found: ProbeResult) -> "Markup | None":
@@ -113,6 +117,17 @@ def _charts(found: ProbeResult) -> "Markup | None":
         threads_chart(title, levels, [ThreadsLine("measured", each)], write, width=SMALL, by=name)
         for title, each, write in (("TPS", measured, units.si), ("p95", p95, units.milliseconds))
     ]
+    if (recovery := found.vulnerable) is not None and recovery.trials:
+        ways = recovery.hysteresis
+        rates = sorted({round(rate) for way in ways.values() for rate, _ in way})
+        lines = [
+            ThreadsLine(
+                name, {round(rate): Mean(mean=value, half_width=None, count=1) for rate, value in way}
+            )
+            for name, way in ways.items()
+        ]
+        title = "Goodput before a burst and after it"
+        charts.append(threads_chart(title, rates, lines, units.si, by="rate", width=SMALL))
     return tag("div", charts, class_="pair")
 
 

@@ -9,10 +9,23 @@ from textual.binding import Binding, BindingType
 
 from tuibench.features.probe.panel import probe_answer, probe_answer_height, probe_result, probe_status
 from tuibench.model.message import NextStep
-from tuibench.tui.panels.time_chart import LATENCY, THROUGHPUT, level_axis, probe_chart
+from tuibench.tui.panels.time_chart import (
+    LATENCY,
+    THROUGHPUT,
+    level_axis,
+    probe_chart,
+    recovery_chart,
+)
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.tab import ScreenTab
+from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
+
+
+def lower_chart(view: View, width: int, height: int) -> list[TextLine]:
+    """The latencies of the levels; once a load was tried with bursts, its goodput before and after them."""
+    has_trials = view.probe is not None and view.probe.vulnerable is not None
+    return recovery_chart(view, width, height) if has_trials else probe_chart(LATENCY, view, width, height)
 
 
 class SaturationScreen(MainScreen):
@@ -37,7 +50,7 @@ class SaturationScreen(MainScreen):
         yield self.panel(probe_status, id="probe")
         yield self.panel(probe_answer, id="answer")
         yield self.panel(partial(probe_chart, THROUGHPUT), id="bend")
-        yield self.panel(partial(probe_chart, LATENCY), id="bend-latency")
+        yield self.panel(lower_chart, id="bend-latency")
         yield self.panel(level_axis, id="bend-axis")
         yield self.panel(lambda *drawn: probe_result(*drawn, is_whole=self.has_class("-whole")), id="found")
 

@@ -5,9 +5,22 @@ from collections.abc import Iterator, Sequence
 from tuibench.base.document import Block, Shape, Table, Text, write_text
 from tuibench.base.units import DASH, count, decimal, milliseconds, pluralize, signed, significant
 from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
+from tuibench.metrics.recovery import QueueTrend
 from tuibench.model.findings import Mean
-from tuibench.model.probe import SWEEP, ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
-from tuibench.model.schedule import Quantity
+from tuibench.model.probe import (
+    SWEEP,
+    ProbeEnd,
+    ProbeOrder,
+    ProbeResult,
+    ProbeStep,
+    RecoveryEdge,
+    RecoveryTrial,
+    StepPurpose,
+    TrialEnd,
+    UslFit,
+    VulnerableRange,
+)
+from tuibench.model.schedule import Quantity, format_delay
 
 SMALL_PERCENT = 10.0
 """A change that is certainly smaller is reported as equal."""
@@ -43,7 +56,8 @@ def probe_text(result: ProbeResult) -> str:
 
 
 def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
-    return (probe_table(result), Text(result.lines), *probe_commands(result))
+    trials = (trials_table(result.vulnerable),) if result.vulnerable is not None else ()
+    return (probe_table(result), *trials, Text(result.lines), *probe_commands(result))
 
 
 def probe_commands(result: ProbeResult) -> tuple[Text, ...]:
@@ -88,6 +102,7 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
         for lines in (
             _objective(result),
             _saturation(result),
+            vulnerable_lines(result),
             _durability(result),
             _bottleneck(result),
             _recovery(result),
@@ -211,6 +226,87 @@ def _recovery(result: ProbeResult) -> Iterator[str]:
     yield (
         f"Again at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
         f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
+    )
+
+
+def vulnerable_lines(result: ProbeResult) -> Iterator[str]:
+    """The vulnerable range in one sentence, and what each remedy does to its edge."""
+    found = result.vulnerable
+    if found is None:
+        if result.order.recover:
+            yield "Recovery: unknown, because the capacity is: the server kept up with every rate."
+        return
+    edge, capacity = found.edges[0], count(found.capacity.mean)
+    attempts = f" and {found.attempts} attempts" if found.attempts > 1 else ""
+    deadline = f"Recovery with a deadline of {format_delay(found.deadline_ms)}{attempts}"
+    if not edge.trials:
+        yield f"{deadline}: not tried."
+    elif edge.high is None:
+        yield f"{deadline}: a burst is recovered from at every rate tried, {_up_to(found, edge)}."
+    elif edge.low is None:
+        yield f"{deadline}: the load does not recover from a burst even at {count(edge.high)}/s."
+    else:
+        yield (
+            f"{deadline}: the load recovers from a burst by itself up to {count(edge.low)}/s, and not at "
+            f"{count(edge.high)}/s: from there to the capacity of {capacity}/s it runs well until something "
+            "happens once."
+        )
+    for other in found.edges[1:]:
+        if other.high is None:
+            yield f"  With {other.remedy} it recovers {_up_to(found, other)}."
+        elif other.low is None:
+            yield f"  With {other.remedy} it does not recover at {count(other.high)}/s either."
+        else:
+            yield f"  With {other.remedy} up to {count(other.low)}/s, not at {count(other.high)}/s."
+
+
+def _up_to(found: VulnerableRange, edge: RecoveryEdge) -> str:
+    share = 100 * (edge.low or 0.0) / found.capacity.mean
+    return f"up to {count(edge.low)}/s, {share:.0f} % of the capacity"
+
+
+TRIAL_ENDS = {
+    TrialEnd.RECOVERED: "recovered",
+    TrialEnd.DRAINS: "drains",
+    TrialEnd.STAYS: "does not recover",
+    TrialEnd.UNSTEADY: "does not hold without a burst",
+}
+
+
+def trial_text(trial: RecoveryTrial) -> str:
+    """What became of it: `recovered in 3 s`, `does not recover: queue 4,100, growing by 85/s`."""
+    words = TRIAL_ENDS[trial.end]
+    if trial.end is TrialEnd.RECOVERED:
+        return f"{words} in {trial.seconds or 0.0:.0f} s"
+    if trial.growth is None or not trial.backlog:
+        return words
+    trend = QueueTrend(trial.backlog, trial.growth, 0.0 if trial.is_sure else abs(trial.growth))
+    return f"{words}: {trend.text}{'' if trial.is_sure else ', near the edge'}"
+
+
+def trial_line(trial: RecoveryTrial) -> str:
+    """One trial for progress output."""
+    remedy = f" with {trial.remedy}" if trial.remedy else ""
+    return f"burst at {count(trial.rate)}/s{remedy}: {trial_text(trial)}"
+
+
+def trials_table(found: VulnerableRange) -> Table:
+    """A row for each trial: without a remedy by rate, then with each."""
+    names = [edge.remedy for edge in found.edges]
+    trials = sorted(found.trials, key=lambda each: (names.index(each.remedy), each.rate))
+    rows = tuple(
+        (
+            count(each.rate),
+            count(each.before),
+            count(each.lowest),
+            DASH if each.after is None else count(each.after),
+            each.remedy,
+            trial_text(each),
+        )
+        for each in trials
+    )
+    return Table(
+        header=("burst at rate/s", "goodput before", "lowest", "after", "", ""), rows=rows, words=0, remarks=2
     )
 
 

@@ -35,6 +35,7 @@ from tuibench.tui.text import (
     DotGrid,
     TextLine,
     TextSpan,
+    fit_line,
     join_parts,
     justify,
     merge_cells,
@@ -738,6 +739,48 @@ def probe_chart(figure: ProbeFigure, view: View, width: int, height: int) -> lis
     return [pad_line(line, width) for line in (head, *body)]
 
 
+BEFORE_DOT, AFTER_DOT = "○", "●"
+
+
+def recovery_chart(view: View, width: int, height: int) -> list[TextLine]:
+    """Goodput against the rate, before a burst and after it, on the axis of the other charts."""
+    state, columns = view.probe, max(width - LEVEL_AXIS_WIDTH, 1)
+    found = None if state is None else state.vulnerable
+    if state is None or found is None or height < 2:
+        return [()] * height
+    ways = found.hysteresis
+    top = axis_maximum(max((value for way in ways.values() for _, value in way), default=0.0))
+    scale = _chart_scale(THROUGHPUT, state, columns, height - 1)._replace(top=top)
+    cells = CellGrid(columns, height - 1)
+    edge = found.edges[0]
+    if edge.low is not None and edge.high is not None:
+        middle = scale.column(math.sqrt(edge.low * edge.high))
+        for row in range(scale.height):
+            cells.put(middle, row, KNEE_LINE, "warn")
+    styles = (("muted", BEFORE_DOT), ("tps", AFTER_DOT))
+    for (role, glyph), way in zip(styles, ways.values(), strict=True):
+        dots = DotGrid(scale.width, scale.height)
+        for one, other in pairwise(way):
+            dots.line(scale.dot(*one), scale.dot(*other))
+        cells.put_dots(dots, role)
+        for rate, value in way:
+            cells.put(scale.column(rate), scale.row(value), glyph, role)
+    caption = [(TextSpan("goodput", "tps"),)]
+    caption += [
+        (TextSpan(f"{glyph} {name}", role),) for (role, glyph), name in zip(styles, ways, strict=True)
+    ]
+    if edge.low is not None and edge.high is not None:
+        text = f"{KNEE_LINE} edge {count(edge.low)} to {count(edge.high)}/s"
+        caption.append((TextSpan(text, "warn"),))
+    head: TextLine = (
+        TextSpan(f"{si(scale.top):>{LEVEL_AXIS_WIDTH - 1}} ", "muted"),
+        *join_parts(caption, GAP),
+    )
+    body = [(TextSpan(" " * LEVEL_AXIS_WIDTH), *line) for line in cells.lines()]
+    body[-1] = (TextSpan(f"{'0':>{LEVEL_AXIS_WIDTH - 1}} ", "muted"), *body[-1][1:])
+    return [pad_line(fit_line(line, width), width) for line in (head, *body)]
+
+
 def level_axis(view: View, width: int, height: int) -> list[TextLine]:
     """Level axis below both charts: the measured levels that fit."""
     state, columns = view.probe, max(width - LEVEL_AXIS_WIDTH, 1)
@@ -745,7 +788,10 @@ def level_axis(view: View, width: int, height: int) -> list[TextLine]:
         return [()]
     scale = _chart_scale(THROUGHPUT, state, columns, 1)
     text, end = "", 0
-    for level in sorted({step.level for step in state.steps if step.level} | {state.level or 1.0}):
+    levels = {step.level for step in state.steps} | {state.level}
+    if state.vulnerable is not None:
+        levels |= {each.rate for each in state.vulnerable.trials}
+    for level in sorted(filter(None, levels)):
         label, column = count(level), scale.column(level)
         start = min(max(column - len(label) // 2, 0), columns - len(label))
         if start >= end:
@@ -762,6 +808,8 @@ def is_inconclusive(state: ProbeState) -> bool:
 
 def _chart_scale(figure: ProbeFigure, state: ProbeState, columns: int, rows: int) -> LevelScale:
     levels = [step.level for step in state.steps if step.level] + ([state.level] if state.level else [])
+    if state.vulnerable is not None:
+        levels += [each.rate for each in state.vulnerable.trials]
     values = [value for step in state.steps if (value := figure.of(step)) is not None]
     limits = [each.limit for each in _objectives(figure, state)]
     if figure.is_throughput:
