@@ -25,11 +25,13 @@ TRIED = (
     " applied first.",
     "Not tried: a source that only seems dead and goes on; the time until a monitor sees its death.",
 )
-KEY = (
+LOSS_KEY = (
     "TPS: transactions that write. Lost: acknowledged commits that the new primary lacks; the median, least"
     " and most.",
     "Phantoms: commits that another connection had read on the source, and that the new primary lacks.",
     "Unknown: COMMIT without an answer, in all failovers, and in parentheses how many the new primary has.",
+)
+SWITCH_KEY = (
     "Errant: transactions of the old source's GTID set that the new primary lacks: it has to be set up anew.",
     "Fell back: commits that no replica had acknowledged, because the semi-sync timeout had passed.",
     "Behind: transactions that the replica had not received before the kill (+ received and not applied).",
@@ -57,14 +59,15 @@ def failover_line(failover: Failover) -> str:
 
 
 def failover_document(report: FailoverReport) -> Document:
-    """The document, with the table of modes first."""
+    """The document, with the throughput of each mode beside its loss first."""
     groups = _groups(report.failovers)
     meanings = tuple(f"{name}: {MEANINGS[Mode(name)]}" for name, _ in groups)
     return Document(
         title=f"Failovers of {report.server}",
         lead=(Text(tuple(_verdicts(groups)), Shape.LIST),),
         sections=(
-            section("Gain and loss", _modes_table(groups), Text((*meanings, *TRIED, *KEY), Shape.LIST)),
+            section("Gain and loss", _loss_table(groups), Text((*meanings, *TRIED, *LOSS_KEY), Shape.LIST)),
+            section("The old source and the outage", _switch_table(groups), Text(SWITCH_KEY, Shape.LIST)),
             section("All failovers", _failovers_table(report)),
             section("Servers and method", properties(_facts(report))),
         ),
@@ -121,20 +124,20 @@ def _verdicts(groups: Sequence[Group]) -> Iterator[str]:
         if seen := sum(failover.unacknowledged_phantoms > 0 for failover in failovers):
             most_seen = max(failover.unacknowledged_phantoms for failover in failovers)
             yield (
-                f"{name}: others had read commits that are gone, and that nobody had acknowledged, in {seen}"
-                f" of {trials}; up to {most_seen}"
+                f"{name}: others had read commits that are gone and were never acknowledged, in {seen} of"
+                f" {trials}; up to {most_seen}"
             )
-        if fallen := [each for each in failovers if each.semisync is not None and _unacknowledged(each)]:
+        if fallen := list(filter(_unacknowledged, failovers)):
             commits = sum(map(_unacknowledged, fallen))
             yield (
-                f"{name}: the semi-sync timeout passed in {len(fallen)} of {trials}: {commits:,} commits were"
-                " acknowledged to clients without a replica, as in async"
+                f"{name}: the semi-sync timeout passed in {len(fallen)} of {trials}:"
+                f" {units.pluralize(commits, 'commit')} acknowledged without a replica, as in async"
             )
         if unexplained := sum(failover.commits.unexplained for failover in failovers):
             yield f"{name}: {units.pluralize(unexplained, 'commit')} present that nothing explains"
 
 
-def _modes_table(groups: Sequence[Group]) -> Table:
+def _loss_table(groups: Sequence[Group]) -> Table:
     first = fmean(failover.tps for failover in groups[0][1])
     rows = []
     for name, failovers in groups:
@@ -149,24 +152,30 @@ def _modes_table(groups: Sequence[Group]) -> Table:
                 spread([one.lost for one in fates], units.count),
                 spread([failover.phantoms for failover in failovers], units.count),
                 f"{unknown} ({committed})",
-                spread([failover.errant for failover in failovers], units.count),
-                spread([_unacknowledged(failover) for failover in failovers], units.count)
-                if failovers[0].semisync
-                else "",
-                _behind(failovers),
-                middle([failover.outage_seconds for failover in failovers]),
-                middle([failover.recovered_seconds for failover in failovers]),
             )
         )
-    return Table(
-        header=("mode", "TPS", "gain", "lost", "phantoms", "unknown", "errant", "fell back", "behind",
-                "no commit", "90 % TPS"),
-        rows=tuple(rows),
-    )  # fmt: skip
+    return Table(header=("mode", "TPS", "gain", "lost", "phantoms", "unknown"), rows=tuple(rows))
+
+
+def _switch_table(groups: Sequence[Group]) -> Table:
+    rows = tuple(
+        (
+            name,
+            spread([failover.errant for failover in failovers], units.count),
+            spread([_unacknowledged(failover) for failover in failovers], units.count)
+            if failovers[0].semisync
+            else "",
+            _behind(failovers),
+            middle([failover.outage_seconds for failover in failovers]),
+            middle([failover.recovered_seconds for failover in failovers]),
+        )
+        for name, failovers in groups
+    )
+    return Table(header=("mode", "errant", "fell back", "behind", "no commit", "90 % TPS"), rows=rows)
 
 
 def _behind(failovers: Sequence[Failover]) -> str:
-    """The median backlog before the kill: 34 (+5)."""
+    """The mean backlog before the kill: 34 (+5)."""
     received = round(fmean(failover.not_received for failover in failovers))
     applied = round(fmean(failover.not_applied for failover in failovers))
     return f"{received:,} (+{applied:,})" if applied else f"{received:,}"

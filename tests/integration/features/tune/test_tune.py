@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.integration.support import sbtest
 from tests.integration.support.commands import Finished, eventually, finished, started, tuibench
 from tests.validation import check_valid
+from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 from tuibench.servers.server import PrivateServer
+from tuibench.workload.library import load_program
 
 DEADLINE_SECONDS = 450.0
 FLUSH = "innodb_flush_log_at_trx_commit"
@@ -152,3 +155,24 @@ def test_bad_input_is_refused_before_anything_is_changed(any_tables: PrivateServ
         assert words in done.err
         assert "Traceback" not in done.err
         assert done.out == ""
+
+
+@pytest.mark.whole
+async def test_a_value_that_loses_updates_is_disqualified(database: Target, home: Path) -> None:
+    """At SERIALIZABLE no update is lost, and REPEATABLE READ makes the load faster, but it loses some."""
+    async with sbtest.connected(database) as control:
+        await prepare_tables(database, load_program("anomalies"))
+        names = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('transaction_isolation', 'tx_isolation')"
+        (name, _), *_ = await control.query(names)
+        async with sbtest.set_global(control, str(name), "'SERIALIZABLE'"):
+            with started(
+                "tune", "anomalies", "--threads=8", "--warmup-time=1", "--window=1", "--allow-risk",
+                "--only=transaction_isolation", *SHORT, target=database, env={"TUIBENCH_HOME": str(home)},
+            ) as process:  # fmt: skip
+                done = finished(process, DEADLINE_SECONDS)
+    assert done.code == 0, done.err
+    found = check_valid("tune", done.out)
+    assert found["results"], done.out
+    for one in found["results"]:
+        assert one["misses"] == "no further anomalies", one
+    assert found["winner"] == []
