@@ -8,7 +8,6 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-OUTSIDE = re.compile(r"\]\(\.\./([^)]+)\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -24,7 +23,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Links to files outside docs/ lead to the repository."""
-    return OUTSIDE.sub(rf"]({config.repo_url}/blob/main/\1)", markdown)
+    outside = "../" * (page.file.src_uri.count("/") + 1)
+    return re.sub(rf"\]\({re.escape(outside)}([^)]+)\)", rf"]({config.repo_url}/blob/main/\1)", markdown)
 
 
 def schema_page(schemas: list[Path]) -> str:

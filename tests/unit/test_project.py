@@ -149,7 +149,9 @@ PAGES = [
     ROOT / "README.zh-CN.md",
     ROOT / ".github" / "CONTRIBUTING.md",
     ROOT / ".github" / "SECURITY.md",
+    ROOT / "docs" / "schemas" / "README.md",
     ROOT / "profiles" / "README.md",
+    ROOT / "tuibench" / "features" / "scenes" / "README.md",
     ROOT / "tests" / "bench" / "README.md",
     ROOT / "tests" / "bench" / "verdicts.md",
 ]
@@ -324,7 +326,7 @@ def test_every_page_has_its_place_on_the_site() -> None:
 # The schemas in docs/schemas are of the types as they are today: `python -m tests.schemas` writes them.
 
 
-PAGE = FOLDER.parent / "reports.md"
+PAGE = FOLDER / "README.md"
 
 
 @for_each("name", SCHEMAS)
@@ -356,7 +358,7 @@ def test_each_command_with_json_is_on_the_page() -> None:
 def test_there_are_no_others_and_the_page_lists_them() -> None:
     assert {path.stem for path in FOLDER.glob("*.json")} == set(SCHEMAS)
     page = PAGE.read_text(encoding="utf-8")
-    assert all(f"[{name}](schemas/{name}.json)" in page for name in SCHEMAS)
+    assert all(f"[{name}]({name}.json)" in page for name in SCHEMAS)
 
 
 @for_each("name", SCHEMAS)
