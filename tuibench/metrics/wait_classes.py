@@ -218,7 +218,7 @@ def may_be_file(kernel: str) -> bool:
     one.
     """
     at_kernel, wait = _first(kernel.lstrip("_"), KERNEL.items())
-    return not at_kernel or wait in (WaitClass.PAGE_READ, WaitClass.PAGE_WRITE)
+    return not at_kernel or is_asleep(kernel) or wait in (WaitClass.PAGE_READ, WaitClass.PAGE_WRITE)
 
 
 def is_asleep(kernel: str) -> bool:

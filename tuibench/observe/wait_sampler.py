@@ -138,6 +138,12 @@ FILE_CALLS = {
     "aarch64": {63: "read", 67: "read", 64: "write", 68: "write", 82: "sync", 83: "sync", 84: "sync"},
 }
 """Numbers of the system calls on a file: read, pread, write, pwrite, fsync, fdatasync, sync_file_range."""
+SLEEP_CALLS = {"x86_64": 230, "aarch64": 115}
+"""Number of the system call clock_nanosleep."""
+PROLONGS = 0x74_7569_6469_736B
+"""Fifth argument of a sleep that prolongs a call on a file (`native/disk`, a simulated disk). The sixth is
+the number of that call and the file's descriptor, of 32 bits each.
+"""
 FADING = 0.9
 """With each sample, earlier observations of the logs keep this share of their weight."""
 FEW = 8
@@ -155,6 +161,7 @@ class Threads:
         self._process = f"{proc}/{pid}"
         self._tasks = f"{self._process}/task"
         self._calls = FILE_CALLS.get(platform.machine(), {})
+        self._sleep = SLEEP_CALLS.get(platform.machine())
         self._every: Sequence[int] = ()
         self._listed_ns: int | None = None
 
@@ -186,11 +193,18 @@ class Threads:
         """
         call = self._text(tid, "syscall").split()
         number = numerals.count(call[0]) if len(call) > 1 else None
+        try:
+            descriptor = int(call[1], 16) if number is not None else 0
+            if number is not None and number == self._sleep:
+                is_prolonged = len(call) > 6 and int(call[5], 16) == PROLONGS
+                number, descriptor = divmod(int(call[6], 16), 1 << 32) if is_prolonged else (None, 0)
+        except ValueError:
+            number = None
         operation = self._calls.get(number, "") if number is not None else ""
         if not operation:
             return "", "", ""
         try:
-            path = os.readlink(f"{self._process}/fd/{int(call[1], 16)}")
+            path = os.readlink(f"{self._process}/fd/{descriptor}")
         except (OSError, ValueError):
             return "", "", ""
         event = file_event(name := os.path.basename(path))

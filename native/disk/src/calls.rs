@@ -23,6 +23,8 @@ const SLICE_NS: u64 = 20_000_000;
 const NS_PER_SECOND: u64 = 1_000_000_000;
 /// An argument of a system call, in the width of a register as all those that the kernel takes as long.
 const NOTHING: c_long = 0;
+/// Marks the sleeps of this library; `tuibench/observe/wait_sampler.py` looks for it.
+const PROLONGS: c_long = 0x0074_7569_6469_736b;
 
 #[used]
 #[link_section = ".init_array"]
@@ -138,7 +140,7 @@ fn slowly(fd: c_int, operation: Operation, call: impl FnOnce() -> c_long) -> c_l
         due_ns = page.due_ns(kind, Operation::Flush, due_ns);
     }
     if due_ns > done_ns {
-        sleep_until(page, due_ns);
+        sleep_until(page, due_ns, fd, operation);
     }
     let delayed_ns = if due_ns > done_ns { now_ns() - done_ns } else { 0 };
     page.count(kind, operation, done_ns - begun_ns, delayed_ns);
@@ -152,7 +154,16 @@ fn slowly(fd: c_int, operation: Operation, call: impl FnOnce() -> c_long) -> c_l
 
 /// Sleeps until a time, or until the delays change. The kernel wakes a thread up to its timer slack too late:
 /// 50 µs unless it is asked for less.
-fn sleep_until(page: &Page, due_ns: u64) {
+///
+/// The kernel shows a call's arguments in `/proc`, also those that it does not use. So they say which call on which
+/// file the sleep prolongs, for the account of time.
+fn sleep_until(page: &Page, due_ns: u64, fd: c_int, operation: Operation) {
+    let prolonged = match operation {
+        Operation::Read => libc::SYS_pread64,
+        Operation::Write => libc::SYS_pwrite64,
+        Operation::Flush => libc::SYS_fsync,
+    };
+    let told = prolonged << 32 | c_long::from(fd);
     let generation = page.generation.load(Relaxed);
     // SAFETY: all pointers are to our own memory.
     unsafe {
@@ -168,7 +179,7 @@ fn sleep_until(page: &Page, due_ns: u64) {
             let (seconds, ns) = (until_ns / NS_PER_SECOND, until_ns % NS_PER_SECOND);
             let until = libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: ns as c_long };
             let (clock, flags) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
-            libc::syscall(libc::SYS_clock_nanosleep, clock, flags, &until, null_mut::<c_void>());
+            libc::syscall(libc::SYS_clock_nanosleep, clock, flags, &until, NOTHING, PROLONGS, told);
         }
         if slack_ns > 0 {
             libc::syscall(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, slack_ns, NOTHING, NOTHING, NOTHING);

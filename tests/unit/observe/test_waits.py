@@ -35,7 +35,9 @@ from tuibench.observe.wait_sampler import (
     EVERY_SECONDS,
     FILE_CALLS,
     FREE_WAITS,
+    PROLONGS,
     RAREST_SECONDS,
+    SLEEP_CALLS,
     TimeSampler,
     account_sums,
 )
@@ -379,6 +381,29 @@ async def test_the_delay_of_a_purge_that_is_behind_is_no_admission(
     found = sampler.collect()
     assert blocked(found) == {WaitClass.PURGE_LAG}, "the limit is read again"
     assert sum("innodb_max_purge_lag" in sql for sql in machine.sent) == 2
+
+
+@for_each(
+    ("call", "file", "wait"),
+    [
+        ("read", "sbtest/sbtest1.ibd", WaitClass.PAGE_READ),
+        ("write", "sbtest/sbtest1.ibd", WaitClass.PAGE_WRITE),
+        ("sync", "ib_logfile0", WaitClass.COMMIT),
+        ("sync", "binlog.000001", WaitClass.BINARY_LOG),
+        ("", "sbtest/sbtest1.ibd", WaitClass.MUTEX),
+    ],
+)
+async def test_a_sleep_that_prolongs_a_call_on_a_file_is_that_call(
+    machine: Machine, call: str, file: str, wait: WaitClass
+) -> None:
+    """A simulated disk sleeps in the server's threads, and says in an argument for which file."""
+    machine.rows = [(11, "Query", "updating", 3.0, 101)]
+    machine.thread(101, 1000, 50, "S", NANOSLEEP, 0, file)
+    told = f"{PROLONGS:#x} {CALLS[call] << 32 | 7:#x}" if call else "0x0 0x7"
+    syscall = f"{SLEEP_CALLS[platform.machine()]} 0x1 0x1 0x7ffc0 0x0 {told} 0x7ffc8 0x7f00\n"
+    (machine.proc / "7" / "task" / "101" / "syscall").write_text(syscall)
+    found = await sampled(machine, machine.sampler(), 0.5)
+    assert blocked(found) == {wait}
 
 
 async def test_mysql_counts_the_time_of_its_logs_itself(machine: Machine) -> None:
