@@ -25,6 +25,7 @@ from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
 from tuibench.model.event import Event
 from tuibench.model.findings import CrashReport, Finding
+from tuibench.model.prices import PriceList
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import Environment, StatementReport
 from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summary
@@ -64,6 +65,7 @@ SCHEMAS = {
     "run": Schema("tuibench runs show RUN --format json", RecordedRun),
     "compare": Schema("tuibench compare --format json", RunComparison),
     "history": Schema("tuibench history --format json", History),
+    "prices": Schema("tuibench prices --format json", PriceList),
     "probe": Schema("tuibench probe --format json", ProbeResult),
     "tune": Schema("tuibench tune --format json", TuneResult),
     "crash": Schema("tuibench crash --format json", CrashReport),

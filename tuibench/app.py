@@ -13,6 +13,7 @@ from tuibench.features import (
     failover,
     flame,
     overload,
+    prices,
     probe,
     scenes,
     slap,
@@ -36,6 +37,7 @@ FEATURES = (
     compare.FEATURE,
     flame.FEATURE,
     overload.FEATURE,
+    prices.FEATURE,
 )
 """All features. Help lists their commands in this order."""
 

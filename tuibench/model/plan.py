@@ -727,6 +727,21 @@ PLAN_COMMANDS = {
         defaults={"threads": 8, "time": 5.0, "warmup_time": 2.0},
         helps={"time": "Seconds of load before each kill, and up to 1 s more at random."},
     ),
+    "prices": PlanCommand(
+        "",
+        only=(
+            "threads",
+            "warmup_time",
+            "interval",
+            "client_delay",
+            "rand_seed",
+            "mysql_ignore_errors",
+            "max_retries",
+            "isolation",
+            "db_ps_mode",
+        ),
+        defaults={"threads": 8, "warmup_time": 5.0},
+    ),
     "failover": PlanCommand(
         "",
         only=(

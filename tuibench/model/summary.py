@@ -13,6 +13,7 @@ from tuibench.model.cluster import HostTotals
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.findings import Crash, Headline, OperationCost, Steadiness
+from tuibench.model.prices import PriceList
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import Transport
 from tuibench.model.tick import Latency, SlowTransaction
@@ -230,6 +231,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     """The screening of settings, if the run was one."""
     probe: ProbeResult | None = None
     """The last probe."""
+    prices: PriceList | None = None
+    """The price list, if the run was made for one."""
     crashes: tuple[Crash, ...] = ()
     """Crashes of the session's private server."""
     headline: Headline | None = None

@@ -5,7 +5,7 @@ from pathlib import Path
 from tuibench.base.clock import Clock
 from tuibench.base.errors import UsageError
 from tuibench.model.disk import DISK_REFUSAL, DiskDelays
-from tuibench.servers.disk import LEASE_SECONDS, DiskPage
+from tuibench.servers.disk import LEASE_SECONDS, DiskPage, IoCounts
 from tuibench.servers.process import DirectoryLayout
 
 RENEWALS = 5
@@ -32,6 +32,11 @@ class SimulatedDisk:
     def delays(self) -> DiskDelays | None:
         """The present delays; None if the disk of this server cannot be simulated."""
         return self._delays if self._page is not None else None
+
+    @property
+    def counts(self) -> IoCounts:
+        """What the server has done to its files so far; empty if that is not known."""
+        return self._page.counts if self._page is not None else {}
 
     def set(self, delays: DiskDelays) -> None:
         """Raises UsageError if the disk of this server cannot be simulated."""

@@ -53,6 +53,7 @@ from tuibench.model.message import (
     SessionMessage,
     SessionSpec,
     SetCallers,
+    SetDelay,
     SetDisk,
     SetThreads,
     Status,
@@ -115,7 +116,9 @@ class LoadLevel(NamedTuple):
     """False to begin without what was due at another rate."""
 
 
-Change = ApplyPreset | ChangeSetting | RestoreSettings | SetCallers | SetDisk | SetThreads | LoadLevel
+Change = (
+    ApplyPreset | ChangeSetting | RestoreSettings | SetCallers | SetDelay | SetDisk | SetThreads | LoadLevel
+)
 
 Submit = Callable[[Change], Awaitable[str]]
 """Makes a change of an experiment, in order with the operators' commands; returns the reply as text."""
@@ -391,6 +394,9 @@ class Laboratory:
             case ChangeSetting(name=name, value=value):
                 session.settings.guard.require_confirmation()
                 return await session.settings.change(name, value)
+            case SetDelay(milliseconds=delay_ms):
+                self._load.set_delay(delay_ms)
+                return f"→{delay_ms:g}"
             case SetDisk(change=text):
                 before = session.disk.delays or DiskDelays()
                 session.disk.set(changed_disk(before, text))
@@ -721,6 +727,8 @@ class Laboratory:
                 self._changing = EventKind.THREADS
             case SetCallers():
                 self._changing = EventKind.CALLERS
+            case SetDelay():
+                self._changing = EventKind.DELAY
             case SetDisk():
                 self._changing = EventKind.DISK
             case _:

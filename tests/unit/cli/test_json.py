@@ -17,6 +17,7 @@ from tests.unit.cli.served import serving
 from tests.unit.cli.test_runs import VERDICTS
 from tests.unit.features.crash import crash_examples
 from tests.unit.features.failover import failover_examples
+from tests.unit.features.prices.test_prices import BuiltServer
 from tests.unit.features.probe.test_experiment import answered, probed
 from tests.unit.features.tune.tune_examples import evaluated
 from tests.unit.record.steady import steady
@@ -29,6 +30,8 @@ from tuibench.cli.main import command_module
 from tuibench.cli.output import echo_json
 from tuibench.features.crash.text import crash_text
 from tuibench.features.failover.text import failover_text
+from tuibench.features.prices.experiment import PriceOrder
+from tuibench.features.prices.text import FORMATS
 from tuibench.features.probe.command import probe_output
 from tuibench.features.tune.command import tune_output
 from tuibench.model.findings import Finding, Severity
@@ -236,6 +239,11 @@ def test_of_the_hosts_of_a_load(tuibench: Program) -> None:
 
 def test_of_the_crashes_of_a_server() -> None:
     check_valid("crash", crash_text(crash_examples.KNOWN, "json"))
+
+
+def test_of_a_price_list() -> None:
+    found = BuiltServer(PriceOrder(cycles=3, window_seconds=3.0)).drive()
+    check_valid("prices", FORMATS["json"](found))
 
 
 def test_of_the_failovers_of_servers() -> None:

@@ -22,6 +22,7 @@ from tuibench.model.message import (
     RestoreSettings,
     RunState,
     SetCallers,
+    SetDelay,
     SetDisk,
     SetThreads,
 )
@@ -201,6 +202,8 @@ class Session:
                 return f"{name} {before} → {value}"
             case ApplyPreset(name=name):
                 return f"preset {name}"
+            case SetDelay(milliseconds=delay_ms):
+                return f"delay → {delay_ms:g}ms"
             case SetDisk(change=text):
                 return f"disk → {text}"
             case RestoreSettings(names=names):
