@@ -133,6 +133,8 @@ class StepPurpose(StrEnum):
     """Between two other levels."""
     CONFIRM = "confirm"
     """Once more."""
+    ARRIVALS = "as arrivals"
+    """The recommended throughput of a probe by threads, as a rate."""
 
 
 class ProbeEnd(StrEnum):
@@ -230,6 +232,24 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """Half of the interval of the difference, in percentage points."""
     differs: bool
     """True if the difference is significant."""
+
+
+class ArrivalCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The recommendation of a probe by threads, run as arrivals that do not wait for each other."""
+
+    threads: float
+    """The recommended number."""
+    tps: float
+    p95_ms: float | None
+    """With these threads."""
+    connections: int
+    """Those of the arrivals: more than the threads, so that a cluster of them waits in the server."""
+    steps: tuple[ProbeStep, ...]
+    """In order, each with its rate as level: first that of `tps`, then lower ones while objectives are
+    missed.
+    """
+    most: float | None
+    """The highest of these rates that was reached and meets the objectives; None if none does."""
 
 
 class TrialEnd(StrEnum):
@@ -347,6 +367,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     bottleneck: Finding | None = None
     objective: SloResult | None = None
     recovery: Recovery | None = None
+    arrivals: ArrivalCheck | None = None
+    """None for a probe by rate, without a recommendation, and if no time was left."""
     vulnerable: VulnerableRange | None = None
     """None unless it was asked for, and the capacity is known."""
     fit: UslFit | None = None
@@ -388,7 +410,11 @@ class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
     busy: str = ""
     """Says that other programs use the host; empty if they do not."""
     trial: str = ""
-    """What a trial of the recovery does; empty while levels are measured."""
+    """What a trial of the recovery does, or a rate of the check by arrivals; empty while levels are
+    measured.
+    """
+    arrivals: tuple[ProbeStep, ...] = ()
+    """The rates of the check by arrivals so far."""
     vulnerable: VulnerableRange | None = None
     """Its trials so far."""
     knee: float | None = None

@@ -111,11 +111,11 @@ class ProbePrinter:
     """Prints each finished step, and events that matter to the operator."""
 
     def __init__(self) -> None:
-        self._printed = self._tried = 0
+        self._printed = self._checked = self._tried = 0
         self._is_told_busy = False
 
     def on_message(self, message: SessionMessage) -> None:
-        from tuibench.features.probe.text import step_line, trial_line
+        from tuibench.features.probe.text import arrival_line, step_line, trial_line
 
         match message:
             case ProbeState():
@@ -125,6 +125,9 @@ class ProbePrinter:
                 for step in message.steps[self._printed :]:
                     info(f"{timestamp(message.elapsed_seconds)} {step_line(message.order, step)}")
                 self._printed = len(message.steps)
+                for step in message.arrivals[self._checked :]:
+                    info(f"{timestamp(message.elapsed_seconds)} {arrival_line(step)}")
+                self._checked = len(message.arrivals)
                 trials = message.vulnerable.trials if message.vulnerable is not None else ()
                 for trial in trials[self._tried :]:
                     info(f"{timestamp(message.elapsed_seconds)} {trial_line(trial)}")

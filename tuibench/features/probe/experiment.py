@@ -21,7 +21,10 @@ from msgspec.structs import replace
 from tuibench.base.errors import RunError, UsageError
 from tuibench.base.units import pluralize
 from tuibench.features.probe.plan import (
+    ARRIVALS_SECONDS,
     LIKELY,
+    MORE_CONNECTIONS,
+    NEXT_ARRIVALS_SECONDS,
     SHORTEST_STEP_SECONDS,
     Bracket,
     NextLevel,
@@ -35,7 +38,9 @@ from tuibench.features.probe.plan import (
     is_collapsed,
     is_connection_limited,
     level_ceiling,
+    most_arrivals,
     most_step,
+    next_arrivals,
     next_level,
     objective_edge,
     objective_noise,
@@ -76,6 +81,7 @@ from tuibench.model.plan import RunPlan, policy_texts
 from tuibench.model.probe import (
     LOW,
     SWEEP,
+    ArrivalCheck,
     ProbeEnd,
     ProbeOrder,
     ProbeResult,
@@ -87,7 +93,7 @@ from tuibench.model.probe import (
     UslFit,
     check_recovery,
 )
-from tuibench.model.schedule import Quantity
+from tuibench.model.schedule import Quantity, format_rate
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.summary import Summary
@@ -407,6 +413,9 @@ def formal_run_commands(
     return {"mysql": " ".join(changed), **found} if changed else found
 
 
+ARRIVALS = "arrivals"
+"""The command, by name, of the same load as arrivals."""
+
 SWEEP_SECONDS, SWEEP_REPEATS = 60, 3
 
 
@@ -500,6 +509,8 @@ class Probe(Experiment):
         self._next: NextLevel | None = None
         self._run: StepRun | None = None
         self._search: RecoverySearch | None = None
+        self._checked: ArrivalCheck | None = None
+        self._arrivals: list[ProbeStep] = []
         self._fit: UslFit | None = None
         self._bracket: Bracket | None = None
         self._busy = TickAlarm()
@@ -556,6 +567,7 @@ class Probe(Experiment):
             knee=self._bracket.level if self._bracket else None,
             busy=self._busy.text.partition(": ")[2] if self._busy.now else "",
             fit=self._fit,
+            arrivals=tuple(self._arrivals),
             vulnerable=self._search.found if self._search is not None else None,
             result=self.result,
         )
@@ -566,6 +578,10 @@ class Probe(Experiment):
         if run is None:
             return state
         known = run.known
+        if run.purpose is StepPurpose.ARRIVALS and self._checked is not None:
+            words = f"{format_rate(run.level)} as arrivals on {self._checked.connections:,} connections"
+            waiting = f"{run.most_seconds - (self._now - run.at_seconds):.0f} s of arrivals"
+            return replace(state, trial=words, tps=known.value or None, waiting=waiting)
         return replace(
             state,
             purpose=run.purpose,
@@ -614,7 +630,7 @@ class Probe(Experiment):
         if self._next is None:
             capacity = capacity_of(self.progress) if self.order.recover else None
             if capacity is None:
-                self._end_of_search()
+                self._want_arrivals()
                 return
             remedies = remedies_against(self._policy) if self.order.remedies else ()
             self._search = RecoverySearch(capacity, self._threads, self._policy, remedies)
@@ -628,6 +644,33 @@ class Probe(Experiment):
         self.wanted = {LOAD: LoadLevel(threads, rate, f"probe: {words} ({purpose})")}
         if self.order.recover:
             self.wanted = {ONE_ATTEMPT.option: ONE_ATTEMPT, **self.wanted}
+
+    def _want_arrivals(self) -> None:
+        """Ask for the recommended throughput as arrivals, or a lower rate; at the end, the probe is over."""
+        rate = None
+        if self._checked is None:
+            self._checked = self._check_to_make()
+        if (check := self._checked) is not None and self.progress.left_seconds >= NEXT_ARRIVALS_SECONDS:
+            rate = next_arrivals(self._arrivals, check.tps, has_objectives=bool(self._objectives))
+        if check is None or rate is None:
+            self._end_of_search()
+            return
+        self._next = NextLevel(rate, StepPurpose.ARRIVALS)
+        self.wanted = {LOAD: LoadLevel(check.connections, rate, f"probe: {format_rate(rate)} (as arrivals)")}
+
+    def _check_to_make(self) -> ArrivalCheck | None:
+        """The recommendation that arrivals can check; None if there is none."""
+        if self.order.by is not Quantity.THREADS or self._rate or self._plan.users:
+            return None
+        end = end_of_climb(self.progress) or ProbeEnd.TIME
+        level = result_of(self.progress, end, "", None, self._disturbances).recommended
+        step = next((each for each in self.progress.measured if each.level == level), None)
+        if level is None or step is None or step.tps < 1 or is_connection_limited(step):
+            return None
+        connections = int(max(level, min(MORE_CONNECTIONS * level, self.ceiling)))
+        return ArrivalCheck(
+            threads=level, tps=step.tps, p95_ms=step.p95_ms, connections=connections, steps=(), most=None
+        )
 
     def _end_of_search(self) -> None:
         self._end(end_of_climb(self.progress) or ProbeEnd.TIME, "", self._now)
@@ -656,7 +699,10 @@ class Probe(Experiment):
         self._now = max(self._now, now)
         level, purpose = self._next
         left = max(SHORTEST_STEP_SECONDS, self.progress.left_seconds)
-        self._run = StepRun(self.order.by, level, purpose, now, min(self.order.step_seconds, left))
+        by, most = self.order.by, self.order.step_seconds
+        if purpose is StepPurpose.ARRIVALS:
+            by, most = Quantity.RATE, NEXT_ARRIVALS_SECONDS if self._arrivals else ARRIVALS_SECONDS
+        self._run = StepRun(by, level, purpose, now, min(most, left))
         self._next = None
 
     def _finish_step(self, now: float) -> None:
@@ -668,7 +714,13 @@ class Probe(Experiment):
             if self._run.is_connecting:
                 self._end(ProbeEnd.TIME, self._run.waiting(), now)
                 return
-            self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
+            step = self._run.finished(now, self._objectives, is_local=self._is_local)
+            if step.purpose is StepPurpose.ARRIVALS:
+                self._arrivals.append(step)
+                self._run = None
+                self._want_arrivals()
+                return
+            self.steps.append(step)
         self._run = None
         self._bracket = bracket_of(self.progress)
         self._want_next()
@@ -705,7 +757,7 @@ class Probe(Experiment):
             self._search.restart()
             self.wanted, self._search.wanted = self._search.wanted, None
         if (old := self._run) is not None:
-            self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)
+            self._run = StepRun(old.by, old.level, old.purpose, now, old.most_seconds)
 
     def on_manual_load(self, quantity: Quantity, now: float) -> None:
         self.before = {LOAD: ()}
@@ -714,7 +766,8 @@ class Probe(Experiment):
     def end(self, now: float, why: str = "") -> None:
         """End with what was measured; the step under way counts if its throughput is known."""
         if not self.is_over:
-            if self._run is not None and self._run.is_stable:
+            is_level = self._run is not None and self._run.purpose is not StepPurpose.ARRIVALS
+            if self._run is not None and is_level and self._run.is_stable:
                 self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
             self._end(ProbeEnd.ABORTED, why, now)
 
@@ -742,6 +795,12 @@ class Probe(Experiment):
             self._fit = await fit_usl(self.progress)
         return False
 
+    def _check_made(self, recommended: float | None) -> ArrivalCheck | None:
+        check, steps = self._checked, tuple(self._arrivals)
+        if check is None or not steps or check.threads != recommended:
+            return None
+        return replace(check, steps=steps, most=most_arrivals(steps))
+
     def _stated(self) -> ProbeResult:
         """The result in figures and words, with the commands for the level that is worth a formal run."""
         found = result_of(self.progress, self.end_kind, self.why_ended, self._fit, self._disturbances)
@@ -750,6 +809,7 @@ class Probe(Experiment):
             found,
             durability={each.name: each.value for each in commit},
             vulnerable=self._search.found if self._search is not None else None,
+            arrivals=self._check_made(found.recommended),
         )
         lines, level = probe_lines(found), found.recommended
         if level is not None:
@@ -762,6 +822,16 @@ class Probe(Experiment):
                 has_password=bool(self._target.password or self._target.password_command),
                 settings=commit,
             )
+            if (check := found.arrivals) is not None and check.most is not None:
+                theirs = formal_run_commands(
+                    self._plan,
+                    self._target,
+                    Quantity.RATE,
+                    check.most,
+                    check.connections,
+                    has_password=bool(self._target.password or self._target.password_command),
+                )
+                commands[ARRIVALS] = theirs["tuibench"]
         elif found.is_inconclusive and not self.order.slo:
             commands = deciding_sweep(self._plan, self._target, found)
         else:

@@ -40,10 +40,16 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     parts: tuple[TextLine, ...] = (title, _current_level(state), slo, rest)
     if state.trial:
-        now = f"goodput {count(state.tps)}/s" if state.tps is not None else ""
+        is_goodput = state.vulnerable is not None
+        now = (
+            f"{'goodput ' * is_goodput}{count(state.tps)}{'/s' if is_goodput else ' TPS'}"
+            if state.tps is not None
+            else ""
+        )
         parts = (title, (TextSpan(state.trial, "strong"),), (TextSpan(now, "tps"),))
-        trials = len(state.vulnerable.trials) if state.vulnerable is not None else 0
-        waits = f"{pluralize(trials, 'burst')} tried: does the load recover by itself?"
+        if state.vulnerable is not None:
+            tried = pluralize(len(state.vulnerable.trials), "burst")
+            waits = f"{tried} tried: does the load recover by itself?"
     under_way = _join_fitting(parts, width)
     below: TextLine = (TextSpan(waits, "muted"),)
     if state.busy:

@@ -685,6 +685,44 @@ def _rounded(progress: ProbeProgress, level: float) -> float:
     return float(f"{level:.3g}")
 
 
+ARRIVALS_SECONDS, NEXT_ARRIVALS_SECONDS = 15.0, 8.0
+"""How long the recommended throughput runs as arrivals, and each lower rate."""
+
+MORE_CONNECTIONS = 2
+"""Connections of arrivals for each recommended thread."""
+
+LOWER = 0.8
+"""The next lower rate, as a share of one that misses the objectives."""
+
+FINE_ARRIVALS, MOST_ARRIVALS = 1.12, 5
+
+
+def meets_as_arrivals(step: ProbeStep) -> bool:
+    """True if the rate was reached and meets the objectives."""
+    return keeps_up(step) and not step.missed
+
+
+def next_arrivals(steps: Sequence[ProbeStep], rate: float, *, has_objectives: bool) -> float | None:
+    """The next rate of arrivals, `rate` at first; None if it is known which one meets the objectives."""
+    if not steps:
+        return float(f"{rate:.3g}")
+    if not has_objectives or meets_as_arrivals(steps[0]) or len(steps) >= MOST_ARRIVALS:
+        return None
+    most = most_arrivals(steps)
+    missed = min(step.level for step in steps if not meets_as_arrivals(step))
+    following = LOWER * missed if most is None else math.sqrt(most * missed)
+    following = float(f"{following:.3g}")
+    if following < 1 or (most is not None and missed / most <= FINE_ARRIVALS):
+        return None
+    return following
+
+
+def most_arrivals(steps: Sequence[ProbeStep]) -> float | None:
+    """The highest rate below all that miss the objectives."""
+    missed = min((step.level for step in steps if not meets_as_arrivals(step)), default=math.inf)
+    return max((step.level for step in steps if step.level < missed), default=None)
+
+
 WIDTH, WIDTH_UP = 0.03, 0.07
 """Relative half-width at which a throughput is known well enough, and on the way up, where a doubling shows
 without much precision.
@@ -704,11 +742,11 @@ class StepRun:
     def __init__(
         self, by: Quantity, level: float, purpose: StepPurpose, at_seconds: float, most_seconds: float
     ) -> None:
+        self.by = by
         self.level = level
         self.purpose = purpose
         self.at_seconds = at_seconds
         self.most_seconds = most_seconds
-        self._by = by
         self._ticks: list[tuple[Tick, Sample]] = []
         self._kept: list[tuple[Tick, Sample]] = []
         self.known = estimate_mean([])
@@ -732,7 +770,11 @@ class StepRun:
         return [read("tps", slot) or 0.0 for slot, _ in self._kept]
 
     def is_over(self, now: float) -> bool:
-        """True if enough is known, if a longer step would not tell more, or if the time is up."""
+        """True if enough is known, if a longer step would not tell more, or if the time is up. Arrivals run
+        for their whole time, because their p95 needs it.
+        """
+        if self.purpose is StepPurpose.ARRIVALS:
+            return self.is_late(now)
         return self.is_stable or len(self._kept) >= MOST_TICKS or self.is_late(now)
 
     def is_late(self, now: float) -> bool:
@@ -768,7 +810,7 @@ class StepRun:
         known = self.known
         # The threads are those of the step, even if the server refused some of them.
         found = collect_evidence([sample for _, sample in self._kept], is_local=is_local)
-        threads = self.level if self._by is Quantity.THREADS else found.threads
+        threads = self.level if self.by is Quantity.THREADS else found.threads
         return ProbeStep(
             level=self.level,
             purpose=self.purpose,
@@ -795,7 +837,7 @@ class StepRun:
     @property
     def is_connecting(self) -> bool:
         """True while connections are being opened; False if the server accepts no more."""
-        if self._by is Quantity.RATE or self._connections is None:
+        if self.by is Quantity.RATE or self._connections is None:
             return False
         return self._connections < min(self.level, self._threads or self.level)
 
@@ -804,7 +846,7 @@ class StepRun:
         """The sufficient relative half-width. With random arrivals it depends on the number
         of transactions.
         """
-        if self._by is Quantity.THREADS:
+        if self.by is Quantity.THREADS:
             return WIDTH_UP if self.purpose is StepPurpose.UP else WIDTH
         transactions = math.fsum(slot.sums.get("completed", 0) for slot, _ in self._kept)
         return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tuibench.base.document import Block, Shape, Table, Text, write_text
 from tuibench.base.units import DASH, count, decimal, milliseconds, pluralize, signed, significant
+from tuibench.features.probe.plan import keeps_up
 from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
 from tuibench.metrics.recovery import QueueTrend
 from tuibench.model.findings import Mean
@@ -46,8 +47,12 @@ def probe_level_text(order: ProbeOrder, level: float | None) -> str:
     if level is None:
         return DASH
     if order.by is Quantity.RATE:
-        return f"{level:,.6g}/s"
+        return probe_rate_text(level)
     return f"{level:,.0f} thread{'' if level == 1 else 's'}"
+
+
+def probe_rate_text(rate: float) -> str:
+    return f"{rate:,.6g}/s"
 
 
 def probe_text(result: ProbeResult) -> str:
@@ -102,6 +107,7 @@ def probe_lines(result: ProbeResult) -> tuple[str, ...]:
         for lines in (
             _objective(result),
             _saturation(result),
+            arrival_lines(result),
             vulnerable_lines(result),
             _durability(result),
             _bottleneck(result),
@@ -226,6 +232,39 @@ def _recovery(result: ProbeResult) -> Iterator[str]:
     yield (
         f"Again at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
         f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
+    )
+
+
+def arrival_lines(result: ProbeResult) -> Iterator[str]:
+    """The recommended throughput with threads that wait, and as arrivals."""
+    found = result.arrivals
+    if found is None:
+        return
+    first = found.steps[0]
+    rate, threads = probe_rate_text(first.level), probe_level_text(result.order, found.threads)
+    behind = "" if keeps_up(first) else f", and falls behind at {count(first.tps)}/s"
+    slo = " and ".join(result.order.slo)
+    verdict = ""
+    if slo:
+        if found.most == first.level:
+            verdict = f": {slo} holds there, too"
+        elif found.most is not None:
+            verdict = f": {slo} holds up to {probe_rate_text(found.most)}"
+        else:
+            verdict = f": {slo} does not hold even at {probe_rate_text(found.steps[-1].level)}"
+    yield (
+        f"As arrivals: {rate}: p95 {milliseconds(found.p95_ms)} with {threads}, "
+        f"{milliseconds(first.p95_ms)} as arrivals on {found.connections:,} connections{behind}{verdict}."
+    )
+
+
+def arrival_line(step: ProbeStep) -> str:
+    """A rate of the check, for progress output."""
+    missed = "".join(f", missed {each}" for each in step.missed)
+    behind = "" if keeps_up(step) else ", falls behind"
+    return (
+        f"{probe_rate_text(step.level)} as arrivals: {count(step.tps)} TPS, "
+        f"p95 {milliseconds(step.p95_ms)}{behind}{missed}"
     )
 
 

@@ -115,16 +115,22 @@ def wanted_level(started: Probe) -> float:
     return wanted.threads if started.order.by is Quantity.THREADS else wanted.rate
 
 
+def wanted_rate(started: Probe) -> float:
+    """The rate that the probe wants now; 0 for none."""
+    wanted = started.wanted[LOAD] if started.wanted is not None else None
+    return wanted.rate if isinstance(wanted, LoadLevel) and started.order.by is Quantity.THREADS else 0.0
+
+
 def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> Probe:
     """The whole probe of a server, which is over in an instant."""
     rng = random.Random(seed)
-    now, level, ill, busy = 0.0, 0.0, 0.0, 0.0
+    now, level, ill, busy, rate = 0.0, 0.0, 0.0, 0.0, 0.0
     lasting = math.exp(-TICK_SECONDS / BUSY_SECONDS)
     run = probe_of(order, ceiling)
     level_applied = now
     while not run.is_over:
         if run.wanted is not None:
-            before, level, level_applied = level, wanted_level(run), now
+            before, level, level_applied, rate = level, wanted_level(run), now, wanted_rate(run)
             run.wanted = None
             run.applied(now)
         now += TICK_SECONDS
@@ -136,14 +142,19 @@ def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: flo
         )
         at = before + (level - before) * reached if before else level
         busy = lasting * busy + rng.gauss(0, noise.wandering * math.sqrt(1 - lasting**2))
-        tps = curve.tps(at) * math.exp(ill + busy)
+        most = curve.tps(at) * math.exp(ill + busy)
         p95 = curve.p95_ms(at) * math.exp(rng.gauss(0, 2 * min(noise.deviation, 0.05)) - busy)
+        tps, backlog = most, 0.0
+        if rate:
+            # An open queue: the nearer to what the server can do, the longer.
+            tps, backlog = min(rate, most), max(0.0, rate - most) * (now - level_applied)
+            p95 /= max(0.02, 1 - tps / most)
         count = max(1, round(tps * TICK_SECONDS))
         part = Tick(
             end=now,
             seconds=TICK_SECONDS,
             sums={"completed": count},
-            levels={"threads": level, "connections": level},
+            levels={"threads": level, "connections": level, "rate": rate, "backlog": backlog},
             hists={RESPONSE: histogram(p95, count)},
         )
         run.tick(replace(part, end=now), Sample(number=1, at=now, late_ms=0.0, tick=part))

@@ -315,7 +315,7 @@ def test_the_two_ways_part_at_the_edge_in_both_charts() -> None:
     assert drawn[-1].count("●") >= 1
     assert sum(row.count("○") for row in drawn[1:4]) >= 2
     status = [plain_text(line) for line in probe_status(view, 80, 2)]
-    assert "275/s: burst · goodput 12/s" in status[0]
+    assert "275/s: burst · goodput 12" in status[0]
     assert "5 bursts tried" in status[1]
     step = ProbeStep(
         level=400, purpose=StepPurpose.UP, at_seconds=0, seconds=4, settling_seconds=1, tps=399,
