@@ -5,6 +5,8 @@ import os
 import signal
 
 import pytest
+from msgspec.structs import replace
+from textual.widgets import Static
 
 from tests.tui.support import script
 from tests.tui.support.driving import viewer
@@ -14,6 +16,7 @@ from tuibench.cli.options import ScreenOptions
 from tuibench.model.message import CommandReply, Stop
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.panels.bars import QUIT_AGAIN_HINT
+from tuibench.tui.screens.dialogs import StopDialog
 
 
 async def test_q_waits_for_the_summary() -> None:
@@ -171,3 +174,40 @@ def test_signals_are_the_loops_own_again_afterwards() -> None:
         return asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
     assert asyncio.run(visit()) is False
+
+
+CHANGED = ("innodb_flush_log_at_trx_commit", "sync_binlog")
+
+
+@pytest.mark.parametrize(
+    ("key", "stop", "lines"),
+    [
+        ("y", Stop(), ()),
+        ("k", Stop(keeps=True), ()),
+        ("l", Stop(), ("innodb_flush_log_at_trx_commit = 0", "sync_binlog = 0")),
+    ],
+)
+async def test_changed_settings_are_put_back_kept_or_printed(
+    key: str, stop: Stop, lines: tuple[str, ...]
+) -> None:
+    """The story ends with the preset unsafe; it is asked even in the first minute."""
+    hello = script.hello(60, script.own_changes(script.status(durability=("0", "0"))))
+    async with viewer(hello) as it:
+        await it.press("q")
+        assert it.client.submitted == []
+        assert isinstance(it.app.screen, StopDialog)
+        told = " ".join(str(each.content) for each in it.app.screen.query(Static))
+        assert all(f"{name:<32} 0, was 1" in told for name in CHANGED)
+        assert "2 settings differ: put back, keep until the server restarts, or print the lines" in told
+        await it.press(key)
+        assert it.client.submitted == [stop]
+        await it.hear(script.ended())
+    assert it.app.return_value == replace(script.ended(), option_lines=lines)
+
+
+async def test_without_changed_settings_there_is_nothing_to_keep() -> None:
+    async with viewer(script.hello(61)) as it:
+        await it.press("q", "k", "l")
+        assert it.client.submitted == []
+        await it.press("y")
+        assert it.client.submitted == [Stop()]

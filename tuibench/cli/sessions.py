@@ -256,6 +256,12 @@ VERBS = (
         lambda words: commands.RestoreSettings(tuple(words)),
     ),
     Verb(
+        "keep",
+        "[NAME …]",
+        "keep what the session changed, or only these settings, until the server restarts",
+        lambda words: commands.KeepSettings(tuple(words)),
+    ),
+    Verb(
         "yes-this-server",
         "",
         "allow changes although the server looks like production",
@@ -535,6 +541,7 @@ VERB_ARGUMENTS: dict[str, Callable[[], candidates.Candidates]] = {
     "plan": candidates.words("hold", "resume"),
     "preset": candidates.presets,
     "probe": candidates.words("rate", "recover", "next", "stop"),
+    "keep": candidates.changed_settings,
     "restore": candidates.changed_settings,
     "set": candidates.settings,
 }

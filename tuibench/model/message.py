@@ -213,6 +213,12 @@ class RestoreSettings(msgspec.Struct, frozen=True, tag="restore"):
     names: tuple[str, ...] = ()
 
 
+class KeepSettings(msgspec.Struct, frozen=True, tag="keep"):
+    """Keep the settings that this session changed, or only those named, until the server restarts."""
+
+    names: tuple[str, ...] = ()
+
+
 class TrustServer(msgspec.Struct, frozen=True, tag="yes-this-server"):
     """Allow changes of this server's settings although it resembles a production server; remembered."""
 
@@ -288,6 +294,9 @@ class CrashServer(msgspec.Struct, frozen=True, tag="crash"):
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
+    keeps: bool = False
+    """True to keep the settings first, as `KeepSettings` does."""
+
 
 Command = (
     SetThreads
@@ -305,6 +314,7 @@ Command = (
     | ChangeSetting
     | ApplyPreset
     | RestoreSettings
+    | KeepSettings
     | TrustServer
     | StartAbTest
     | StartTune
@@ -465,6 +475,8 @@ class SessionEnded(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     run_directory: str
     exit_code: int = 0
     """The exit code of the run."""
+    option_lines: tuple[str, ...] = ()
+    """The lines of an option file that the operator has asked for."""
 
 
 SessionUpdate = (

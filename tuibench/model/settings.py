@@ -17,6 +17,9 @@ import msgspec
 
 from tuibench.model.schedule import TOGETHER
 
+KEPT = "kept "
+"""The beginning of the event that settings are not restored, at the wish of an operator."""
+
 
 class SettingGroup(StrEnum):
     """Settings of DURABILITY determine which data survives a crash; the cost of their values is measured."""
@@ -162,6 +165,15 @@ REQUIRES_RESTART = "requires a restart"
 """End of the reason why a setting cannot be changed while the server runs."""
 
 
+NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
+"""Settings that cannot be in an option file."""
+
+
+def option_line(name: str, value: str) -> str:
+    """The line below [mysqld] that sets the value at each start; empty if there is none."""
+    return "" if name in NO_OPTION else f"{name} = {value}"
+
+
 class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     """A setting and its current state on the server."""
 
@@ -212,6 +224,11 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def changed(self) -> bool:
         return self.value != self.original
+
+    @property
+    def is_ours(self) -> bool:
+        """True if the server has a value of this session, which a restore takes back."""
+        return self.changed_by == "us" and self.scope != "workload"
 
     @property
     def requires_restart(self) -> bool:

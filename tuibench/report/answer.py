@@ -14,7 +14,7 @@ from tuibench.base.units import count, decimal, hms, milliseconds, pluralize, wr
 from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionEnded
-from tuibench.model.settings import brief_change
+from tuibench.model.settings import KEPT, brief_change
 from tuibench.model.summary import Summary
 from tuibench.report.effects import changes_text, comparison_table, derivation_text
 from tuibench.report.part import answering_part, report_parts
@@ -113,6 +113,8 @@ def exit_summary(ended: SessionEnded, width: int) -> list[str]:
             left_out += 1
     rest = f"and {pluralize(left_out, 'more result')}: " if left_out else "all figures: "
     name = ended.run_directory.rstrip("/").rpartition("/")[2]
+    if ended.option_lines:
+        record += ["To keep these settings, in my.cnf below [mysqld]:", *ended.option_lines]
     return [*lines, *record, *wrap_words(f"{rest}tuibench report {shlex.quote(name)}", cells)]
 
 
@@ -140,7 +142,9 @@ def _facts(summary: Summary) -> Iterator[str]:
     yield from (sentence for sentence in further if sentence != answer)
     failures = {one.reason for one in summary.not_restored}
     ends = (event.text for event in summary.events if event.kind is EventKind.RESTORE)
-    if restored := [text for text in ends if text not in failures]:
+    told = [text for text in ends if text not in failures]
+    yield from (text for text in told if text.startswith(KEPT))
+    if restored := [text for text in told if not text.startswith(KEPT)]:
         yield f"put back: {', '.join(text.removesuffix(', as before') for text in restored)}"
     yield from (f"warning: {warning}" for warning in summary.warnings)
     main = main_effect(summary)

@@ -11,6 +11,7 @@ from tuibench.model.message import (
     ChangeSetting,
     CloseConnection,
     HoldPlan,
+    KeepSettings,
     KillQuery,
     Mark,
     Pause,
@@ -225,6 +226,13 @@ async def restore_settings(session: SteeredSession, command: RestoreSettings) ->
     return _reported(session, EventKind.SETTING, "; ".join(texts))
 
 
+@handles(KeepSettings, needs=Needs.SETTINGS)
+async def keep_settings(session: SteeredSession, command: KeepSettings) -> str:
+    if (present := session.laboratory.present) is not None:
+        raise UsageError(f"{present.name} changes settings now; they cannot be kept", "end it first")
+    return _reported(session, EventKind.RESTORE, await session.settings.keep_named(command.names))
+
+
 @handles(TrustServer, needs=Needs.SETTINGS)
 async def trust_server(session: SteeredSession, command: TrustServer) -> str:
     return _reported(session, EventKind.WARNING, session.settings.guard.confirm())
@@ -304,5 +312,7 @@ async def watch(session: SteeredSession, command: Watch) -> str:
 
 @handles(Stop, needs=Needs.NOTHING)
 async def stop(session: SteeredSession, command: Stop) -> str:
+    if command.keeps:
+        await session.submit(KeepSettings(), Origin.OPERATOR)
     session.lifecycle.request_stop()
     return "stopping"

@@ -12,7 +12,14 @@ from tuibench.base.errors import ConnectionLostError, NotRestoredError, ServerUn
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionSpec
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import PresetState, ServerVariable, SettingState, preset_change
+from tuibench.model.settings import (
+    KEPT,
+    PresetState,
+    ServerVariable,
+    SettingState,
+    option_line,
+    preset_change,
+)
 from tuibench.model.summary import RESTORE_COMMAND, UnrestoredSetting
 from tuibench.mysql.connection import OwnConnections
 from tuibench.tuning import catalogue
@@ -212,6 +219,19 @@ class Settings:
         if any(one.pending for one in restored):
             raise NotRestoredError("; ".join(texts))
         return texts
+
+    async def keep_named(self, names: tuple[str, ...]) -> str:
+        """Keep the named settings, or all changes of this session, as they are; returns the result as text.
+
+        Raises UsageError for an unknown name, and if there is nothing to keep.
+        """
+        wanted = {catalogue.find_setting(name).name for name in names}
+        states = await self._manager.keep_values(wanted)
+        self._changes += 1
+        kept = ", ".join(f"{now.name} {now.value} (was {was.original})" for was, now in states)
+        lines = "; ".join(filter(None, (option_line(now.name, now.value) for _, now in states)))
+        for_good = f"; to keep it for good, in my.cnf below [mysqld]: {lines}" if lines else ""
+        return f"{KEPT}{kept}: until the server restarts, which sets what its option files say{for_good}"
 
     @property
     def changes(self) -> tuple[int, bool]:

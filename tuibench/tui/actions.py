@@ -51,7 +51,7 @@ from tuibench.tui.steering import (
     toggle_freeze,
     zoom_by,
 )
-from tuibench.tui.view import View
+from tuibench.tui.view import View, own_changes
 
 
 def features_actions() -> Iterator[UserAction]:
@@ -156,6 +156,11 @@ OWN_ACTIONS = (
     UserAction(
         "undo", "u,ctrl+z", "u", "undo", "Undo the last change", command=lambda _: Undo(),
         applies=lambda view: bool(view.status.undo), absent="there is nothing to undo", rarity=1,
+    ),
+    UserAction(
+        "keep", "k", "k", "keep", "Keep the changed settings",
+        applies=lambda view: bool(own_changes(view)),
+        absent="no setting of the server has a value of this session", in_footer=False,
     ),
     UserAction(
         "pause", "p", "p", "pause", "Pause the load, or resume it",

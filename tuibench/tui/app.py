@@ -36,6 +36,7 @@ from tuibench.model.message import (
     Status,
     Stop,
 )
+from tuibench.model.settings import option_line
 from tuibench.model.tick import Sample
 from tuibench.tui import steering, styled_app
 from tuibench.tui.actions import (
@@ -51,7 +52,7 @@ from tuibench.tui.panels.bars import tab_line
 from tuibench.tui.picture import save_in_thread, with_shapes
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame, size_classes
-from tuibench.tui.screens.dialogs import StopDialog
+from tuibench.tui.screens.dialogs import RunEnd, StopDialog, keep_dialog
 from tuibench.tui.screens.help import HelpScreen, unknown_key_hint
 from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
@@ -79,7 +80,7 @@ from tuibench.tui.steering import (
     ViewerClient,
 )
 from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions, StyledApp, TypedInput
-from tuibench.tui.view import View, initial_view, next_view, visible_view, with_note
+from tuibench.tui.view import View, initial_view, next_view, own_changes, visible_view, with_note
 from tuibench.tui.widgets import Requested
 
 LEAVING_KEYS = frozenset(("escape", "ctrl+c", "ctrl+q"))
@@ -110,6 +111,7 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "run_sql": sql_dialog,
     "figures": figures_dialog,
     "durability": DurabilityDialog,
+    "keep": keep_dialog,
 }
 """The core's dialogs by the action that opens them; each returns a command, None if cancelled."""
 FEATURES_DIALOGS = {action: made for feature in installed() for action, made in feature.dialogs.items()}
@@ -153,6 +155,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
     ) -> None:
         super().__init__(display)
         self._scene = scene
+        self._option_lines: tuple[str, ...] = ()
         self.use_command_palette = True
         self.failure: TuibenchError | None = None
         self.view: View | None = None
@@ -201,7 +204,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             return
         for content in message.contents:
             if isinstance(content, SessionEnded):
-                self.exit(content)
+                self.exit(msgspec.structs.replace(content, option_lines=self._option_lines))
                 return
             if isinstance(content, Status):
                 self._session.on_status()
@@ -454,19 +457,32 @@ class TuibenchApp(StyledApp[SessionEnded]):
         """
         if view.stopping or view.cannot_steer:
             self.exit()
-        elif self._owner and view.elapsed_seconds <= UNASKED_SECONDS:
+            return
+        # The settings of a private server end with it.
+        settings = [] if view.can_crash else own_changes(view)
+        if self._owner and view.elapsed_seconds <= UNASKED_SECONDS and not settings:
             self._stop()
         elif self._has_room():
-            self.push_screen(StopDialog(), self._chosen_end)
+            self.push_screen(StopDialog(settings), self._chosen_end)
 
-    def _chosen_end(self, stops: bool | None) -> None:
-        if stops is not None:
-            (self._stop if stops else self.exit)()
+    def _chosen_end(self, chosen: RunEnd | None) -> None:
+        match chosen:
+            case RunEnd.STOP:
+                self._stop()
+            case RunEnd.KEEP:
+                self._stop(keeps=True)
+            case RunEnd.LINES:
+                settings = [] if self.view is None else own_changes(self.view)
+                lines = (option_line(setting.name, setting.value) for setting in settings)
+                self._option_lines = tuple(filter(None, lines))
+                self._stop()
+            case RunEnd.LEAVE:
+                self.exit()
 
-    def _stop(self) -> None:
+    def _stop(self, *, keeps: bool = False) -> None:
         if self.view is not None:
             self._show(msgspec.structs.replace(self.view, leaving=True))
-            self._send(Stop())
+            self._send(Stop(keeps=keeps))
 
     def _send(self, command: Command) -> None:
         """Send a command, unless this viewer cannot control the session."""

@@ -295,6 +295,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return next((setting for setting in self.status.settings if setting.name == name), None)
 
 
+def own_changes(view: View) -> list[SettingState]:
+    """The settings of the server that have a value of this session."""
+    return [setting for setting in view.status.settings if setting.is_ours]
+
+
 def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -> View:
     """The first view, with the history that a viewer receives on connecting."""
     view = View(

@@ -483,6 +483,40 @@ class SettingsManager:
             self._take_copies(one.setting for one in restored)
             return [*restored, *self._restore_workload(only)]
 
+    async def keep_values(self, only: Collection[str] = ()) -> list[tuple[SettingState, SettingState]]:
+        """Leave what this session changed, or only the settings in `only`, as it is: nothing of that is
+        restored any more, neither by the session nor by its guardian. Returns the state of each before and
+        after that.
+
+        Raises UsageError, and keeps none, if a value is not this session's; ChangingError while the server
+        still executes a change.
+        """
+        async with self._turn():
+            names = [name for name in self.journal.ledger.open_settings if not only or name in only]
+            if missing := sorted(set(only) - set(names)):
+                raise UsageError(
+                    f"{', '.join(missing)}: not changed by this session, so there is nothing to keep"
+                )
+            if not names:
+                raise UsageError(
+                    "this session has changed no setting of the server, so there is nothing to keep"
+                )
+            async with server_turn(self.control, self.journal, self._clock):
+                for name in await self.control.being_changed(names):
+                    raise ChangingError(name)
+                await self._setter.read_all()
+                decisions = await restore_decisions(self.control, self.journal, names)
+                others = [one for one in decisions if one.action is not RestoreAction.RESTORE]
+                mine = [one for one in decisions if one.action is RestoreAction.RESTORE]
+                if others and (only or not mine):
+                    raise UsageError("; ".join(map(ownership.not_kept, others)))
+                before = [self._state(catalogue.find_setting(one.setting)) for one in mine]
+                for one in mine:
+                    left = msgspec.structs.replace(one, action=RestoreAction.LEAVE)
+                    await settle_decision(self.journal, self._clock, left, "kept by the operator")
+                    self._began[one.setting] = one.current
+                return [(was, self._state(catalogue.find_setting(was.name))) for was in before]
+
     async def after_restart(self) -> list[str]:
         """Settles what a restart of the server has reset; returns a message for each setting."""
         async with self._turn():

@@ -213,6 +213,20 @@ def left_unchanged(decision: RestoreDecision) -> str:
     )
 
 
+def not_kept(decision: RestoreDecision) -> str:
+    """Why a value cannot be kept as this session's."""
+    if decision.action is RestoreAction.NOTHING:
+        return f"{already_original(decision)}: there is nothing to keep"
+    if decision.action is RestoreAction.HAND_OVER:
+        return (
+            f"{decision.setting} is {decision.current}, as session {decision.successor} set it: keep it there"
+        )
+    return (
+        f"{decision.setting} is {decision.current}, and this session set it to {decision.last}: another "
+        "client or a restart has changed it since, so there is nothing to keep"
+    )
+
+
 def left_as_configured(decision: RestoreDecision) -> str:
     return (
         f"{decision.setting} is kept at {decision.current}: the server was started after tuibench set it to "

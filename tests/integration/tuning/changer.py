@@ -1,6 +1,6 @@
 """A session in little, for tests to kill: a guardian, one preset, then nothing but waiting.
 
-    python -m tests.integration.tuning.changer SESSION PRESET < target
+    python -m tests.integration.tuning.changer SESSION PRESET [KEPT …] < target
 
 The first line of standard input is the target, as JSON. Prints the guardian's pid when all is changed.
 """
@@ -21,7 +21,7 @@ from tuibench.tuning.journal import journal_path
 
 
 async def main() -> None:
-    session, preset = sys.argv[1:]
+    session, preset, *kept = sys.argv[1:]
     target = msgspec.json.decode(sys.stdin.readline(), type=Target)
     connection = await connect(target)
     server = await server_info(connection)
@@ -32,6 +32,8 @@ async def main() -> None:
     tuner = SettingsManager(admin_connector(target), journal, server, guard=watching.ensure_alive)
     await tuner.open()
     await tuner.apply(preset)
+    if kept:
+        await tuner.keep_values(kept)
     print(watching.pid, flush=True)  # noqa: T201
     await asyncio.to_thread(sys.stdin.read)
 

@@ -57,9 +57,9 @@ def changer(server: PrivateServer, admin: AdminConnection) -> Iterator["Changer"
 class Changer:
     """A process that has set the server to unsafe, and its guardian."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, *kept: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.tuning.changer", "changer", "unsafe"],
+            [sys.executable, "-m", "tests.integration.tuning.changer", "changer", "unsafe", *kept],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -128,6 +128,37 @@ async def test_the_guardian_restores_after_a_killed_session(
     assert until(lambda: gone(changer.guardian_pid))
     assert await admin.values(DURABILITY) == DURABLE
     assert not journal_path("changer").exists()
+
+
+@pytest.mark.parametrize("kept", [("sync_binlog",), DURABILITY])
+async def test_the_guardian_leaves_what_was_kept(
+    server: Server, admin: AdminConnection, kept: tuple[str, ...]
+) -> None:
+    changer = Changer(server.target, *kept)
+    try:
+        assert await admin.values(DURABILITY) == UNSAFE
+        changer.kill()
+        assert until(lambda: gone(changer.guardian_pid))
+        assert await admin.values(DURABILITY) == DURABLE | dict.fromkeys(kept, "0")
+        assert not journal_path("changer").exists()
+        assert leftovers() == []
+    finally:
+        changer.end()
+        for name in kept:
+            await admin.set_global(name, "1")
+
+
+async def test_what_was_kept_is_lost_with_a_restart(restartable: PrivateServer) -> None:
+    tuner = await opened(restartable.target)
+    await tuner.apply("unsafe")
+    await tuner.keep_values()
+    assert await tuner.restore() == []
+    await tuner.close()
+    await restartable.kill()
+    await restartable.start_again()
+    control = AdminConnection(admin_connector(restartable.target))
+    assert await control.values(DURABILITY) == DURABLE
+    await control.close()
 
 
 async def test_the_guardian_waits_for_a_server_that_restarts(restartable: PrivateServer) -> None:

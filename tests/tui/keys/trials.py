@@ -23,6 +23,7 @@ from tuibench.model.message import (
     Command,
     CrashServer,
     HoldPlan,
+    KeepSettings,
     KillQuery,
     Mark,
     NextStep,
@@ -172,11 +173,14 @@ REPLAY = {
     "faster": Trial(head, "‖ replay ×4  00:00", "‖ replay ×8  00:00"),
 }
 
+_STATUS = script.status(weights={"old": 90, "new": 10}, plan=script.PLAN, disk=DiskDelays())
 STEERABLE = msgspec.structs.replace(
-    script.hello(60, script.status(weights={"old": 90, "new": 10}, plan=script.PLAN, disk=DiskDelays())),
+    script.hello(60, script.own_changes(_STATUS)),
     can_crash=True,
 )
 """A run of 64 threads on which every action can be tried."""
+
+OURS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 
 ACTIONS: Mapping[str, Trial] = {
     "more": submits(SetThreads(65)),
@@ -201,6 +205,7 @@ ACTIONS: Mapping[str, Trial] = {
     "locks": leads(LiveScreen, SessionsScreen),
     "pause": submits(Pause()),
     "undo": submits(Undo()),
+    "keep": submits(KeepSettings(OURS), "y"),
     "resolve": Trial(lambda it: "no effect is in doubt" in it.shown("note"), False, True),
     "run_sql": submits(RunSql("DROP 1"), *"DROP", "space", "1", "enter"),
     "cpu_profile": submits(RecordCpuProfile()),
@@ -285,7 +290,6 @@ def is_searched(it: Any) -> bool:
 CONNECTIONS = [session.id for session in ACTIVITY.sessions]
 SETTINGS = [state.name for state in catalogue.STATES if not state.only]
 EVENTS = [event.text for event in reversed(script.EVENTS)]
-OURS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 FLUSH_VALUES = list(next(state for state in catalogue.STATES if state.name == OURS[0]).choices)
 FLUSH_NOW = FLUSH_VALUES.index("0")
 
@@ -310,6 +314,7 @@ def scene(name: str) -> Scene:
     return found
 
 
+CHANGED = msgspec.structs.replace(CALM, status=script.own_changes(CALM.status))
 OWN_KEYS = (
     Keys(
         SearchScreen,
@@ -422,6 +427,7 @@ OWN_KEYS = (
     ),
     Keys(StopDialog, Scene(CALM, ("q",)), {"s": submits(Stop())}),
     Keys(StopDialog, Scene(CALM, ("q",)), {"x": LEAVES}),
+    Keys(StopDialog, Scene(CHANGED, ("q",)), {"k": submits(Stop(keeps=True)), "l": submits(Stop())}),
     Keys(AbTestDialog, Scene(CALM, ("A",)), {"escape": leads(AbTestDialog, LiveScreen)}),
     Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(InputDialog, LiveScreen)}),
 )

@@ -120,6 +120,12 @@ def status(
     )
 
 
+def own_changes(known: Status) -> Status:
+    """The status of a session that has changed all settings in it."""
+    ours = (msgspec.structs.replace(each, changed_by="us") for each in known.settings)
+    return msgspec.structs.replace(known, settings=tuple(ours))
+
+
 SERVER = ServerInfo(
     flavour=Flavour.MARIADB,
     version="10.11.19",

@@ -83,6 +83,13 @@ class FakeSettingsManager:
             for name in sorted(self.changed)
         ]
 
+    async def keep_values(self, only: Collection[str] = ()) -> list[tuple[SettingState, SettingState]]:
+        """Keeps what was changed."""
+        await self._work(*sorted(only))
+        if not self.changed:
+            raise UsageError("there is nothing to keep")
+        return [(_setting(name, "0"), _setting(name, "0")) for name in sorted(self.changed)]
+
     def rounding(self, name: str, value: str, now: str) -> str:
         return ""
 

@@ -14,12 +14,13 @@ from tests.fakes import FakeClock
 from tests.tables import for_each
 from tests.unit.session.fakes import FakeControllable
 from tuibench.base.errors import SQLError, TuibenchError, UsageError
-from tuibench.model.event import EventKind
+from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     Command,
     HoldPlan,
+    KeepSettings,
     KillQuery,
     Mark,
     Pause,
@@ -215,6 +216,7 @@ COMMANDS: list[AnyCommand] = [
     CHANGE,
     ApplyPreset("unsafe"),
     RestoreSettings(),
+    KeepSettings(),
     TrustServer(),
     Pause(),
     Resume(),
@@ -467,6 +469,11 @@ class FakeTuner:
             )
         ]
 
+    async def keep_values(self, only: Collection[str] = ()) -> list[tuple[SettingState, SettingState]]:
+        was = self.known[0]
+        self.known = (msgspec.structs.replace(was, original=was.value), OTHER)
+        return [(was, self.known[0])]
+
     def rounding(self, name: str, value: str, now: str) -> str:
         return ""
 
@@ -509,6 +516,37 @@ async def test_what_was_put_back_is_ours_and_a_name_that_is_no_setting_is_refuse
     assert hand.ours == {"sync_binlog": "1"}
     with pytest.raises(UsageError, match="did you mean 'sync_binlog'"):
         await hand.restore_named(("sync_binlgo",))
+
+
+async def test_what_is_kept_says_what_a_restart_does() -> None:
+    hand = settings()
+    await hand.change("sync_binlog", "0")
+    assert await hand.keep_named(("sync-binlog",)) == (
+        "kept sync_binlog 0 (was 1): until the server restarts, which sets what its option files say; "
+        "to keep it for good, in my.cnf below [mysqld]: sync_binlog = 0"
+    )
+    with pytest.raises(UsageError, match="did you mean 'sync_binlog'"):
+        await hand.keep_named(("sync_binlgo",))
+
+
+async def test_keeping_is_reported_and_is_no_change_whose_effect_is_measured() -> None:
+    session = FakeControllable()
+    session.manager.changed = {"sync_binlog"}
+    reply = await session.execute(KeepSettings(("sync_binlog",)))
+    assert session.told == [(EventKind.RESTORE, reply)]
+    assert EventKind.RESTORE not in CHANGE_KINDS
+
+
+async def test_a_stop_that_keeps_does_so_first_and_goes_on_if_it_cannot() -> None:
+    session = FakeControllable()
+    session.manager.changed = {"sync_binlog"}
+    await session.execute(Stop(keeps=True))
+    assert [kind for kind, _ in session.told] == [EventKind.RESTORE]
+    assert session.lifecycle.over.is_set()
+    other = FakeControllable()
+    with pytest.raises(UsageError, match="nothing to keep"):
+        await other.execute(Stop(keeps=True))
+    assert not other.lifecycle.over.is_set(), "the settings would be restored"
 
 
 # A server that looks like production is changed after a yes only, and asks once.

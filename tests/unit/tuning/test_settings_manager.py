@@ -106,6 +106,45 @@ async def test_one_setting_goes_back_by_itself_and_can_be_changed_again(tmp_path
     assert not tuner.journal.path.exists()
 
 
+async def test_what_is_kept_is_not_restored_any_more(tmp_path: Path) -> None:
+    server = FakeServer()
+    tuner = await opened(server, tmp_path)
+    await tuner.apply("unsafe")
+    (((was, now)),) = await tuner.keep_values(["sync_binlog"])
+    assert (was.value, was.original, now.value, now.original, now.changed_by) == ("0", "1", "0", "0", "")
+    assert tuner.journal.ledger.open_settings == ("innodb_flush_log_at_trx_commit",)
+    assert changed_by(tuner) == {"innodb_flush_log_at_trx_commit": "us"}
+    assert [one.setting for one in await tuner.restore()] == ["innodb_flush_log_at_trx_commit"]
+    assert server.settings == UNSAFE | {"innodb_flush_log_at_trx_commit": "1"}
+    assert not tuner.journal.path.exists()
+    await tuner.change("sync_binlog", "100")
+    assert [one.text for one in await tuner.restore()] == ["sync_binlog 100 → 0, as before"], "the kept value"
+    await tuner.close()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "names", "why"),
+    [
+        ("7", (), "sync_binlog is 7, and this session set it to 0: another client or a restart has changed"),
+        ("1", ("sync_binlog",), "sync_binlog is 1, as before: there is nothing to keep"),
+        ("0", ("max_connections",), "max_connections: not changed by this session"),
+    ],
+)
+async def test_only_values_of_this_session_are_kept(
+    tmp_path: Path, theirs: str, names: tuple[str, ...], why: str
+) -> None:
+    server = FakeServer(max_connections="151")
+    tuner = await opened(server, tmp_path)
+    with pytest.raises(UsageError, match="has changed no setting of the server"):
+        await tuner.keep_values()
+    await tuner.change("sync_binlog", "0")
+    server.settings["sync_binlog"] = theirs
+    with pytest.raises(UsageError, match=why):
+        await tuner.keep_values(names)
+    assert tuner.journal.ledger.open_settings == ("sync_binlog",), "the journal is as before"
+    await tuner.close()
+
+
 async def test_it_is_known_whose_a_value_is(tmp_path: Path) -> None:
     server = FakeServer(max_connections="151")
     tuner = await opened(server, tmp_path)

@@ -38,6 +38,7 @@ from tuibench.metrics.figures import Better, figure_named
 from tuibench.metrics.inference import Interval
 from tuibench.metrics.thresholds import OPERATORS, parse_threshold
 from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
+from tuibench.model.settings import option_line
 from tuibench.model.tune import (
     Candidate,
     CandidateResult,
@@ -328,9 +329,6 @@ MOST_TOGETHER = 6
 OWN_SHARE = 1 / 3
 """The share of blocks for candidates that cannot share windows, while others share them."""
 
-NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
-"""Settings that cannot be in an option file."""
-
 
 class Evaluation:
     """The verdicts from the blocks so far."""
@@ -536,7 +534,7 @@ class Evaluation:
             failure=harm or failure,
             needs_window_seconds=window_for(late) if (late := self.late.get(candidate.number)) else None,
             sql=statement(candidate),
-            option_line=option_line(candidate),
+            option_line=option_line(candidate.setting, candidate.value),
         )
 
     def _verdict(self, verdict: Verdict | None) -> TuneVerdict:
@@ -600,11 +598,6 @@ def statement(candidate: Candidate) -> str:
     if candidate.scope == "workload":
         return session_sql(candidate.setting, candidate.value)
     return manual_statement(candidate.setting, candidate.value)
-
-
-def option_line(candidate: Candidate) -> str:
-    """The line below [mysqld] that sets the value at each start; empty if there is none."""
-    return "" if candidate.setting in NO_OPTION else f"{candidate.setting} = {candidate.value}"
 
 
 def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) -> tuple[Comparison, ...]:

@@ -28,7 +28,7 @@ from tuibench.model.effect import (
     comparison_of,
 )
 from tuibench.model.event import Event, EventKind
-from tuibench.model.settings import ab_order, brief_change
+from tuibench.model.settings import ab_order, brief_change, changed_settings
 from tuibench.report.effects import derivation_text, trial_note
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, TimeGrid
@@ -36,7 +36,7 @@ from tuibench.tui.panels.interval_scale import interval_line, scale_cells
 from tuibench.tui.panels.load import Measure
 from tuibench.tui.steering import resolving_test
 from tuibench.tui.text import TextLine, TextSpan, join_parts, line_width, pad_line, shorten, wrap_text
-from tuibench.tui.view import View, change_markers, view_grid
+from tuibench.tui.view import View, change_markers, own_changes, view_grid
 
 _NAME_WIDTH = 11
 _LEVELS_WIDTH = 20
@@ -61,7 +61,8 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
         return _not_measured_lines(missing, view, width, height)
     if view.effect is None:
         return []
-    return effect_lines(view.effect, width, height, hint=_resolve_hint(view.effect, view))
+    hint, ends = _resolve_hint(view.effect, view), _end_hint(view.effect, view)
+    return effect_lines(view.effect, width, height, hint=hint, ends=ends)
 
 
 NEWS_SECONDS = 60.0
@@ -236,8 +237,21 @@ def _reason_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
     return next((lines for lines in fuller if len(lines) <= height), shortest)
 
 
-def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
-    """The card of one effect. The hint is shown if a difference cannot be attributed."""
+def _end_hint(effect: Effect, view: View) -> str:
+    """The keys that keep the change and take it back, as long as its settings have values of this session."""
+    names = changed_settings(effect.change, view.status.presets)
+    if view.cannot_steer or not any(setting.name in names for setting in own_changes(view)):
+        return ""
+    keep, undo = (action_key(ACTIONS_BY_NAME[name], view) for name in ("keep", "undo"))
+    return f"{keep} keeps it, {undo} takes it back"
+
+
+def effect_lines(
+    effect: Effect, width: int, height: int, *, hint: str = "", ends: str = ""
+) -> list[TextLine]:
+    """The card of one effect. The hint is shown if a difference cannot be attributed; `ends` says how the
+    change ends.
+    """
     shown = effect.comparisons
     room, derived = height - 1 - len(shown), _sentence(derivation_text(effect), "muted", width)
     reasons = [*_attribution_lines(effect, width, room - len(derived), hint), *derived]
@@ -254,7 +268,7 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
         *difference_rows(shown, width),
         *reasons,
         *_reason_lines(effect, width, height - 1 - len(shown) - len(reasons)),
-        _windows_line(effect),
+        (*_windows_line(effect), TextSpan(f"   {ends}" if ends else "", "strong")),
         *time_line(effect.time_before, effect.time_after, width),
         *[
             (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))

@@ -4,7 +4,8 @@ A viewer that joined a run is asked before it stops it: the run belongs to anoth
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -17,13 +18,14 @@ from textual.widgets import Input, OptionList, Static
 
 from tuibench.base import sanitize
 from tuibench.base.errors import UsageError
-from tuibench.model.message import ChangeSetting, Command
-from tuibench.model.settings import SettingState, consequence
+from tuibench.base.units import pluralize
+from tuibench.model.message import ChangeSetting, Command, KeepSettings
+from tuibench.model.settings import SettingState, consequence, option_line
 from tuibench.tui.panels.settings import SCOPE_TEXT
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.steering import ViewChange
 from tuibench.tui.text import shorten
-from tuibench.tui.view import View
+from tuibench.tui.view import View, own_changes
 
 RESTORED_NOTE = "The original state is recorded, and restored when the run ends."
 
@@ -92,28 +94,92 @@ class ConfirmDialog(ModalScreen[Command | None]):
         self.dismiss(self._proposal.command)
 
 
-class StopDialog(ModalScreen[bool | None]):
-    """Returns True to stop the run, False to leave this viewer only, None if cancelled."""
+def keep_dialog(view: View) -> ConfirmDialog:
+    """Confirmation before the settings that tuibench changed are kept."""
+    settings = own_changes(view)
+    lines = [option_line(setting.name, setting.value) for setting in settings]
+    meanings = [
+        f"{setting.label} {setting.value}: {setting.meaning}" for setting in settings if setting.at_risk
+    ]
+    return ConfirmDialog(
+        ChangePrompt(
+            command=KeepSettings(tuple(setting.name for setting in settings)),
+            title=f"Keep {pluralize(len(settings), 'setting')} until the server restarts",
+            steps=tuple(f"{each.name:<32} {each.original} → {each.value}" for each in settings),
+            meaning="; ".join(meanings) or "Nothing is restored at the end of the run.",
+            at_risk=bool(meanings),
+            promise="A restart sets what the server's option files say. "
+            + "\n".join(["To keep it for good, in my.cnf below [mysqld]:", *filter(None, lines)]),
+            verb="keep",
+        )
+    )
+
+
+class RunEnd(Enum):
+    """What the operator chooses at the end."""
+
+    STOP = "stop"
+    KEEP = "keep"
+    """Stop, and keep the changed settings."""
+    LINES = "lines"
+    """Stop, and print the lines of an option file."""
+    LEAVE = "leave"
+    """Leave this viewer only."""
+
+
+class StopDialog(ModalScreen[RunEnd | None]):
+    """Returns what the operator has chosen, None if cancelled. `settings` are those that a stop restores."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("y,s", "dismiss(True)", "Stop"),
-        ("x", "dismiss(False)", "Leave"),
+        ("y,s", "choose('STOP')", "Stop"),
+        ("k", "choose('KEEP')", "Stop and keep"),
+        ("l", "choose('LINES')", "Stop and print the lines"),
+        ("x", "choose('LEAVE')", "Leave"),
         ("escape,n", "dismiss(None)", "Back"),
     ]
+
+    def __init__(self, settings: Sequence[SettingState] = ()) -> None:
+        super().__init__()
+        self._settings = settings
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="stop-dialog") as dialog:
             dialog.border_title = "Stop the run?"
+            if not self._settings:
+                yield Static(
+                    "It ends for all viewers: the settings are restored, and the summary is written. To "
+                    "leave only this screen, press x: the run continues."
+                )
+                yield Static(self._keys("y  stop the run"), classes="gap")
+                return
+            for each in self._settings:
+                text = f"{each.name:<32} {each.value}, was {each.original}"
+                yield Static(sanitize.text(text), markup=False)
+            verb = "differs" if len(self._settings) == 1 else "differ"
             yield Static(
-                "It ends for all viewers: the settings are restored, and the summary is written. To leave "
-                "only this screen, press x: the run continues."
-            )
-            yield Static(
-                "[b][@click=screen.dismiss(True)] y  stop the run [/][/b]     "
-                "[b][@click=screen.dismiss(False)] x  leave it running [/][/b]     "
-                "[b][@click=screen.dismiss(None)] n  go back [/][/b]",
+                f"{pluralize(len(self._settings), 'setting')} {verb}: put back, keep until the server "
+                "restarts, or print the lines for my.cnf. The run ends for all viewers.",
                 classes="gap",
             )
+            yield Static(
+                f"{self._key('KEEP', 'k  stop and keep')}     "
+                f"{self._key('LINES', 'l  stop, put back, print the lines')}",
+                classes="gap",
+            )
+            yield Static(self._keys("y  stop and put back"))
+
+    def _keys(self, stop: str) -> str:
+        back = "[b][@click=screen.dismiss(None)] n  go back [/][/b]"
+        return f"{self._key('STOP', stop)}     {self._key('LEAVE', 'x  leave it running')}     {back}"
+
+    @staticmethod
+    def _key(name: str, words: str) -> str:
+        return f"[b][@click=screen.choose('{name}')] {words} [/][/b]"
+
+    def action_choose(self, name: str) -> None:
+        chosen = RunEnd[name]
+        if self._settings or chosen not in (RunEnd.KEEP, RunEnd.LINES):
+            self.dismiss(chosen)
 
 
 CHOOSE = "↑ ↓ choose · "

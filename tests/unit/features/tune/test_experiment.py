@@ -36,12 +36,11 @@ from tuibench.features.tune.evaluation import (
     CandidatePairs,
     Evaluation,
     is_decided,
-    option_line,
     statement,
 )
 from tuibench.features.tune.experiment import TuneRun, prepare_screening
 from tuibench.model.server import ServerInfo
-from tuibench.model.settings import SettingState
+from tuibench.model.settings import SettingState, option_line
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneVerdict, TuneWindow
 from tuibench.session.laboratory import NO_ANSWER, ExperimentSession
 from tuibench.tuning import catalogue
@@ -404,10 +403,10 @@ def test_what_the_server_refuses_is_not_measured_again() -> None:
 
 def test_statements_and_lines_to_keep_a_value() -> None:
     assert statement(candidate(1)) == "SET GLOBAL innodb_io_capacity = 1000"
-    assert option_line(candidate(1)) == "innodb_io_capacity = 1000"
+    assert option_line("innodb_io_capacity", "1000") == "innodb_io_capacity = 1000"
     own = candidate(1, "transaction_isolation", "READ-COMMITTED", scope="workload")
     assert statement(own) == "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
-    assert option_line(candidate(1, "sql_log_bin", "OFF")) == ""
+    assert option_line("sql_log_bin", "OFF") == ""
 
 
 # A screening: the right values at the right time, what disturbs a window, and its log.
