@@ -392,7 +392,7 @@ class ServerInstance:
         command = [*server_command(self._spec, self.layout, self._port), *extra]
         self._oom_kills = self._confinement.oom_kills
         reserve_end(self.layout)
-        folders = (self.layout.root, *landlock.places_in(self._spec.options))
+        folders = (self.layout.root, self.layout.data.resolve(), *landlock.places_in(self._spec.options))
         with self.layout.error_log.open("ab") as log, landlock.only_writing_below(folders) as restrict:
 
             def enter() -> None:
@@ -507,7 +507,10 @@ def remove_directory(layout: DirectoryLayout) -> None:
 
 
 def copy_data(source: Path, copy: Path) -> None:
-    """Replace a data directory by a copy of another one. Raises RunError if that fails."""
+    """Replace a data directory by a copy of another one, where a link leads to. Raises RunError if that
+    fails.
+    """
+    source, copy = source.resolve(), copy.resolve()
     try:
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(source, copy, symlinks=True)

@@ -140,9 +140,13 @@ class Disk:
         data = DirectoryLayout(server.directory).data
         await server.kill()
         await asyncio.to_thread(shutil.move, data, self.root)
-        await asyncio.to_thread(_run, ["sync", "--file-system", str(self.root)])
         data.symlink_to(self.root / data.name)
+        await self.sync()
         await server.start_again()
+
+    async def sync(self) -> None:
+        """Write everything to the simulated disk."""
+        await asyncio.to_thread(_run, ["sync", "--file-system", str(self.root)])
 
     async def cut_power(self, server: PrivateServer) -> None:
         """Lose the data that the server has not synced, and kill the server.

@@ -66,6 +66,13 @@ class FailoverOptions(msgspec.Struct, frozen=True):
             "--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."
         ),
     ] = ""
+    power: Annotated[
+        bool,
+        typer.Option(
+            "--power",
+            help="Cut the power of the source's disk instead, a file system of its own; Linux, as root.",
+        ),
+    ] = False
     form: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help="text, markdown, html, or json.")
     ] = "text"
@@ -89,12 +96,14 @@ def failover(
     """Starts a private source and its replicas with new tables, kills the source's process (SIGKILL) under
     load, promotes the most advanced replica, lets the load go on there, and compares: which acknowledged
     commits the new primary lacks, which of them others had read, what became of those without an answer, how
-    far the old source has diverged, and how long there was no commit. All options of the profile are
-    accepted, too: --tables=4 --table-size=100000.
+    far the old source has diverged, and how long there was no commit. A loss of power (--power) also takes
+    from the old source what it had not synced. All options of the profile are accepted, too: --tables=4
+    --table-size=100000.
     """
     from tuibench.cli.output import check_format
     from tuibench.cli.runner import private_server, run_async
     from tuibench.cli.tables import make_tables
+    from tuibench.features.crash.runner import Disk
     from tuibench.features.failover.dialect import dialect_of
     from tuibench.features.failover.modes import Mode, parse_modes
     from tuibench.features.failover.runner import FailoverRunner
@@ -128,10 +137,13 @@ def failover(
     binary = inspect_binary(axes.server_program) if axes.server_program else find_binary()
     dialect = dialect_of(binary, modes)
     with ExitStack() as stack:
+        disk = stack.enter_context(Disk.mounted()) if axes.power else None
         servers = [
             stack.enter_context(private_server(binary.path, private, own=dialect.options(number)))
             for number in range(1, replicas + 2)
         ]
+        if disk is not None:
+            run_async(disk.take_data(servers[0]))
         run_async(make_tables(servers[0].target, program, LoadOptions()))
         runner = FailoverRunner(
             servers,
@@ -142,6 +154,7 @@ def failover(
             axes.repeat,
             lag_seconds=axes.lag,
             semisync_timeout_seconds=axes.semisync_timeout,
+            disk=disk,
         )
         reports: list[FailoverReport] = []
         try:

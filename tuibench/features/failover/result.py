@@ -70,6 +70,8 @@ class FailoverReport(msgspec.Struct, frozen=True, kw_only=True):
     """How late the replicas received what the source sent, but for a group."""
     semisync_timeout_seconds: float
     limited: str
+    is_power_loss: bool
+    """False if only the source's process was killed."""
     seed: int
     planned: int
     failovers: tuple[Failover, ...]

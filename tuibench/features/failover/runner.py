@@ -11,7 +11,8 @@ read and the new primary lacks, others could have read, too.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from tuibench.base.clock import NS_PER_SECOND, SystemClock
 from tuibench.base.errors import ConnectionLostError, RunError
 from tuibench.features.crash.runner import (
     SHOWN,
+    Disk,
     EngineLoad,
     connected,
     crash_order,
@@ -72,11 +74,14 @@ class FailoverRunner:
         *,
         lag_seconds: float,
         semisync_timeout_seconds: float,
+        disk: Disk | None = None,
     ) -> None:
+        """With a `disk`, which contains the data of the source, the source loses the power of this disk."""
         self._servers = servers
         self._plan = plan
         self._program = program
         self._modes = modes
+        self._disk = disk
         self._order = list(crash_order(modes, repeats))
         self._settings = Settings(dialect, make_password(), lag_seconds, semisync_timeout_seconds)
 
@@ -119,27 +124,37 @@ class FailoverRunner:
                 semisync_timeout_seconds=self._settings.semisync_timeout_seconds,
                 limited=self._servers[0].limited,
                 seed=self._plan.seed,
+                is_power_loss=self._disk is not None,
                 planned=self.planned,
                 failovers=tuple(done),
             )
 
     async def _restore_and_fail_over(self, mode: Mode, repeat: int) -> Failover:
         await asyncio.gather(*(server.restore_data() for server in self._servers))
+        if self._disk is not None:
+            await self._disk.sync()
         seed = self._plan.seed + repeat
         async with build_topology(self._servers, mode, self._settings) as topology:
             return await fail_over(
                 topology,
                 EngineLoad(self._plan, self._program, topology.source.target, seed),
                 repeat,
+                partial(self._disk.cut_power, self._servers[0]) if self._disk else self._servers[0].kill,
                 warmup_seconds=self._plan.warmup_seconds,
                 seconds=(self._plan.seconds or 0.0) + Random(f"{seed}:{mode}").random(),
             )
 
 
 async def fail_over(
-    topology: Topology, load: EngineLoad, repeat: int, *, warmup_seconds: float, seconds: float
+    topology: Topology,
+    load: EngineLoad,
+    repeat: int,
+    kill: Callable[[], Awaitable[None]],
+    *,
+    warmup_seconds: float,
+    seconds: float,
 ) -> Failover:
-    """Set the servers up, begin the load, kill the source after the measured `seconds`, promote a replica,
+    """Set the servers up, begin the load, `kill` the source after the measured `seconds`, promote a replica,
     start the old source again, and compare.
 
     Raises RunError if the load commits nothing.
@@ -167,7 +182,7 @@ async def fail_over(
             await reader.read()
             topology.cut()
             killed_ns = now_ns()
-            await source.kill()
+            await kill()
             primary = await topology.promote()
             promoted_ns = now_ns()
             load.target = primary.target

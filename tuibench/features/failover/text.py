@@ -20,9 +20,10 @@ from tuibench.features.failover.modes import MEANINGS, Mode
 from tuibench.features.failover.result import Failover, FailoverReport
 from tuibench.record.recorder import pretty_json
 
-TRIED = (
-    "Tried: SIGKILL of the source, at once the promotion of its most advanced replica, whose relay log was"
-    " applied first.",
+KILLED = "Tried: SIGKILL of the source's process. What it had written survived, synced or not."
+POWER_LOST = "Tried: a loss of power of the source's disk: what was not synced is lost there."
+PROMOTED = (
+    "Then: the most advanced replica was promoted at once, after it had applied its relay log.",
     "Not tried: a source that only seems dead and goes on; the time until a monitor sees its death.",
 )
 LOSS_KEY = (
@@ -61,12 +62,13 @@ def failover_line(failover: Failover) -> str:
 def failover_document(report: FailoverReport) -> Document:
     """The document, with the throughput of each mode beside its loss first."""
     groups = _groups(report.failovers)
+    tried = (POWER_LOST if report.is_power_loss else KILLED, *PROMOTED)
     meanings = tuple(f"{name}: {MEANINGS[Mode(name)]}" for name, _ in groups)
     return Document(
         title=f"Failovers of {report.server}",
         lead=(Text(tuple(_verdicts(groups)), Shape.LIST),),
         sections=(
-            section("Gain and loss", _loss_table(groups), Text((*meanings, *TRIED, *LOSS_KEY), Shape.LIST)),
+            section("Gain and loss", _loss_table(groups), Text((*meanings, *tried, *LOSS_KEY), Shape.LIST)),
             section("The old source and the outage", _switch_table(groups), Text(SWITCH_KEY, Shape.LIST)),
             section("All failovers", _failovers_table(report)),
             section("Servers and method", properties(_facts(report))),

@@ -13,7 +13,8 @@ from tests.integration.support.commands import ask, finished, started, tuibench,
 from tests.integration.support.processes import until
 from tests.integration.support.shared import Starter
 from tests.validation import check_valid
-from tuibench.base.errors import ExitCode
+from tuibench.base.errors import ExitCode, UsageError
+from tuibench.features.crash.runner import check_possible
 from tuibench.features.failover.dialect import dialect_of
 from tuibench.features.failover.gtid import GtidSet
 from tuibench.features.failover.modes import Mode
@@ -194,6 +195,29 @@ def test_a_missing_plugin_is_named(binary: Binary, servers: Mapping[str, str], b
     ended = tuibench(*COMMAND, f"--server={binary.path}", elsewhere, env=servers, seconds=MINUTES)
     assert ended.code == ExitCode.SERVER_UNAVAILABLE
     assert "this MySQL does not have the plugin rpl_semi_sync_source" in ended.err
+    assert until(lambda: not list(base.iterdir()))
+
+
+@pytest.mark.whole
+def test_a_source_that_loses_its_power_has_not_diverged_by_what_it_had_not_synced(
+    binary: Binary, servers: Mapping[str, str], base: Path
+) -> None:
+    """In a process of its own, whose mounts end with it."""
+    try:
+        check_possible()
+    except UsageError as error:
+        pytest.skip(error.message)
+    relaxed = ("sync_binlog=0", "innodb_flush_log_at_trx_commit=2", "innodb_flush_log_at_timeout=100")
+    command = (
+        *COMMAND, "--power", "--mode=async", "--repeat=1", f"--lag={LAG_SECONDS}", f"--server={binary.path}",
+        *(f"--mysqld-option={option}" for option in relaxed),
+    )  # fmt: skip
+    ended = tuibench(*command, env=servers, seconds=MINUTES)
+    assert ended.code == 0, ended.err
+    report = check_valid("failover", ended.out)
+    assert report["is_power_loss"] is True
+    (failover,) = report["failovers"]
+    assert failover["errant"] == failover["errant_rows"] < failover["commits"]["lost"]
     assert until(lambda: not list(base.iterdir()))
 
 

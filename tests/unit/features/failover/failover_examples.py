@@ -46,6 +46,7 @@ def report(*failovers: Failover) -> FailoverReport:
         lag_seconds=0.02,
         semisync_timeout_seconds=10.0,
         limited="",
+        is_power_loss=False,
         seed=3,
         planned=7,
         failovers=failovers,

@@ -69,6 +69,14 @@ def test_lag_is_said_and_that_a_group_has_none() -> None:
     assert "none but their own\n" in failover_text(prompt, "text")
 
 
+def test_the_report_says_how_the_source_died() -> None:
+    killed = failover_text(KNOWN, "text")
+    cut = failover_text(msgspec.structs.replace(KNOWN, is_power_loss=True), "text")
+    assert "Tried: SIGKILL of the source's process" in killed
+    assert "Tried: a loss of power of the source's disk" in cut
+    assert "SIGKILL" not in cut
+
+
 def test_every_format_has_every_failover() -> None:
     assert set(FORMATS) == {"text", "markdown", "html", "json"}
     markdown, page = failover_text(KNOWN, "markdown"), failover_text(KNOWN, "html")
