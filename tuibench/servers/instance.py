@@ -392,7 +392,9 @@ class ServerInstance:
         command = [*server_command(self._spec, self.layout, self._port), *extra]
         self._oom_kills = self._confinement.oom_kills
         reserve_end(self.layout)
-        folders = (self.layout.root, self.layout.data.resolve(), *landlock.places_in(self._spec.options))
+        data = self.layout.data
+        moved = (data.resolve(),) if data.is_symlink() else ()
+        folders = (self.layout.root, *moved, *landlock.places_in(self._spec.options))
         with self.layout.error_log.open("ab") as log, landlock.only_writing_below(folders) as restrict:
 
             def enter() -> None:
