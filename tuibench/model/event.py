@@ -82,6 +82,9 @@ COST_CHANGE_KINDS = frozenset(
 ENDED, DURING = " ended after ", "during "
 """Words of the events of an intervention."""
 
+BURST_VERDICTS = ("recovered ", "still draining: ", "it does not recover: ")
+"""How the events begin that say what became of a load after a burst."""
+
 CRASHED, CRASH_FAILED = "kill -9, no loss of power", "crash failed: "
 """Words of the event with the result of a crash, and of that with its error."""
 

@@ -361,8 +361,12 @@ per second.
 OWN_COLUMNS = (
     "seconds", "transactions", "rate", "backlog", "concurrency",
     "latency_min", "latency_avg", "latency_p50", "latency_p95", "latency_p99", "latency_p999", "latency_max",
+    "goodput", "late", "abandoned", "resent",
 )  # fmt: skip
-"""tuibench's further columns. Latencies are in ms, and empty in an interval without a transaction."""
+"""tuibench's further columns. Latencies are in ms, and empty in an interval without a transaction. The last
+four are rates per second, and empty without a deadline.
+"""
+IN_TIME = ("good", "late", "abandoned", "resent")
 
 CSV_HEADER = ",".join((*SYSBENCH_COLUMNS, *OWN_COLUMNS)) + "\n"
 
@@ -389,6 +393,7 @@ def interval_csv_row(tick: Tick, percentile: float) -> str:
         f"{levels.get('in_flight', 0):.0f}",
         *(f"{ms:.3f}" for ms in figures),
         *[""] * (7 - len(figures)),
+        *(f"{per_second(tick, name):4.2f}" if "good" in tick.sums else "" for name in IN_TIME),
     ]
     return ",".join(row) + "\n"
 

@@ -270,7 +270,19 @@ def test_the_rest_tells_more() -> None:
         "latency_p99": "9.000",
         "latency_p999": "9.000",
         "latency_max": "9.000",
+        "goodput": "",
+        "late": "",
+        "abandoned": "",
+        "resent": "",
     }
+
+
+def test_with_a_deadline_a_row_has_what_came_in_time() -> None:
+    sums = {"completed": 30.0, "good": 21.0, "late": 9.0, "abandoned": 3.0, "resent": 12.0}
+    told = columns(interval_csv_row(Tick(end=4.0, seconds=1.5, sums=sums), 95))
+    assert [told[name] for name in ("goodput", "late", "abandoned", "resent")] == [
+        "14.00", "6.00", "2.00", "8.00",
+    ]  # fmt: skip
 
 
 def test_an_interval_without_a_transaction_has_no_latencies() -> None:

@@ -24,10 +24,11 @@ from tuibench.model.effect import (
 from tuibench.model.event import Event, EventKind
 from tuibench.model.probe import ProbeState
 from tuibench.tui.charts import ChartHistory, ChartPoint
+from tuibench.tui.figures import CHARTED_FIGURES, PLACES, UNKNOWN
 from tuibench.tui.panels import time_chart as plots
 from tuibench.tui.panels.effects import MeanLine, effect_card, signature_of
 from tuibench.tui.panels.lists import event_detail, events_panel
-from tuibench.tui.panels.load import FSYNCS, P95, QPS, TPS, commits_matter
+from tuibench.tui.panels.load import FSYNCS, GOODPUT, P95, QPS, TPS, commits_matter
 from tuibench.tui.panels.numbers import big_numbers
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, cpu_chart, cpu_figure, time_chart
 from tuibench.tui.steering import clear_marks, compare_effects, pin_effects, pin_previous_effect
@@ -744,3 +745,29 @@ def test_a_busy_host_leaves_room_for_what_a_probe_waits_for() -> None:
     for width, told in ((98, "measured on a busy host"), (78, "busy host")):
         line = text(panel.probe_status(view, width, 2)).splitlines()[1].strip()
         assert line == f"{told} · waiting for a throughput known to ±3.0 %: now ±14.1 %"
+
+
+# What came too late, in the bars of TPS
+
+
+def tps_rows(*values: tuple[float, float | None], ascii_only: bool = False) -> list[str]:
+    """The bars of ticks with a throughput and a goodput (None without a deadline), 4 rows high."""
+    points = []
+    for number, (tps, goodput) in enumerate(values, 1):
+        figures = [UNKNOWN] * len(CHARTED_FIGURES)
+        figures[PLACES[GOODPUT]] = UNKNOWN if goodput is None else goodput
+        point = ChartPoint(float(number), tps, None, None, slot=number, seconds=1.0, figures=figures)
+        points.append(point)
+    view = replace(initial_view(script.hello(60)), history=ChartHistory.of(points))
+    lines = time_chart(TPS, view, AXIS_WIDTH + len(values), 5, numbered=False, ascii_only=ascii_only)
+    return [plain_text(line)[AXIS_WIDTH:] for line in lines[1:]]
+
+
+def test_what_came_too_late_is_hatched() -> None:
+    values = ((400.0, 400.0), (400.0, 200.0), (400.0, 0.0), (200.0, 190.0), (400.0, None), (20.0, 0.0))
+    assert tps_rows(*values) == ["█░░ █ ", "█░░ █ ", "██░██ ", "██░██▂"]
+    assert tps_rows(*values, ascii_only=True) == ["#:: # ", "#:: # ", "##:## ", "##:##."]
+
+
+def test_without_a_deadline_nothing_is_hatched() -> None:
+    assert "░" not in "".join(tps_rows((400.0, None), (100.0, None)))

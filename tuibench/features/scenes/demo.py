@@ -64,7 +64,7 @@ class SceneOptions(msgspec.Struct, frozen=True):
         typer.Option(
             metavar="NAME|FILE",
             help="Play a scene: durability, crash, lost-updates, ddl, threads, hot-rows, network, "
-            "cache, probe, or a file.",
+            "cache, overload, probe, or a file.",
         ),
     ] = ""
     by_space: Annotated[

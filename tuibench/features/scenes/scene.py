@@ -23,9 +23,10 @@ from tuibench.metrics.figures import FIGURES, figure_named
 from tuibench.metrics.inference import trend_text, verdict_text
 from tuibench.metrics.series import settled_at
 from tuibench.metrics.thresholds import parse_objectives
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.disk import NONE, parse_disk
 from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.model.event import CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
+from tuibench.model.event import BURST_VERDICTS, CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -33,15 +34,18 @@ from tuibench.model.message import (
     CrashServer,
     RestoreSettings,
     RunSql,
+    SetCallers,
     SetDelay,
     SetDisk,
     SetRate,
     SetThreads,
     SetWeights,
+    StartBurst,
     StartProbe,
 )
+from tuibench.model.plan import changed_policy
 from tuibench.model.probe import ProbeOrder
-from tuibench.model.schedule import parse_delay_ms
+from tuibench.model.schedule import parse_burst, parse_delay_ms
 from tuibench.tui.panels.effects import before_after_text
 from tuibench.tui.script import PinEffects, ScriptAction, ShowScreen
 from tuibench.tui.view import Caption, View
@@ -53,6 +57,10 @@ REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")} | {
 PROBE = "probe"
 SQL = "sql"
 CRASH = "crash"
+BURST, RECOVERY = "burst", "recovery"
+RECOVERED, STAYS = "recovered", "stays"
+"""What may be expected after a burst."""
+
 MAX_SECONDS = 3600.0
 OptionValue = int | float | str | bool
 
@@ -67,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     preset: str = ""
     setting: dict[str, str | int | float | bool] = {}
     weights: dict[str, float] = {}
+    callers: dict[str, str | int | float] = {}
+    burst: str = ""
     sql: str = ""
     crash: bool = False
     restore: bool = False
@@ -91,14 +101,14 @@ class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """The answers to choose from."""
     set: Settings | None = None
     """Action: change settings and load."""
-    wait: float | Literal["settled", "effect", "sql", "crash", "probe"] | None = None
-    """Action: wait a number of seconds, or for a settled load, the measured effect of the last change, or the
-    end of a statement, a crash or a probe.
+    wait: float | Literal["settled", "effect", "sql", "crash", "probe", "burst", "recovery"] | None = None
+    """Action: wait a number of seconds, or for a settled load, the measured effect of the last change, the
+    end of a statement, a crash or a probe, the verdict on a burst, or the recovery from it.
     """
-    reveal: Literal["tps", "p95", "fsyncs", "anomalies", "sql", "crash", "probe"] | None = None
+    reveal: Literal["tps", "p95", "fsyncs", "anomalies", "sql", "crash", "probe", "burst"] | None = None
     """Action: show the measured result."""
-    expect: Literal["higher", "lower", "equal", ""] = ""
-    """The expected direction of the revealed figure."""
+    expect: Literal["higher", "lower", "equal", "recovered", "stays", ""] = ""
+    """The expected direction of the revealed figure, or what is expected after a burst."""
     then: str = ""
     """The text if the result is as expected."""
     otherwise: str = ""
@@ -153,6 +163,11 @@ class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def has_disk(self) -> bool:
         """True if a step changes the simulated disk."""
         return any(step.set is not None and step.set.disk for step in self.steps)
+
+    @property
+    def has_callers(self) -> bool:
+        """True if a step changes what the callers do."""
+        return any(step.set is not None and step.set.callers for step in self.steps)
 
 
 def decode_scene(text: str, source: str) -> Scene:
@@ -210,7 +225,7 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
         raise UsageError(f"{source}: a scene needs at least one [[steps]]")
     if scene.threads < 1:
         raise UsageError(f"{source}: threads: at least 1, not {scene.threads}")
-    has_change, has_probe, has_sql, has_crash = False, False, False, False
+    has_change, has_probe, has_sql, has_crash, has_burst = False, False, False, False, False
     for number, (step, table) in enumerate(zip(scene.steps, raw["steps"], strict=True), 1):
         where = f"{source}: step {number}"
         _check_step(step, set(table), where)
@@ -222,6 +237,13 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
             _require(has_sql, f"{where}: no earlier step executes a statement")
         if CRASH in (step.wait, step.reveal):
             _require(has_crash, f"{where}: no earlier step crashes the server")
+        if step.wait in (BURST, RECOVERY) or step.reveal == BURST:
+            _require(has_burst, f"{where}: no earlier step starts a burst")
+        is_of_burst = step.reveal == BURST
+        if step.expect and is_of_burst is not (step.expect in (RECOVERED, STAYS)):
+            valid = f"{RECOVERED} or {STAYS}" if is_of_burst else "higher, lower or equal"
+            raise UsageError(f"{where}: expect: {valid}, not '{step.expect}'")
+        has_burst = has_burst or (step.set is not None and bool(step.set.burst))
         has_change = has_change or step.set is not None
         has_sql = has_sql or (step.set is not None and bool(step.set.sql))
         has_crash = has_crash or (step.set is not None and step.set.crash)
@@ -257,6 +279,15 @@ def _check_settings(change: Settings, where: str) -> None:
         _checked(lambda: parse_delay_ms(change.delay), f"{where}: set.delay")
     if change.disk:
         _checked(lambda: parse_disk(change.disk), f"{where}: set.disk")
+    if change.burst:
+        _checked(lambda: parse_burst(change.burst), f"{where}: set.burst")
+    for option, value in change.callers.items():
+        # Each option alone: whether it needs a deadline depends on the earlier steps.
+        policy = CallerPolicy() if option == "deadline" else CallerPolicy(deadline_ms=1)
+        _checked(
+            lambda policy=policy, option=option, value=value: changed_policy(policy, option, _written(value)),
+            f"{where}: set.callers.{option}",
+        )
 
 
 def _checked(parse: Any, where: str) -> None:
@@ -303,6 +334,15 @@ def _find_scene(name: str) -> Path:
         raise UsageError(f"there is no scene '{name}'", hint or f"valid: {', '.join(sorted(scenes))}")
     return scenes[name]
 
+
+NO_CALLERS = (
+    ("attempts", "1"),
+    ("queue", "fifo"),
+    ("retry-budget", "off"),
+    ("breaker", "off"),
+    ("deadline", "0"),
+)
+"""Callers that wait as long as it takes: the deadline, which the others need, is the last to go."""
 
 WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 12.0
 TOLD = ("say", "ask", "reveal")
@@ -373,6 +413,7 @@ class ScenePlayer:
             RestoreSettings(),
             SetDelay(0),
             *([SetDisk(NONE)] if self.scene.has_disk else []),
+            *([SetCallers(*each) for each in NO_CALLERS] if self.scene.has_callers else []),
             SetRate(0),
             SetThreads(self.scene.threads),
             ShowScreen("live"),
@@ -449,6 +490,9 @@ class ScenePlayer:
             return bool(self._statement_text(view))
         if step.wait == CRASH:
             return bool(self._crash_text(view))
+        if step.wait in (BURST, RECOVERY):
+            told = self._burst_text(view)
+            return told.startswith(RECOVERED) if step.wait == RECOVERY else bool(told)
         found = next((event for event in reversed(view.events) if self._tells_effect(event)), None)
         if found is None:
             return False
@@ -481,6 +525,15 @@ class ScenePlayer:
             # Without the setting and the kill, which earlier texts of the scene have named.
             lost, separator, more = text.partition(f" ({CRASHED}")[0].partition(" · ")
             return f"{lost}. {step.then} {separator.strip()} {more}".strip(), "reveal"
+        if step.reveal == BURST:
+            if not (text := self._burst_text(view)):
+                return f"The burst has no verdict yet. {step.otherwise}".strip(), "unknown"
+            is_expected = text.startswith(RECOVERED) is (step.expect != STAYS)
+            text = _LEVELS.sub("", text)
+            shown = f"{text[:1].upper()}{text[1:]}."
+            if not step.expect or is_expected:
+                return f"{shown} {step.then}".strip(), "reveal"
+            return f"{shown} {step.otherwise}".strip(), "nothing"
         # The effect of the last change only, None if it was not measured.
         newest = self._effects[-1] if self._effects else None
         effect = newest if newest is not None and newest.markers[-1] > self._marker else None
@@ -497,11 +550,25 @@ class ScenePlayer:
         levels = next((text for text in reversed(texts) if text.startswith(DURING)), "")
         return f"{end}; {levels}" if levels else end
 
+    def _burst_text(self, view: View) -> str:
+        """The latest verdict on the load after a burst; empty before the first one."""
+        texts = [
+            event.text
+            for event in view.events
+            if event.elapsed_seconds >= self._changed_at
+            and event.experiment == BURST
+            and event.text.startswith(BURST_VERDICTS)
+        ]
+        return texts[-1] if texts else ""
+
     def _crash_text(self, view: View) -> str:
         """The result of the last crash as text; empty before its end."""
         texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
         return next((text for text in reversed(texts) if CRASHED in text or CRASH_FAILED in text), "")
 
+
+_LEVELS = re.compile(r": [^:;]* before, [^:;]* at the lowest")
+"""The figures in the verdict on a burst for which a caption has no room; the event has them."""
 
 _UNSTEADY = "The figures vary too much, on their own or because of other programs on this host."
 _WAITING = {
@@ -510,6 +577,8 @@ _WAITING = {
     "sql": "executing the statement",
     "crash": "a load with a ledger, a kill, a recovery",
     "probe": "probing",
+    "burst": "does it recover?",
+    "recovery": "waiting until it has recovered",
 }
 
 
@@ -553,6 +622,8 @@ def _commands(change: Settings) -> Iterator[Command]:
         yield RunSql(change.sql)
     if change.crash:
         yield CrashServer()
+    for option, value in change.callers.items():
+        yield SetCallers(option, _written(value))
     if change.delay:
         yield SetDelay(parse_delay_ms(change.delay))
     if change.disk:
@@ -561,6 +632,8 @@ def _commands(change: Settings) -> Iterator[Command]:
         yield SetRate(change.rate)
     if change.threads is not None:
         yield SetThreads(change.threads)
+    if change.burst:
+        yield StartBurst(*parse_burst(change.burst))
 
 
 def _written(value: str | float | bool) -> str:

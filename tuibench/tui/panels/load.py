@@ -30,6 +30,7 @@ from tuibench.model.tick import (
     slowest_of,
 )
 from tuibench.tui.charts import ChartPoint
+from tuibench.tui.figures import OTHERS_SECTION, figure_key, figure_value
 from tuibench.tui.text import (
     DIGIT_ROWS,
     TextLine,
@@ -71,6 +72,8 @@ class Measure(NamedTuple):
     """Whether the axis may start above zero."""
     is_bytes: bool = False
     """Whether the axis is round in binary units."""
+    part: Callable[[ChartPoint], float | None] = lambda _: None
+    """The part of the value that counts; the rest of the bar is hatched. None if all of it does."""
 
     def text(self, value: float | None) -> str:
         """The value with its unit."""
@@ -99,6 +102,11 @@ def big_latency(value: float | None) -> tuple[str, str]:
     return (units.three_digits(value / 1000), "s") if value >= 999.5 else (units.three_digits(value, 3), "ms")
 
 
+GOODPUT = figure_key(OTHERS_SECTION, "goodput")
+IN_TIME_SHARE = 0.9
+"""With a smaller share of goodput in the throughput, it is drawn as an alarm."""
+
+
 def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
     levels = load.levels
     if _is_traffic(load):
@@ -108,7 +116,13 @@ def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
     waiting = (MeasureDetail("backlog", number_text(big_rate(backlog)), alarm=backlog > 0),)
     codes = {code: int(times) for code, times in load.counts(ERROR).items()}
     users = (MeasureDetail("waiting", f"{levels.get('waiting', 0):,.0f} of {levels.get('users', 0):,.0f}"),)
+    goodput, tps = read("goodput", load), read("tps", load) or 0.0
+    in_time: tuple[MeasureDetail, ...] = ()
+    if goodput is not None:
+        is_low = goodput < IN_TIME_SHARE * tps
+        in_time = (MeasureDetail("goodput", number_text(big_rate(goodput)), alarm=is_low),)
     return (
+        *in_time,
         *(waiting if levels.get("rate") else ()),
         *_anomaly_details(load),
         *(users if levels.get("users") else ()),
@@ -182,8 +196,9 @@ def _latency_details(load: Tick) -> tuple[MeasureDetail, ...]:
 
 
 TPS = Measure(
-    "tps", "tps", "TPS", "transactions/s", lambda point: point.tps, big_rate, units.si, _tps_details
-)
+    "tps", "tps", "TPS", "transactions/s", lambda point: point.tps, big_rate, units.si, _tps_details,
+    part=lambda point: figure_value(GOODPUT, point.figures, {}),
+)  # fmt: skip
 QPS = Measure("qps", "qps", "QPS", "queries/s", lambda point: point.qps, big_rate, units.si, _qps_details)
 P95 = Measure(
     "p95",

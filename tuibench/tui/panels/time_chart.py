@@ -52,6 +52,8 @@ GUTTER = 18 + AXIS_WIDTH
 
 FILLED_CELLS = "▄▅▆▇█=#"
 """Glyphs that fill at least half of their cell: a mean is drawn over them with their colour as background."""
+NOT_PART, NOT_PART_ASCII = "░", ":"
+"""Cells of a bar above the part of it that counts, such as transactions that came too late."""
 SHADES = 8
 """Number of roles of bars: shade0 at the baseline to shade7 at the top. With one style per row, the output is
 small.
@@ -70,7 +72,9 @@ def time_chart(
     numbers.
     """
     columns = max(width - AXIS_WIDTH, 1)
-    values = [measure.value(point) if point else None for point in chart_points(view, columns)]
+    points = chart_points(view, columns)
+    values = [measure.value(point) if point else None for point in points]
+    parts = [measure.part(point) if point else None for point in points]
     present = [value for value in values if value is not None]
     struck = _struck_columns(view, columns)
     sign = signature_of(measure, view, columns)
@@ -90,7 +94,7 @@ def time_chart(
     if sign is not None:
         rule = _add_difference(rule, sign, columns, covered, numbered=numbered)
     line = _covered_by_cursor(cursor, "", columns)
-    rows = _bar_rows(values, top, height - 1, struck, sign, line, ascii_only=ascii_only)
+    rows = _bar_rows(values, top, height - 1, struck, sign, line, parts, ascii_only=ascii_only)
     return [
         (axis_label(label), *_with_cursor(rule, cursor, reading, columns)),
         *(
@@ -107,17 +111,30 @@ def _bar_rows(
     struck: frozenset[int],
     sign: Signature | None,
     covered: range,
+    parts: Sequence[float | None] = (),
     *,
     ascii_only: bool,
 ) -> list[TextLine]:
     """The rows of bars from the top down, with markers and means. Means leave out the columns that the cursor
-    covers.
+    covers. Above its part, a bar is hatched.
     """
     rows = drawing.draw_bars(values, top, height, ascii_only=ascii_only)
+    inner = (
+        drawing.draw_bars(parts, top, height, ascii_only=ascii_only)
+        if any(part is not None for part in parts)
+        else []
+    )
+    hatch = NOT_PART_ASCII if ascii_only else NOT_PART
     lines: list[TextLine] = []
     for number, row in enumerate(rows):
         shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
-        cells = [(glyph, f"shade{shade}") for glyph in drawing.strike_markers(row, struck)]
+        struck_row = drawing.strike_markers(row, struck)
+        cells = [(glyph, f"shade{shade}") for glyph in struck_row]
+        for column, glyph in enumerate(inner[number] if inner else ""):
+            is_part = parts[column] is None or glyph in FILLED_CELLS or glyph == row[column]
+            if row[column] != " " and not is_part:
+                is_tip = row[column] not in FILLED_CELLS
+                cells[column] = (row[column] if is_tip else hatch, "muted")
         for mean in sign.means if sign else ():
             _put_mean(cells, mean, sign, top, height, height - 1 - number, covered)
         lines.append(merge_cells(cells))

@@ -12,6 +12,7 @@ from tuibench.base.errors import UsageError
 from tuibench.features.crash.text import crash_sentence
 from tuibench.features.scenes.demo import SceneOptions
 from tuibench.features.scenes.scene import (
+    NO_CALLERS,
     REVEALED,
     Scene,
     ScenePlayer,
@@ -22,6 +23,7 @@ from tuibench.features.scenes.scene import (
     load_scene,
     verdict_on,
 )
+from tuibench.model.callers import CallerPolicy
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
 from tuibench.model.findings import CommitFates
@@ -29,10 +31,14 @@ from tuibench.model.message import (
     ApplyPreset,
     CrashServer,
     RestoreSettings,
+    SetCallers,
+    SetRate,
     SetThreads,
     SetWeights,
+    StartBurst,
     StartProbe,
 )
+from tuibench.model.plan import changed_policy
 from tuibench.model.probe import ProbeState
 from tuibench.tui.panels.bars import caption_height, caption_lines
 from tuibench.tui.script import PinEffects, ScriptAction, ShowScreen
@@ -41,7 +47,18 @@ from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
 
 HEAD = 'title = "A scene"\n'
-BUILT_IN = ("cache", "crash", "ddl", "durability", "hot-rows", "lost-updates", "network", "probe", "threads")
+BUILT_IN = (
+    "cache",
+    "crash",
+    "ddl",
+    "durability",
+    "hot-rows",
+    "lost-updates",
+    "network",
+    "overload",
+    "probe",
+    "threads",
+)
 
 
 def steps(*texts: str) -> str:
@@ -100,6 +117,19 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
         (steps('reveal = "tps"'), "step 1: no earlier step changes anything"),
         (steps('reveal = "probe"'), "step 1: no earlier step starts a probe"),
         (steps('wait = "crash"'), "step 1: no earlier step crashes the server"),
+        (steps('wait = "recovery"'), "step 1: no earlier step starts a burst"),
+        (steps('reveal = "burst"'), "step 1: no earlier step starts a burst"),
+        (steps('set = { burst = "3" }'), "step 1: set.burst: "),
+        (steps('set = { callers = { qeue = "shed" } }'), "step 1: set.callers.qeue: "),
+        (steps("set = { callers = { attempts = 0 } }"), "step 1: set.callers.attempts: "),
+        (
+            steps('set = { burst = "x3 5s" }', 'reveal = "burst"\nexpect = "lower"'),
+            "step 2: expect: recovered or stays, not 'lower'",
+        ),
+        (
+            steps("set = { threads = 4 }", 'reveal = "tps"\nexpect = "stays"'),
+            "step 2: expect: higher, lower or equal, not 'stays'",
+        ),
         (steps('probe = { slo = ["fast"] }'), "step 1: probe.slo: "),
     ],
 )
@@ -342,6 +372,90 @@ def test_what_a_crash_has_shown_fits_on_the_smallest_screen() -> None:
             plain_text(line).strip() for line in caption_lines(view, 78, caption_height(view, 78))
         )
         assert shown.endswith("90 % of TPS 12.5 s"), shown
+
+
+BACK = "recovered 4 s after the burst: goodput 157/s before, 0/s at the lowest"
+STUCK = (
+    "it does not recover: goodput 0 % of before, 60 s after the burst, at 150/s: 157/s before, 0/s at the "
+    "lowest; queue 9,900, growing by 41/s"
+)
+
+
+def burst_event(text: str, at: float = 66.0) -> Event:
+    return Event(at=0.0, elapsed_seconds=at, kind=EventKind.EFFECT, text=text, experiment="burst")
+
+
+@for_each(
+    ("text", "expect", "shown", "kind"),
+    [
+        (STUCK, "stays", "It does not recover: goodput 0 % of before, 60 s after the burst, at 150/s; "
+         "queue 9,900, growing by 41/s. So.", "reveal"),
+        (BACK, "stays", "Recovered 4 s after the burst. But.", "nothing"),
+        (BACK, "recovered", "Recovered 4 s after the burst. So.", "reveal"),
+        (STUCK.replace("it does not recover", "still draining"), "recovered",
+         "Still draining: goodput 0 % of before, 60 s after the burst, at 150/s; queue 9,900, growing by "
+         "41/s. But.", "nothing"),
+    ],
+)  # fmt: skip
+def test_the_verdict_on_a_burst_is_what_was_measured(text: str, expect: str, shown: str, kind: str) -> None:
+    reveal = f'reveal = "burst"\nexpect = "{expect}"\nthen = "So."\notherwise = "But."'
+    stage = Stage(
+        'set = { rate = 150, callers = { deadline = "200ms", attempts = 3 } }',
+        'set = { burst = "x4 3s" }',
+        'wait = "burst"',
+        reveal,
+    )
+    assert stage.after(0) == [
+        SetCallers("deadline", "200ms"), SetCallers("attempts", "3"), SetRate(150), StartBurst(4, 3),
+    ]  # fmt: skip
+    stage.tell(burst_event("burst ×4 for 3s: 600/s"))
+    stage.after(1)
+    assert stage.text == ""
+    stage.tell(burst_event(text))
+    stage.after(1)
+    assert (stage.text, stage.player.caption.kind) == (shown, kind)
+
+
+def test_a_recovery_is_waited_for_until_it_is_one() -> None:
+    stage = Stage(
+        'set = { burst = "x4 3s" }',
+        'wait = "recovery"\nat-most = 600',
+        'reveal = "burst"\nexpect = "recovered"',
+    )
+    stage.after(0)
+    for text in (STUCK, STUCK.replace("it does not recover", "still draining")):
+        stage.tell(burst_event(text))
+        stage.after(1)
+        assert stage.text == ""
+    stage.tell(burst_event(BACK))
+    stage.after(1)
+    assert stage.text == "Recovered 4 s after the burst."
+
+
+def test_what_a_burst_has_shown_fits_on_the_smallest_screen() -> None:
+    scene = SceneOptions(scene="overload").load(is_possible=True)
+    assert scene is not None
+    for step in (step for step in scene.steps if step.reveal == "burst"):
+        stage = Stage(
+            'set = { burst = "x4 3s" }', 'wait = "burst"', 'reveal = "burst"\nthen = "' + step.then + '"'
+        )
+        stage.after(0)
+        stage.tell(burst_event(STUCK if step.expect == "stays" else BACK))
+        stage.after(1)
+        view = msgspec.structs.replace(stage.view, caption=stage.player.caption)
+        shown = " ".join(
+            plain_text(line).strip() for line in caption_lines(view, 78, caption_height(view, 78))
+        )
+        assert shown.endswith(step.then), shown
+
+
+def test_a_repeated_scene_begins_with_callers_that_wait() -> None:
+    text = steps('set = { callers = { deadline = "200ms", attempts = 3 } }', 'say = "A."')
+    assert decode_scene(text, "talk.toml").has_callers
+    policy = changed_policy(changed_policy(CallerPolicy(), "deadline", "200ms"), "attempts", "3")
+    for option, value in NO_CALLERS:
+        policy = changed_policy(policy, option, value)
+    assert policy == CallerPolicy()
 
 
 def test_the_screen_of_a_probe_opens_once_there_is_a_probe() -> None:
