@@ -33,12 +33,27 @@ ROOMS_OF_A_RUN = (
 OF_OTHER_LOADS = ("workload.compiler", "load.commit_ledger", "features.slap.sql")
 ENGINES = ("load.asyncio_engine", "load.native_engine")
 """A worker imports the one of its load."""
-OF_OTHER_RUNS = ("session.http", "features.cluster.fleet", "report.html_plots", "report.answer")
+OF_OTHER_RUNS = (
+    "session.http", "features.ab.experiment", "features.cluster.fleet", "features.crash.experiment",
+    "observe.cpu_profile", "report.html_plots", "report.answer",
+)  # fmt: skip
 
 
-def imported_by(*modules: str) -> set[str]:
-    """All modules that a fresh interpreter holds after importing these, and their top-level names."""
-    statement = f"import sys, {', '.join(modules)}; print(*sorted(sys.modules), sep='\\n')"
+MADE = """
+from tuibench.model.message import SessionSpec
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import Target
+from tuibench.session.load_run import LoadRun
+LoadRun(SessionSpec(session="1", plan=RunPlan(profile="oltp_read_only"), target=Target(), run_directory="1"))
+"""
+"""Makes a run, without an experiment."""
+
+
+def imported_by(*modules: str, then: str = "") -> set[str]:
+    """All modules that a fresh interpreter holds after importing these and executing `then`, and their
+    top-level names.
+    """
+    statement = f"import sys, {', '.join(modules)}\n{then}\nprint(*sorted(sys.modules), sep='\\n')"
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=True)
     found = done.stdout.split()
     return {*found, *(name.partition(".")[0] for name in found)}
@@ -77,7 +92,8 @@ def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:
     """All of it stands between the command and its first transaction."""
     worker = imported_by("tuibench.load.worker")
     assert not worker & modules_of((*OF_OTHER_LOADS, *ENGINES))
-    run = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless")
+    command = ("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless")
+    run = imported_by(*command, then=MADE)
     assert "tuibench.session.load_run" in run
     assert not run & {*modules_of(OF_OTHER_RUNS), "textual", "pydantic", "http"}
 
@@ -85,9 +101,10 @@ def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:
 @pytest.mark.parametrize(
     ("modules", "most"),
     [
-        (("tuibench.load.worker",), 264),
-        (("tuibench.tuning.guardian",), 295),
+        (("tuibench.load.worker",), 261),
+        (("tuibench.tuning.guardian",), 278),
         (("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless"), 480),
+        (("tuibench.session.service",), 417),
     ],
 )
 def test_a_process_starts_with_few_modules(modules: tuple[str, ...], most: int) -> None:

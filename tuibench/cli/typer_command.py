@@ -146,7 +146,8 @@ def unchecked_options(choices: Mapping[str, Sequence[str]]) -> list[Any]:
         Parameter(
             _keyword(
                 name.strip("-").replace("-", "_"),
-                Annotated[str | None, typer.Option(name, autocompletion=candidates.words(*words))],
+                str | None,
+                typer.Option(name, autocompletion=candidates.words(*words)),
                 None,
             ),
             str,
@@ -247,7 +248,7 @@ def plan_parameters(command: PlanCommand) -> Iterator[Parameter]:
         kind: Any = bool if bound.is_switch else list[str] if bound.is_repeatable else str
         convert = _axis_converter(bound) if is_axis else _plan_converter(bound, command.low.get(key))
         yield Parameter(
-            _keyword(key, Annotated[kind | None, info], False if bound.is_switch else None),
+            _keyword(key, kind | None, info, False if bound.is_switch else None),
             convert,
             words_each=2 if bound.is_timed else 1,
         )
@@ -303,8 +304,14 @@ def _parameter(name: str, hint: Any, default: Any, *, section: str | None = None
         names = (str(info.default), *(info.param_decls or ()))
         long = next((each for each in names if each.startswith("--")), f"--{name.replace('_', '-')}")
         convert = partial(parse_number, long, kind=own, is_seconds=info.metavar == SECONDS)
-    return Parameter(_keyword(name, Annotated[kind, info], default), convert)
+    return Parameter(_keyword(name, kind, info, default), convert)
 
 
-def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+def _keyword(name: str, kind: Any, info: OptionInfo | ArgumentInfo, default: Any) -> inspect.Parameter:
+    """The parameter for typer, with the declaration as its default, which takes a third of the time of one in
+    an annotation. There, `typer.Option` keeps the first name of the option in the field of the default.
+    """
+    if isinstance(info, OptionInfo) and info.default is not ...:
+        info.param_decls = (str(info.default), *(info.param_decls or ()))
+    info.default = ... if default is inspect.Parameter.empty else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)

@@ -52,9 +52,9 @@ from tuibench.mysql.statements import (
 )
 from tuibench.workload.draw import EVALUATION_ERRORS, stream
 from tuibench.workload.generator import Call, Conversation, Rows, TransactionGenerator, uncomputable
+from tuibench.workload.limits import MAX_CAPTURED_BYTES
 from tuibench.workload.program import ProgramLayout, with_weights
 from tuibench.workload.sql import StatementClass
-from tuibench.workload.values import MAX_CAPTURED_BYTES
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"

@@ -65,9 +65,9 @@ from tuibench.mysql.errors import (
 )
 from tuibench.mysql.packets import PreparedHandle
 from tuibench.workload.generator import Rows
+from tuibench.workload.limits import MAX_ITEMS
 from tuibench.workload.program import FlatStatement, Transaction
 from tuibench.workload.sql import StatementClass
-from tuibench.workload.values import MAX_ITEMS
 
 Timed = tuple[int, int, int]
 """A statement of a transaction: its flat index, microseconds, and its error code, or 0."""

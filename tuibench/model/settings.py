@@ -20,6 +20,9 @@ from tuibench.model.schedule import TOGETHER
 KEPT = "kept "
 """The beginning of the event that settings are not restored, at the wish of an operator."""
 
+RESTORE_COMMAND = "tuibench restore"
+"""Restores what a session has left changed."""
+
 
 class SettingGroup(StrEnum):
     """Settings of DURABILITY determine which data survives a crash; the cost of their values is measured."""

@@ -16,6 +16,7 @@ from tuibench.model.findings import Crash, Headline, OperationCost, Steadiness
 from tuibench.model.prices import PriceList
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import Transport
+from tuibench.model.settings import RESTORE_COMMAND
 from tuibench.model.tick import Latency, SlowTransaction
 from tuibench.model.tune import TuneResult
 
@@ -152,9 +153,6 @@ class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
     """In bytes of the source's binary log."""
     stopped_ticks: int = 0
     """Samples in which a replica was not replicating or could not be read."""
-
-
-RESTORE_COMMAND = "tuibench restore"
 
 
 class UnrestoredSetting(msgspec.Struct, frozen=True, kw_only=True):

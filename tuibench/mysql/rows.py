@@ -32,7 +32,7 @@ from tuibench.mysql.packets import (
     read_length_encoded_int,
 )
 from tuibench.mysql.statements import NULL
-from tuibench.workload.values import TOO_MANY_VALUES, LimitError
+from tuibench.workload.limits import TOO_MANY_VALUES, LimitError
 
 NAME_FIELDS = 6
 """Texts before the numbers of a definition: catalogue, database, table, original table, column, original

@@ -14,13 +14,14 @@ from tuibench.model.message import SessionSpec
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import (
     KEPT,
+    RESTORE_COMMAND,
     PresetState,
     ServerVariable,
     SettingState,
     option_line,
     preset_change,
 )
-from tuibench.model.summary import RESTORE_COMMAND, UnrestoredSetting
+from tuibench.model.summary import UnrestoredSetting
 from tuibench.mysql.connection import OwnConnections
 from tuibench.tuning import catalogue
 from tuibench.tuning.changer import (

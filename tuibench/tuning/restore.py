@@ -33,7 +33,7 @@ from tuibench.base.errors import (
 from tuibench.base.paths import PRIVATE_SERVER_PREFIX
 from tuibench.base.units import pluralize
 from tuibench.model.server import Target
-from tuibench.model.summary import RESTORE_COMMAND
+from tuibench.model.settings import RESTORE_COMMAND
 from tuibench.tuning import catalogue, ownership
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import (

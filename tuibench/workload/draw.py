@@ -28,8 +28,7 @@ from tuibench.workload.expressions import (
     map_subexpressions,
     substitute,
 )
-from tuibench.workload.program import CONNECTION, Bind, RepeatedPart, Statement
-from tuibench.workload.values import (
+from tuibench.workload.limits import (
     INTEGER_LIMIT,
     MAX_BOUND_CHARACTERS,
     MAX_CHARACTERS,
@@ -37,7 +36,6 @@ from tuibench.workload.values import (
     MAX_DISTINCT_ITEMS,
     MAX_ITEMS,
     MAX_TRIES,
-    PRECISION,
     TOO_DEEP,
     TOO_FEW_DISTINCT,
     TOO_LARGE_DECIMAL,
@@ -47,15 +45,10 @@ from tuibench.workload.values import (
     TOO_MANY_DISTINCT,
     TOO_MANY_ITEMS,
     TOO_MUCH_BOUND,
-    Bound,
-    Draw,
-    Formula,
     LimitError,
-    List,
-    Sum,
-    Value,
-    with_operands,
 )
+from tuibench.workload.program import CONNECTION, Bind, RepeatedPart, Statement
+from tuibench.workload.values import PRECISION, Bound, Draw, Formula, List, Sum, Value, with_operands
 
 TOO_LONG_QUOTIENT = f"a quotient has more than {PRECISION} digits"
 

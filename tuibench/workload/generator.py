@@ -40,6 +40,16 @@ from tuibench.workload.draw import (
     whole_number,
 )
 from tuibench.workload.expressions import is_constant
+from tuibench.workload.limits import (
+    MAX_BOUND_CHARACTERS,
+    MAX_CHARACTERS,
+    MAX_DRAWN_CHARACTERS,
+    TOO_MANY_REPETITIONS,
+    TOO_MUCH_DRAWN,
+    LimitError,
+    checked_bytes,
+    checked_text,
+)
 from tuibench.workload.program import (
     CONNECTION,
     Program,
@@ -50,19 +60,7 @@ from tuibench.workload.program import (
     Turns,
     all_steps,
 )
-from tuibench.workload.values import (
-    MAX_BOUND_CHARACTERS,
-    MAX_CHARACTERS,
-    MAX_DRAWN_CHARACTERS,
-    TOO_MANY_REPETITIONS,
-    TOO_MUCH_DRAWN,
-    Formula,
-    LimitError,
-    List,
-    Sum,
-    checked_bytes,
-    checked_text,
-)
+from tuibench.workload.values import Formula, List, Sum
 
 DERIVED_VALUES = (Sum, Formula, List)
 

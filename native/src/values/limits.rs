@@ -1,4 +1,4 @@
-//! Limits of the values of a transaction: those of `tuibench/workload/values.py`, with the same messages.
+//! Limits of the values of a transaction: those of `tuibench/workload/limits.py`, with the same messages.
 
 use crate::values::decimal::Decimal;
 use crate::values::evaluate::are_equal;

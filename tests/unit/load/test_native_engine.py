@@ -28,8 +28,7 @@ from tuibench.model.plan import OnError
 from tuibench.mysql.connection import ENCODING
 from tuibench.mysql.packets import ExecuteCommand, ResponseParser, text_packet
 from tuibench.mysql.rows import ResultReader, binary_row_reader, text_row_reader
-from tuibench.workload import library
-from tuibench.workload import values as limits
+from tuibench.workload import library, limits
 from tuibench.workload.generator import TransactionGenerator
 from tuibench.workload.program import Program, ProgramLayout, Turns
 from tuibench.workload.sql import split_at_placeholders

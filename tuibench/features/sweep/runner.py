@@ -37,7 +37,8 @@ from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.message import ApplyPreset, ChangeSetting, SessionMessage, SessionSpec
 from tuibench.model.server import Flavour, Target
-from tuibench.model.summary import RESTORE_COMMAND, Summary, UnrestoredSetting, struct_differences
+from tuibench.model.settings import RESTORE_COMMAND
+from tuibench.model.summary import Summary, UnrestoredSetting, struct_differences
 from tuibench.model.sweep import (
     TPS,
     Cell,
