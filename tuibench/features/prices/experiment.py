@@ -312,7 +312,6 @@ def priced(price: Price) -> Price:
     most = None
     if price.account_percent is not None:
         most = 100 * _gain(saved * price.account_percent / 100)
-        gain = Estimate(min(gain.value, most), min(gain.low, most), min(gain.high, most))
     return replace(price, target_ms=source.target_ms, gain_percent=gain, most_percent=most)
 
 

@@ -20,6 +20,7 @@ from tuibench.model.prices import SERVICE_LABELS, Estimate, Price, PriceList, Se
 from tuibench.record.recorder import pretty_json
 
 TITLE = "Prices"
+MOST_GAIN = 1000.0
 BETTER = {
     Service.FSYNC: "a disk that syncs in {target} instead of {now}",
     Service.PAGE_READ: "a disk that reads a page in {target} instead of {now}",
@@ -57,11 +58,26 @@ def gain_sentence(price: Price) -> str:
         text = f"{better} would bring nothing that can be told from noise"
     else:
         text = f"{better} would bring {_signed(gain)}, if the slope holds down there"
-    return text + (f"; at most +{price.most_percent:,.0f} %" if price.most_percent is not None else "")
+    most = price.most_percent
+    if most is None:
+        return text
+    return f"{text}; {'but ' if most < gain.low else ''}at most {_plain(most)} %"
 
 
 def _signed(estimate: Estimate) -> str:
-    return f"{estimate.value:+,.0f} % ({estimate.low:,.0f}..{estimate.high:,.0f})"
+    low, high = (_plain(edge).removeprefix("+") for edge in (estimate.low, estimate.high))
+    return f"{_plain(estimate.value)} % ({low}..{high})"
+
+
+def _plain(percent: float) -> str:
+    """A gain in percent; more than tenfold is not worth a number that nobody can expect."""
+    return (
+        "more than +1,000"
+        if percent > MOST_GAIN
+        else f"{percent:+,.0f}"
+        if abs(percent) >= 1
+        else f"{percent:+.1f}"
+    )
 
 
 def _interval(estimate: Estimate | None) -> str:
