@@ -19,16 +19,17 @@ of variation, and stalls reveal it.
 import math
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from tuibench.metrics.figures import read
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
 from tuibench.model.event import EventKind
-from tuibench.model.findings import Stall, StallConditions, Steadiness
+from tuibench.model.findings import Culprit, Stall, StallConditions, Steadiness
 from tuibench.model.tick import ERROR, Sample, Tick
 
 Number = TypeVar("Number", int, float)
@@ -124,16 +125,54 @@ class StallTick(NamedTuple):
     conditions: StallConditions
     errors: Mapping[str, float]
     unknown_commits: float
+    waits: Mapping[WaitClass, float] = {}
+    """The time of the connections in each wait class, in microseconds."""
 
     @property
     def seconds(self) -> float:
         return self.end_seconds - self.start_seconds
 
 
+FULL_PERCENT = 80.0
+"""Percent of the redo log from which the server lets no change in until pages are written: MySQL begins some
+15 % before its end.
+"""
+MAIN_SHARE, PURGE_SHARE = 0.5, 0.3
+"""The shares of the connections' time in a wait class from which it is the cause of a stall."""
+NO_CAUSES = frozenset((WaitClass.CLIENT, WaitClass.OTHER, WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK))
+"""Classes that explain nothing by themselves."""
+
+
+def other_cause(inside: Sequence[StallTick], *, only_certain: bool = False) -> Culprit | None:
+    """The cause of a stall that is no connection: delayed changes, a full redo log; unless `only_certain`,
+    also the wait in which most of the time was spent. None if there is none of these.
+    """
+    spent: dict[WaitClass, float] = {}
+    for tick in inside:
+        for wait, us in tick.waits.items():
+            spent[wait] = spent.get(wait, 0.0) + us
+    whole = sum(us for wait, us in spent.items() if wait is not WaitClass.CLIENT)
+    if whole and spent.get(WaitClass.PURGE_LAG, 0.0) >= PURGE_SHARE * whole:
+        return Culprit(cause="purge is behind: innodb_max_purge_lag delayed every change")
+    age = _most(tick.conditions.checkpoint_age_percent for tick in inside)
+    if age is not None and age >= FULL_PERCENT:
+        return Culprit(cause=f"the redo log was full ({age:.0f} % of its capacity)")
+    named = {wait: us for wait, us in spent.items() if wait not in NO_CAUSES}
+    main = max(named, key=lambda wait: named[wait], default=None)
+    if main is None or only_certain or not whole or named[main] < MAIN_SHARE * whole:
+        return None
+    return Culprit(cause=f"most waited for {main.label} ({100 * named[main] / whole:.0f} % of the time)")
+
+
+CulpritOf = Callable[[float, float], Culprit | None]
+"""The connection to blame for a span of the run in seconds; None if there is none."""
+
+
 class StallLog:
     """Takes samples, gaps and events in the order of time."""
 
-    def __init__(self) -> None:
+    def __init__(self, culprit_of: CulpritOf = lambda start, end: None) -> None:
+        self._culprit_of = culprit_of
         self.stalls: list[Stall] = []
         """Stalls since the last reset."""
         self._ticks: deque[StallTick] = deque(maxlen=MOST_TICKS)
@@ -182,6 +221,7 @@ class StallLog:
                     conditions,
                     slot.counts(ERROR),
                     slot.sums.get("unknown_commits", 0),
+                    {wait: us for wait in WaitClass if (us := sample.tick.sums.get(wait.key, 0.0))},
                 )
             )
         self._end_seconds, self._is_partial = max(slot.end, self._end_seconds), False
@@ -226,11 +266,21 @@ class StallLog:
                         worst_of(tick.conditions for tick in inside),
                         {code: round(sum(tick.errors.get(code, 0) for tick in inside)) for code in codes},
                         unknown_commits=round(sum(tick.unknown_commits for tick in inside)),
+                        culprit=self._culprit(start, end, inside),
                     )
                 )
         self.stalls += found
         self._find_recoveries()
         return found
+
+    def _culprit(self, start: float, end: float, inside: Sequence[StallTick]) -> Culprit | None:
+        """A connection that did nothing is to blame before all else; one that executed may itself have waited
+        for what is the cause.
+        """
+        holder = self._culprit_of(start, end)
+        if holder is not None and (holder.is_idle or other_cause(inside, only_certain=True) is None):
+            return holder
+        return other_cause(inside)
 
     @property
     def longest_seconds(self) -> float:

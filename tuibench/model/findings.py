@@ -250,6 +250,40 @@ class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Waits for a free page in the buffer pool."""
 
 
+class Culprit(msgspec.Struct, frozen=True, kw_only=True):
+    """What kept the transactions of a stall from going on: the holder of a lock, or another cause."""
+
+    connection: int | None = None
+    """None if it is no connection; 0 for a prepared XA transaction, which has none."""
+    who: str = ""
+    """User and host."""
+    doing: str = ""
+    """What the connection did: idle in transaction, executing."""
+    lock: str = ""
+    """The kind of the lock, with its table or name unless it is a row lock."""
+    blocked: int = 0
+    """The largest number of connections that waited for it at the same time."""
+    statement: str = ""
+    """The statement that it executed, or the last one; empty if the server does not tell."""
+    is_probable: bool = False
+    """True if the server does not name the holder, so that it was inferred from the list of sessions."""
+    cause: str = ""
+    """The cause in words if it is no connection."""
+
+    @property
+    def is_idle(self) -> bool:
+        return self.doing.startswith("idle")
+
+    @property
+    def text(self) -> str:
+        """In a few words: session 41 (idle in transaction) blocked 10."""
+        if self.connection is None:
+            return self.cause
+        what = ", ".join(filter(None, (self.doing, self.lock.removeprefix("row lock"))))
+        maybe = "probably " if self.is_probable else ""
+        return f"{maybe}session {self.connection} ({what}) blocked {self.blocked:,}"
+
+
 class Stall(msgspec.Struct, frozen=True):
     """A period in which no transaction was completed, in seconds from the start of the run."""
 
@@ -264,6 +298,8 @@ class Stall(msgspec.Struct, frozen=True):
     """
     unknown_commits: int = 0
     """Commits whose connection was lost before the answer."""
+    culprit: Culprit | None = None
+    """Who or what caused it; None if unknown."""
 
     @property
     def seconds(self) -> float:

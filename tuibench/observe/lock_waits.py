@@ -365,7 +365,8 @@ class LockReader:
         """
         gaps: list[str] = []
         of_rows, keys, blocked = await self._row_waits(query, ours, gaps)
-        others = await self._other_waits(query, ours, monitors, gaps)
+        in_rows = {each.waiting for each in of_rows}
+        others = await self._other_waits(query, ours, monitors, in_rows, gaps)
         waits = _longest_first({(each.waiting, each.blocking): each for each in (*of_rows, *others)}.values())
         blocked += len({each.waiting for each in others})
         self.last_blockers = await self._blockers(query, waits, ours) if waits else ()
@@ -430,9 +431,9 @@ class LockReader:
         return waits, tuple(keys.values()), blocked
 
     async def _other_waits(
-        self, query: Query, ours: Set[int], monitors: Set[int], gaps: list[str]
+        self, query: Query, ours: Set[int], monitors: Set[int], in_rows: Set[int], gaps: list[str]
     ) -> list[LockWait]:
-        """The waits for other locks, from the best source for each waiter."""
+        """The waits for other locks, from the best source for each waiter. Those `in_rows` wait for a row."""
         ms = _MS[self._flavour]
         try:
             rows = await query(_WAITING.format(ms=ms, characters=STATEMENT_CHARACTERS, most=MOST_WAITERS))
@@ -454,7 +455,12 @@ class LockReader:
                         found[waiter.id] = [(user, LockKind.USER, name, False)]
             unknown = [each for each in waiters if each.id not in found]
             if unknown:
-                everyone = [each for each in await self._everyone(query) if each.id not in monitors]
+                everyone = [
+                    each
+                    for each in await self._everyone(query)
+                    if each.id not in monitors | in_rows
+                    and not (each.id in ours and each.is_idle and each.open_seconds is None)
+                ]
                 holders = await self._plugin_holders(query, unknown)
                 slack_ms = SLACK_MS[self._flavour]
                 for waiter in unknown:

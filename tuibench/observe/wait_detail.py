@@ -1,28 +1,22 @@
 """Who waits: the statements, tables and locks, connections and transactions in each wait class.
 
 Detail is read only while a viewer asks for it: the process list then includes the text of each statement, and
-lock waits are read once a second. Each connection of a sample counts for its statement, its transaction,
-itself, and the object that it waits for, if that is known. The last ticks are kept, so that a report covers
-several seconds.
+each connection of a sample counts for its statement, its transaction, itself, and the object that it waits
+for, if that is known. The last ticks are kept, so that a report covers several seconds.
 """
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence, Set
-from functools import partial
 
 from tuibench.base.clock import NS_PER_SECOND
-from tuibench.metrics.lock_graph import lock_graph
 from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.server import Flavour, TimePart, TimeReport
-from tuibench.mysql.connection import Connection
-from tuibench.observe.lock_waits import LockReader, LockReading
-from tuibench.observe.statement_times import QueryTimer, timed
+from tuibench.observe.lock_watch import LOCKS, LockWatch
 from tuibench.observe.statements import normalize_sql
-from tuibench.observe.status import MonitoringConnection
 from tuibench.workload.program import Program, all_steps
 
 DETAIL_CHARACTERS = 500
-LEASE_SECONDS, LOCKS_EVERY_SECONDS = 5.0, 1.0
+LEASE_SECONDS = 5.0
 TICKS, MOST_PARTS = 10, 12
 """Ticks that a report covers, and the longest list of one class and kind."""
 
@@ -50,8 +44,8 @@ Counts = dict[tuple[WaitClass, str, str], float]
 class Detail:
     """Counts who waits while a viewer asks for it."""
 
-    def __init__(self, flavour: Flavour, timer: QueryTimer | None = None) -> None:
-        self._timer = timer
+    def __init__(self, flavour: Flavour, locks: LockWatch) -> None:
+        self._locks = locks
         self.transactions: Mapping[str, Sequence[str]] = {}
         """Names of the load's transactions that have each statement, by its normal form."""
         self._flavour = flavour
@@ -60,10 +54,6 @@ class Detail:
         self._samples = 0
         self._counts: Counts = defaultdict(float)
         self._ticks: deque[tuple[int, Counts]] = deque(maxlen=TICKS)
-        self._reader = LockReader(flavour)
-        self._locked: dict[int, str] = {}
-        self._locks_ns = 0
-        self._gap = ""
 
     def renew(self, now_ns: int) -> None:
         """Read for `LEASE_SECONDS` from now on."""
@@ -83,35 +73,11 @@ class Detail:
             for kind, name in (
                 (STATEMENT, statement),
                 (CONNECTION, str(id)),
-                (OBJECT, self._locked.get(id, awaited) if wait in LOCKS else awaited),
+                (OBJECT, self._locks.locked.get(id, awaited) if wait in LOCKS else awaited),
                 (TRANSACTION, transaction),
             ):
                 if name:
                     self._counts[wait, kind, name] += part
-
-    async def read_locks(
-        self,
-        connection: MonitoringConnection,
-        waits: Set[WaitClass | None],
-        now_ns: int,
-        ours: Set[int],
-    ) -> None:
-        """Read which locks are awaited and who holds them, at most once a second. `ours` are the session's
-        own connections.
-        """
-        if not LOCKS & waits or now_ns - self._locks_ns < LOCKS_EVERY_SECONDS * NS_PER_SECOND:
-            return
-        self._locks_ns, self._locked = now_ns, {}
-        if (found := await connection.run(partial(self._read_locks, ours=ours))) is None:
-            return
-        self._gap = "; ".join(found.gaps)
-        for root in lock_graph(found.waits):
-            for branch in root.branches:
-                wait = branch.wait
-                what = wait.table or wait.kind
-                held = "probably held by" if wait.is_probable else "held by"
-                by = f": {wait.blocking_statement}" if wait.blocking_statement else ""
-                self._locked[wait.waiting] = f"{what}, {held} {wait.blocking}{by}"
 
     def end_tick(self, now_ns: int) -> None:
         """Keep what was counted in the tick; forget everything once the lease has run out."""
@@ -144,12 +110,9 @@ class Detail:
         named = {wait for _, counts in self._ticks for wait, kind, _ in counts if kind == OBJECT}
         unknown = {wait: why for wait, why in UNKNOWN[self._flavour].items() if wait in waits - named}
         unknown |= dict.fromkeys(FILES & (waits - named), NO_FILE)
-        if self._gap:
-            unknown |= dict.fromkeys(LOCKS & waits, f"which lock is not known: {self._gap}")
+        if gap := self._locks.gap:
+            unknown |= dict.fromkeys(LOCKS & waits, f"which lock is not known: {gap}")
         return {wait.value: why for wait, why in (*unknown.items(), (WaitClass.CPU, RUNNABLE))}
-
-    async def _read_locks(self, connection: Connection, ours: Set[int]) -> LockReading:
-        return await self._reader.read(timed(connection, self._timer).query, ours, ours)
 
 
 def transactions_by_statement(program: Program) -> dict[str, Sequence[str]]:
@@ -167,5 +130,4 @@ def transactions_by_statement(program: Program) -> dict[str, Sequence[str]]:
     return dict(found)
 
 
-LOCKS = frozenset((WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK))
 FILES = frozenset((WaitClass.PAGE_READ, WaitClass.PAGE_WRITE, WaitClass.COMMIT, WaitClass.BINARY_LOG))

@@ -58,6 +58,7 @@ from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
+from tuibench.observe.lock_watch import LOCKS, LockWatch
 from tuibench.observe.sessions import SOURCES, among
 from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
@@ -299,7 +300,8 @@ class TimeSampler:
         self._clock = clock
         self._own_ids = own_ids
         self._sources = list(SOURCES[server.flavour]) if timer is not None else []
-        self.detail = Detail(server.flavour, timer)
+        self.locks = LockWatch(server.flavour, clock, timer)
+        self.detail = Detail(server.flavour, self.locks)
         self._server_pid = server_pid
         self._proc = proc
         self._jitter = random.Random(1961)
@@ -414,8 +416,14 @@ class TimeSampler:
         await self._read_shared(named, now_ns)
         if self.detail.is_read:
             self.detail.count_sample()
-            waits = {wait for _, wait in named}
-            await self.detail.read_locks(self._connection, waits, now_ns, self._own_connections.ids)
+        monitors = frozenset(self._own_connections.ids)
+        await self.locks.look(
+            self._connection,
+            waiting=sum(wait in LOCKS for _, wait in named),
+            active=sum(wait is not None for _, wait in named),
+            ours=monitors if self._sources else monitors | self._ids,
+            monitors=monitors,
+        )
         self._samples += 1
         self._in_flight_us = flight_ms * 1000
         self._is_written = self._is_behind_writes(named, now_ns)

@@ -296,13 +296,16 @@ def conditions_text(found: StallConditions) -> str:
 
 def stall_event_text(stall: Stall) -> str:
     """A completed stall, for the list of events."""
-    words = conditions_text(stall.conditions) if stall.conditions is not None else ""
+    culprit = stall.culprit.text if stall.culprit is not None else ""
+    conditions = conditions_text(stall.conditions) if stall.conditions is not None else ""
+    words = "; ".join(filter(None, (culprit, conditions)))
     return f"stall of {stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{': ' * bool(words)}{words}"
 
 
 def _in_parentheses(stall: Stall) -> str:
     errors = ", ".join(f"{code} × {count}" for code, count in stall.errors.items())
     words = (
+        stall.culprit.text if stall.culprit is not None else "",
         conditions_text(stall.conditions) if stall.conditions is not None else "",
         f"errors {errors}" if errors else "",
         units.pluralize(stall.unknown_commits, "commit") + " of unknown fate"

@@ -18,7 +18,7 @@ from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, tot
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
 from tuibench.metrics.running_difference import RunningDifference
-from tuibench.metrics.stalls import StallLog, SteadinessLog
+from tuibench.metrics.stalls import CulpritOf, StallLog, SteadinessLog
 from tuibench.model.effect import (
     CommitCost,
     CommitCosts,
@@ -139,6 +139,7 @@ class EffectTracker:
         session: ExperimentSession,
         decides: str = "",
         resolve: Resolver | None = None,
+        culprit_of: CulpritOf = lambda start, end: None,
     ) -> None:
         self.effects: list[Effect] = []
         self.laboratory = Laboratory(session, self._on_experiment)
@@ -163,7 +164,7 @@ class EffectTracker:
         self._calm_ticks = 0
         self._begun: list[float] = []
         self._steadiness = SteadinessLog()
-        self._stalls = StallLog()
+        self._stalls = StallLog(culprit_of)
         self.slowest: tuple[SlowTransaction, ...] = ()
         self._before: Sample | None = None
         self._uses: list[ResourceUse] = []

@@ -32,6 +32,7 @@ from tuibench.load.fleet import Fleet
 from tuibench.model.counters import Counter
 from tuibench.model.disk import DiskDelays
 from tuibench.model.event import EventKind
+from tuibench.model.findings import Culprit
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     Hello,
@@ -397,6 +398,13 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         load = await self.fleet.connection_ids() if self.fleet is not None else set()
         return load | self.own.ids
 
+    def culprit_of(self, start_seconds: float, end_seconds: float) -> Culprit | None:
+        """The connection that blocked the others in a span of the run."""
+        start_ns, end_ns = (
+            self.log.zero_ns + int(seconds * NS_PER_SECOND) for seconds in (start_seconds, end_seconds)
+        )
+        return self.sampler.culprit(start_ns, end_ns)
+
     async def _expect_kill(self, connection_id: int) -> None:
         if self.fleet is not None:
             await self.fleet.expect_kill(connection_id)
@@ -477,7 +485,9 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         is_resolved = self.spec.private_server and plan.trial is None
         resolver = next((one.resolver for one in installed() if one.resolver), "") if is_resolved else ""
         resolve = partial(resolve_reference(resolver), self._experiment_session) if resolver else None
-        return EffectTracker(plan.interval_seconds, self._experiment_session, plan.figure, resolve)
+        return EffectTracker(
+            plan.interval_seconds, self._experiment_session, plan.figure, resolve, watcher.culprit_of
+        )
 
     def _accept_commands(self, load: SteeredLoad | None) -> None:
         """From now on, the session executes commands."""

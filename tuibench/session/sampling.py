@@ -21,6 +21,7 @@ from tuibench.base.units import DASH, pluralize
 from tuibench.metrics.lock_graph import lock_graph
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.findings import Culprit
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.tick import (
@@ -410,6 +411,10 @@ class Sampler:
         """Who waits; None without a request, or before anything is known."""
         is_read = self._account is not None and self._account.detail.is_read
         return self._account.detail.report() if self._account is not None and is_read else None
+
+    def culprit(self, start_ns: int, end_ns: int) -> Culprit | None:
+        """The connection that blocked the others in a span; None if there is none, or it is not known."""
+        return self._account.locks.culprit(start_ns, end_ns) if self._account is not None else None
 
     def know_transactions(self, transactions: Mapping[str, Sequence[str]]) -> None:
         """Set the load's transactions, each with its statements, for the account of the time."""

@@ -2,10 +2,10 @@
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given
@@ -16,9 +16,10 @@ from tests import examples
 from tests.ticks import measured_tick, server_tick
 from tuibench.base import units
 from tuibench.metrics.stalls import Span, StallLog
+from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.findings import Stall, Steadiness
+from tuibench.model.findings import Culprit, Stall, Steadiness
 from tuibench.model.tick import Latency, Sample
 from tuibench.report.effects import stall_event_text, stalls_line
 
@@ -267,9 +268,82 @@ def test_a_stall_has_the_worst_conditions_of_its_samples() -> None:
         found += log.tick(measured_tick(float(place), 1.0, 30.0), state, [gap] if place >= 22 else [])
     (stall,) = found
     assert stall_event_text(stall) == (
-        "stall of 2.2 s at 00:19: checkpoint age 95 % of the redo log, 1 MiB dirty, 3.00 log fsyncs/s, "
+        "stall of 2.2 s at 00:19: the redo log was full (95 % of its capacity); checkpoint age 95 % of the "
+        "redo log, 1 MiB dirty, 3.00 log fsyncs/s, "
         "7 waiting for row locks, 40 log waits"
     )
+
+
+HOLDER = Culprit(connection=41, doing="idle in transaction", lock="row lock", blocked=10)
+BUSY = replace(HOLDER, doing="executing")
+
+
+def stall_with(
+    holder: Culprit | None, waits: Mapping[WaitClass, float], age: int = 20
+) -> tuple[Stall, list[tuple[float, float]]]:
+    """One stall with this holder of a lock, this time in wait classes, and this checkpoint age."""
+    asked: list[tuple[float, float]] = []
+
+    def culprit_of(start: float, end: float) -> Culprit | None:
+        asked.append((start, end))
+        return holder
+
+    log, found, gap = StallLog(culprit_of), [], (19.7, 21.9)
+    for place in range(1, 31):
+        one = sample(age=age if place in (20, 21, 22) else 20)
+        sums = {wait.key: us for wait, us in waits.items()} if place in (20, 21, 22) else {}
+        one = replace(one, tick=replace(one.tick, sums=one.tick.sums | sums))
+        found += log.tick(measured_tick(float(place), 1.0, 30.0), one, [gap] if place >= 22 else [])
+    (stall,) = found
+    return stall, asked
+
+
+@pytest.mark.parametrize(
+    ("holder", "waits", "age", "expected"),
+    [
+        (HOLDER, {}, 190, "session 41 (idle in transaction) blocked 10"),
+        (BUSY, {}, 20, "session 41 (executing) blocked 10"),
+        (BUSY, {}, 190, "the redo log was full (95 % of its capacity)"),
+        (BUSY, {WaitClass.PURGE_LAG: 9e6}, 20, "purge is behind: innodb_max_purge_lag delayed every change"),
+        (None, {WaitClass.COMMIT: 9e6, WaitClass.CPU: 1e6}, 20, "most waited for commit (90 % of the time)"),
+        (
+            None,
+            {WaitClass.CLIENT: 9e6, WaitClass.MUTEX: 1e6},
+            20,
+            "most waited for mutex (100 % of the time)",
+        ),
+        (None, {WaitClass.COMMIT: 4e6, WaitClass.CPU: 4e6, WaitClass.MUTEX: 3e6}, 20, ""),
+        (None, {}, 20, ""),
+    ],
+)
+def test_the_culprit_of_a_stall(
+    holder: Culprit | None, waits: Mapping[WaitClass, float], age: int, expected: str
+) -> None:
+    """An idle holder of a lock before all else; one that executes may itself have waited for the cause."""
+    stall, asked = stall_with(holder, waits, age)
+    assert (stall.culprit.text if stall.culprit is not None else "") == expected
+    assert asked == [(stall.start_seconds, stall.end_seconds)]
+    start = f"stall of 2.2 s at 00:19: {expected}"
+    assert stall_event_text(stall).startswith(start)
+    assert f"({expected}" in stalls_line(cast(Steadiness, SimpleNamespace(stalls=(stall,))))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {"lock": "metadata lock t", "doing": "idle", "is_probable": True},
+            "probably session 41 (idle, metadata lock t) blocked 10",
+        ),
+        ({"blocked": 1_000}, "session 41 (idle in transaction) blocked 1,000"),
+        (
+            {"connection": 0, "doing": "a prepared XA transaction"},
+            "session 0 (a prepared XA transaction) blocked 10",
+        ),
+    ],
+)
+def test_a_culprit_in_words(changes: dict[str, Any], text: str) -> None:
+    assert replace(HOLDER, **changes).text == text
 
 
 def test_a_server_that_does_not_answer_is_reported_as_unresponsive() -> None:

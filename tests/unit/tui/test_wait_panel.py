@@ -4,10 +4,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.fakes import FakeClock
 from tests.tui.support import script
 from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison
 from tuibench.model.server import Flavour, TimePart, TimeReport
+from tuibench.observe.lock_watch import LockWatch
 from tuibench.observe.wait_detail import NOT_READ, SEVERAL, Detail
 from tuibench.tui.charts import ChartState, merge_points
 from tuibench.tui.panels.time_chart import AXIS_WIDTH
@@ -168,7 +170,7 @@ def test_who_waits_in_a_class_and_what_is_not_known() -> None:
 
 
 def test_who_waits_is_counted_while_a_viewer_asks() -> None:
-    detail = Detail(Flavour.MARIADB)
+    detail = Detail(Flavour.MARIADB, LockWatch(Flavour.MARIADB, FakeClock()))
     detail.transactions = {"COMMIT": ("a", "b"), "SELECT ?": ("a",)}
     assert (detail.is_read, detail.report()) == (False, None)
     detail.renew(0)

@@ -1,0 +1,130 @@
+"""When lock waits are read beside the account of the time, and who is to blame for a span."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from tests.fakes import FakeClock
+from tuibench.base.clock import NS_PER_SECOND
+from tuibench.model.server import Blocker, Flavour, LockKind, LockWait
+from tuibench.observe.lock_waits import LockReading
+from tuibench.observe.lock_watch import LockWatch
+from tuibench.observe.status import MonitoringConnection
+
+
+def reading(root: int, count: int, *, kind: LockKind = LockKind.ROW, ours: bool = False) -> LockReading:
+    """So many connections that wait for one."""
+    waits = tuple(
+        LockWait(
+            waiting=100 + number,
+            blocking=root,
+            waiting_is_ours=True,
+            blocking_is_ours=ours,
+            table="shop.t",
+            seconds=1,
+            waiting_statement="",
+            blocking_statement="",
+            kind=kind,
+        )
+        for number in range(count)
+    )
+    blocker = Blocker(id=root, user="app", host="web3:1", command="Sleep", open_seconds=9, is_ours=ours)
+    return LockReading(waits, (blocker,), count)
+
+
+class Watched:
+    """A watch whose readings are played, and take some seconds each."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.watch = LockWatch(Flavour.MARIADB, self.clock)
+        self.takes_seconds = 0.001
+        self.answer: LockReading | None = reading(41, 8)
+        self.readings = 0
+
+    async def run(self, job: Callable[[Any], Awaitable[Any]]) -> LockReading | None:
+        self.readings += 1
+        self.clock.advance(self.takes_seconds)
+        return self.answer
+
+    async def look(self, waiting: int = 8, active: int = 10) -> None:
+        connection = cast(MonitoringConnection, self)
+        await self.watch.look(connection, waiting, active, ours=set(), monitors=set())
+
+    async def play(self, seconds: float, waiting: int, active: int = 10) -> int:
+        """Samples of the account, ten a second; the number of readings."""
+        before = self.readings
+        for _ in range(round(10 * seconds)):
+            self.clock.advance(0.1)
+            await self.look(waiting, active)
+        return self.readings - before
+
+    def blamed(self, start: float, end: float) -> int | None:
+        found = self.watch.culprit(int(start * NS_PER_SECOND), int(end * NS_PER_SECOND))
+        return found.connection if found is not None else None
+
+
+@pytest.fixture
+def it() -> Watched:
+    return Watched()
+
+
+async def test_nothing_is_read_while_nobody_waits(it: Watched) -> None:
+    assert await it.play(20, waiting=0) == 0
+
+
+async def test_a_few_that_wait_are_read_once_a_second_and_many_more_often(it: Watched) -> None:
+    assert await it.play(20, waiting=1) in range(18, 22)
+    assert await it.play(20, waiting=8) in range(45, 70)
+
+
+@pytest.mark.parametrize(("waiting", "most"), [(1, 0.03), (8, 0.25)])
+async def test_a_slow_reading_is_seldom(it: Watched, waiting: int, most: float) -> None:
+    it.takes_seconds = 0.5
+    begun = it.clock.now_ns()
+    number = await it.play(100, waiting=waiting)
+    assert 0 < number * 0.5 <= most * (it.clock.now_ns() - begun) / NS_PER_SECOND
+
+
+async def test_who_blocked_the_most_in_the_span_is_to_blame(it: Watched) -> None:
+    start = it.clock.now_ns() / NS_PER_SECOND
+    await it.play(3, waiting=8)
+    it.answer = reading(42, 6)
+    await it.play(10, waiting=8)
+    it.answer = reading(43, 8, ours=True)
+    await it.play(10, waiting=8)
+    assert it.blamed(start, start + 2.5) == 41
+    assert it.blamed(start, start + 30) == 42
+    assert it.blamed(start + 17, start + 20) is None
+    assert it.blamed(start - 20, start - 1) is None
+
+
+async def test_who_blocks_few_is_not_to_blame(it: Watched) -> None:
+    it.answer = reading(41, 4)
+    start = it.clock.now_ns() / NS_PER_SECOND
+    await it.play(5, waiting=4)
+    assert it.blamed(start, start + 9) is None
+
+
+async def test_the_culprit_has_its_lock_and_the_most_that_it_blocked(it: Watched) -> None:
+    for count in (6, 9, 7):
+        it.answer = reading(41, count, kind=LockKind.METADATA)
+        await it.play(1, waiting=9)
+    found = it.watch.culprit(0, it.clock.now_ns())
+    assert found is not None
+    assert found.text == "session 41 (idle in transaction, metadata lock t) blocked 9"
+    assert found.who == "app@web3"
+    assert it.watch.locked[100] == "shop.t, held by 41"
+
+
+async def test_without_an_answer_nobody_is_to_blame(it: Watched) -> None:
+    it.answer = None
+    await it.play(3, waiting=8)
+    assert it.watch.culprit(0, it.clock.now_ns()) is None
+
+
+async def test_what_could_not_be_read_is_said(it: Watched) -> None:
+    it.answer = LockReading(gaps=("lock waits: you need PROCESS",))
+    await it.play(1, waiting=8)
+    assert it.watch.gap == "lock waits: you need PROCESS"
