@@ -24,6 +24,8 @@ from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, 
 from tuibench.model.findings import Stall, StallConditions, Steadiness
 
 STILL_MOVING = "still moving"
+STALL = "stall of "
+"""The beginning of the event of a stall."""
 SECONDS_TO_MINUTES, MINUTES_TO_HOURS = 2, 120
 """Durations are written in minutes from the first number of minutes on, and in hours from the second."""
 
@@ -299,7 +301,7 @@ def stall_event_text(stall: Stall) -> str:
     culprit = stall.culprit.text if stall.culprit is not None else ""
     conditions = conditions_text(stall.conditions) if stall.conditions is not None else ""
     words = "; ".join(filter(None, (culprit, conditions)))
-    return f"stall of {stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{': ' * bool(words)}{words}"
+    return f"{STALL}{stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{': ' * bool(words)}{words}"
 
 
 def _in_parentheses(stall: Stall) -> str:

@@ -32,6 +32,7 @@ from tuibench.tui.figures import (
 )
 from tuibench.tui.panels.bars import verdicts
 from tuibench.tui.panels.effects import PAIR, comparison_card, has_effect_card, is_effect_news
+from tuibench.tui.panels.health import health_height, health_panel
 from tuibench.tui.panels.lists import (
     MOVE_KEYS,
     ListMarks,
@@ -108,6 +109,8 @@ LATENCY_OTHERS = 14
 """Number of lines of the latency screen for percentiles, axis, slowest transaction and margin."""
 PERCENTILE_LINES, MOST_SLOWEST_LINES = 12, 3
 """Number of lines on a small terminal for the percentiles, and maximum for the slowest transaction."""
+MOST_HEALTH, MOST_TALL_HEALTH = 9, 24
+"""Maximum number of lines of a server's health, and on a tall terminal; the charts get the rest."""
 BESIDE_EVENTS = 160
 """From this width on, the growing card of a change is beside the events."""
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
@@ -141,6 +144,7 @@ class LiveScreen(MainScreen):
                     lambda view: view.chart_state.on_live, ascii_only=self.frame.ascii_only, id="pinned"
                 )
                 yield self.panel(time_axis_lines, id="axis")
+                yield self.panel(health_panel, id="health")
             with Vertical(id="side"):
                 yield self.panel(server_panel, id="server-panel")
                 yield self.panel(host_panel, id="host-panel")
@@ -154,6 +158,10 @@ class LiveScreen(MainScreen):
 
     def prepare(self, view: View) -> None:
         self.set_class(commits_matter(view) and FSYNCS.name not in view.chart_state.slots, "-commits")
+        self.set_class(view.is_watch, "-watched")
+        health = self.query_one("#health")
+        most = MOST_TALL_HEALTH if self.has_class("-tall") else MOST_HEALTH + 3 * is_untimed(view)
+        health.styles.height = min(health_height(view, max(1, health.size.width)), most)
         self.set_class(is_untimed(view) and slot_measure(LAST_SLOT, view).name == "p95", "-untimed")
         # The charts of added figures are low, so that the others keep their room.
         charts, is_full = len(view.chart_state.on_live), self.has_class("-full")
