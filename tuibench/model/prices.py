@@ -86,3 +86,7 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True):
     prices: tuple[Price, ...] = ()
     ended: str = ""
     """Why it ended early; empty if it did not."""
+
+    @property
+    def has_prices(self) -> bool:
+        return any(price.cost_percent is not None for price in self.prices)

@@ -23,7 +23,8 @@ class PricesReport(ReportPart):
         return answer(summary.prices) if summary.prices is not None else ""
 
     def table(self, summary: Summary) -> Table | None:
-        return prices_table(summary.prices) if summary.prices is not None else None
+        found = summary.prices
+        return prices_table(found) if found is not None and found.has_prices else None
 
     def blocks(self, summary: Summary) -> Iterator[Block | Section]:
         if summary.prices is not None:

@@ -91,37 +91,36 @@ def prices_table(found: PriceList) -> Table:
     costs = [price.cost_percent for price in found.prices if price.cost_percent is not None]
     most = units.axis_maximum(max([5.0, *(abs(edge) for cost in costs for edge in (cost.low, cost.high))]))
     return Table(
-        header=(
-            "one more ms of",
-            "",
-            "TPS %",
-            "p95 ms",
-            "now ms",
-            "per trx",
-            "step ms",
-            "time %",
-            "slope %",
-            "pairs",
-        ),
-        rows=tuple(_row(price, most) for price in found.prices),
+        header=("one more ms of", "", "TPS %", "p95 ms", "pairs"),
+        rows=tuple(_price_row(price, most) for price in found.prices if price.cost_percent is not None),
         words=2,
     )
 
 
-def _row(price: Price, most: float) -> tuple[Cell, ...]:
+def _price_row(price: Price, most: float) -> tuple[Cell, ...]:
     cost = price.cost_percent
-    fallen = cost and Estimate(-cost.value, -cost.high, -cost.low)
-    return (
-        SERVICE_LABELS[price.service],
-        "" if fallen is None else Bar(fallen.low, fallen.value, fallen.high, most),
-        _interval(fallen),
-        _interval(price.p95_ms),
-        units.DASH if price.now_ms is None else units.significant(price.now_ms),
-        units.significant(price.per_transaction),
-        f"{price.step_ms:g}" if price.step_ms else units.DASH,
-        units.DASH if price.account_percent is None else f"{price.account_percent:.0f}",
-        _interval(price.slope_percent),
-        str(price.pairs),
+    assert cost is not None  # noqa: S101
+    fallen = Estimate(-cost.value, -cost.high, -cost.low)
+    bar = Bar(fallen.low, fallen.value, fallen.high, most)
+    name = SERVICE_LABELS[price.service]
+    return name, bar, _interval(fallen), _interval(price.p95_ms), str(price.pairs)
+
+
+def services_table(found: PriceList) -> Table:
+    """How long each service takes at present, how often, and its share of a transaction by both accounts."""
+    return Table(
+        header=("service", "now ms", "per trx", "step ms", "time %", "slope %"),
+        rows=tuple(
+            (
+                SERVICE_LABELS[price.service],
+                units.DASH if price.now_ms is None else units.significant(price.now_ms),
+                units.significant(price.per_transaction),
+                f"{price.step_ms:g}" if price.step_ms else units.DASH,
+                units.DASH if price.account_percent is None else f"{price.account_percent:.0f}",
+                _interval(price.slope_percent),
+            )
+            for price in found.prices
+        ),
     )
 
 
@@ -152,8 +151,10 @@ def _remarks(found: PriceList) -> Iterator[str]:
 
 def prices_blocks(found: PriceList) -> Iterator[Block | Section]:
     yield Text((head_line(found),))
-    if found.prices:
+    if found.has_prices:
         yield prices_table(found)
+    if found.prices:
+        yield services_table(found)
     yield Text(tuple(_remarks(found)), Shape.LIST)
     yield Text(tuple(line.format(window=found.window_seconds) for line in METHOD))
 

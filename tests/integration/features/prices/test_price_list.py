@@ -55,7 +55,7 @@ async def test_the_price_of_a_flush_is_its_share_of_a_commit(binary: Binary, sta
     assert summary.prices is not None
     prices = {price.service: price for price in summary.prices.prices}
     fsync = prices[Service.FSYNC]
-    assert fsync.per_transaction == pytest.approx(2, rel=0.2)
+    assert 1.9 <= fsync.per_transaction <= 4
     assert fsync.now_ms is not None
     assert fsync.now_ms >= FSYNC_MS
     assert summary.prices.transaction_ms >= 2 * FSYNC_MS
