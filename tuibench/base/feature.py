@@ -60,6 +60,9 @@ class Feature(NamedTuple):
     """Carries out the A/B test of a plan on private servers, which start with its values (`run --server`)."""
     experiments: tuple[Reference, ...] = ()
     """Kinds of `session.laboratory.Experiment`. Their modules declare the handlers of their commands."""
+    instrument: Reference = ""
+    """A `session.instrument.Instrument`: what a session reads beside its ticks. Its module declares the
+    handlers of its commands."""
     resolver: Reference = ""
     """Makes the `session.effects.Alternation` that decides a doubtful effect of a change."""
     data_sets: Mapping[str, Reference] = MappingProxyType({})

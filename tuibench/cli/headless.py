@@ -38,8 +38,8 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import on_ending_signals
-from tuibench.metrics.thresholds import Threshold, crossed_thresholds
-from tuibench.model.event import REPORTED_KINDS, Event, EventKind
+from tuibench.metrics.thresholds import NOT_OF_A_STEP, Threshold, crossed_thresholds
+from tuibench.model.event import REPORTED_KINDS, Event, EventKind, Trouble, TroubleKind
 from tuibench.model.message import RunState, SessionMessage, SessionSpec, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
@@ -64,6 +64,7 @@ from tuibench.record.sysbench_report import (
 )
 from tuibench.report.analysis import addenda
 from tuibench.report.text import run_notes, watch_line, watch_notes
+from tuibench.session.events import EventLog
 from tuibench.session.load_run import LoadRun
 from tuibench.session.metrics_endpoint import serve_metrics
 from tuibench.session.run import WatchRun
@@ -309,6 +310,8 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
             bus.listeners.append(printer.state)
             server = run.watcher.server
             note(f"{server.flavour} {server.version} at {server.where}, {run.data_set}")
+        if output.thresholds:
+            bus.interval_listeners.append(ThresholdWatch(output.thresholds, run.watcher.log).tick)
         if output.verbosity and spec.plan.trial is not None:
             note(ab_test_announcement(spec.plan))
         with open_csv(output.csv, output.csv_seconds, spec.plan.percentiles, reader.write) as rows:
@@ -327,6 +330,35 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.total))
     is_cut = hooks.has_failed or (rows is not None and rows.is_cut)
     return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
+
+
+CROSSED_TICKS = 3
+"""Ticks in a row that cross a threshold before it is reported."""
+
+
+class ThresholdWatch:
+    """Reports a threshold that several ticks in a row cross, once until it is kept again: the black box keeps
+    that time. The exit code depends on the whole run alone.
+    """
+
+    def __init__(self, thresholds: tuple[Threshold, ...], log: EventLog) -> None:
+        self._log = log
+        self._crossed_since: dict[Threshold, list[float]] = {
+            each: [] for each in thresholds if each.figure not in NOT_OF_A_STEP
+        }
+
+    def tick(self, tick: Tick) -> None:
+        for threshold, starts in self._crossed_since.items():
+            if threshold.holds(tick) is not True:
+                starts.clear()
+                continue
+            starts.append(tick.end - tick.seconds)
+            if len(starts) == CROSSED_TICKS:
+                text = (
+                    f"{threshold.text} in {CROSSED_TICKS} intervals in a row: {threshold.measured_text(tick)}"
+                )
+                trouble = Trouble(TroubleKind.LIMIT, starts[0], tick.end)
+                self._log.emit(EventKind.WARNING, text, trouble=trouble)
 
 
 def final_exit_code(code: ExitCode, thresholds: tuple[Threshold, ...], run: Tick) -> ExitCode:

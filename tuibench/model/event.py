@@ -36,6 +36,7 @@ class EventKind(StrEnum):
     RESTORE = "restore"
     EFFECT = "effect"
     PROBE = "probe"
+    BLACK_BOX = "black box"
 
 
 CHANGE_KINDS = frozenset(
@@ -69,6 +70,7 @@ REPORTED_KINDS = frozenset(
         EventKind.ERRORS,
         EventKind.RECONNECT,
         EventKind.EFFECT,
+        EventKind.BLACK_BOX,
     }
 )
 """The kinds that a run without a screen prints when they happen."""
@@ -89,6 +91,25 @@ CRASHED, CRASH_FAILED = "kill -9, no loss of power", "crash failed: "
 """Words of the event with the result of a crash, and of that with its error."""
 
 
+class TroubleKind(StrEnum):
+    """What went wrong with a load or its server."""
+
+    STALL = "stall"
+    OUTAGE = "outage"
+    GUARD = "guard"
+    """A value on trial broke the guard."""
+    LIMIT = "limit"
+    """A condition of `--fail-if` held for several samples."""
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """A time in which something went wrong, in seconds since the start of the load."""
+
+    kind: TroubleKind
+    start_seconds: float
+    end_seconds: float
+
+
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     """One event of a run."""
 
@@ -106,6 +127,8 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     """The reason why the effect could not be measured."""
     experiment: str = ""
     """The name of the experiment that caused the event. Only its first step has a marker."""
+    trouble: Trouble | None = None
+    """What the event reports, if something went wrong."""
 
 
 def latest_events(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -26,6 +26,7 @@ from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, Command
 from tuibench.model.schedule import PlanPhase
 from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog
+from tuibench.session.instrument import Instrument
 from tuibench.session.interventions import Intervene, Interventions
 from tuibench.session.laboratory import ExperimentSession, Laboratory, LoadLevel, experiment_kinds
 from tuibench.session.lifecycle import Lifecycle
@@ -70,6 +71,7 @@ class SteeredSession:
     parts: ExperimentSession
     """The parts that an experiment uses."""
     interventions: Interventions
+    instruments: tuple[Instrument, ...]
     activity_monitor: ActivityMonitor
     statement_monitor: StatementMonitor
     watch_time: Callable[[], None]

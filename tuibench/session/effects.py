@@ -28,7 +28,7 @@ from tuibench.model.effect import (
     Verdict,
     latest_effects,
 )
-from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind, Trouble, TroubleKind
 from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadiness
 from tuibench.model.settings import changed_settings
 from tuibench.model.tick import STATEMENT, TRANSACTION, Sample, SlowTransaction, Tick, slowest_of
@@ -423,7 +423,8 @@ class EffectTracker:
 
     def _emit_stalls(self, stalls: Iterable[Stall]) -> None:
         for stall in stalls:
-            self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
+            trouble = Trouble(TroubleKind.STALL, stall.start_seconds, stall.end_seconds)
+            self._session.log.emit(EventKind.WARNING, stall_event_text(stall), trouble=trouble)
 
     def end_stalls(self, completion_gaps: CompletionGaps | None = None) -> None:
         """All reports have arrived: no further completion follows."""

@@ -20,7 +20,7 @@ from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import UsageError
 from tuibench.model.counters import LOG_FSYNCS, SAMPLED_NAMES, Counter
 from tuibench.model.effect import Effect
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind, Trouble
 from tuibench.model.message import MOST_SAMPLES, PROTOCOL_VERSION, Hello, SessionMessage, SessionSpec, Status
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import STATEMENT, Sample, Tick
@@ -51,14 +51,14 @@ class EventLog:
         self._publish = publish
         self.zero_ns = 0
         self.steps: Steps | None = None
-        self._is_started = False
+        self.is_started = False
         self._markers = 0
         self._threads: tuple[Event, int] | None = None
 
     def start(self, at_ns: int) -> None:
         """Set the zero of elapsed time; elapsed time is negative before a start in the future."""
         self.zero_ns = at_ns
-        self._is_started = True
+        self.is_started = True
 
     def elapsed_seconds(self) -> float:
         """Seconds since the start; 0 while it is unknown."""
@@ -66,9 +66,16 @@ class EventLog:
 
     def elapsed_at(self, at_ns: int) -> float:
         """Seconds from the start to a time of the clock."""
-        return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
+        return (at_ns - self.zero_ns) / NS_PER_SECOND if self.is_started else 0.0
 
-    def emit(self, kind: EventKind, text: str, effect: Effect | None = None, experiment: str = "") -> Event:
+    def emit(
+        self,
+        kind: EventKind,
+        text: str,
+        effect: Effect | None = None,
+        experiment: str = "",
+        trouble: Trouble | None = None,
+    ) -> Event:
         """Emit an event that happens now."""
         is_numbered = kind in CHANGE_KINDS
         if self.steps is not None and self.steps.kind is kind:
@@ -82,6 +89,7 @@ class EventLog:
             marker=effect.markers[-1] if effect else marker,
             effect=effect,
             experiment=experiment,
+            trouble=trouble,
         )
 
     def emit_threads(self, before: int, after: int) -> Event:
@@ -118,6 +126,7 @@ class EventLog:
         effect: Effect | None = None,
         not_measured: str = "",
         experiment: str = "",
+        trouble: Trouble | None = None,
     ) -> Event:
         event = Event(
             at=self._clock.wall_seconds(),
@@ -128,6 +137,7 @@ class EventLog:
             effect=effect,
             not_measured=not_measured,
             experiment=experiment,
+            trouble=trouble,
         )
         self.events.append(event)
         self._publish(event)
@@ -225,6 +235,8 @@ class EventBus:
         self.listeners: list[Listener] = []
         self.interval_listeners: list[IntervalListener] = []
         """They get the measured intervals only, not those of a warm-up."""
+        self.sample_listeners: list[Callable[[Sample], None]] = []
+        """They get all samples."""
         self.event_listeners: list[EventListener] = []
         """They get the events, after everyone else."""
         self._clock = clock
@@ -245,6 +257,8 @@ class EventBus:
         self.history.add(sample)
         self.recorder.sample(sample)
         self.publish(sample)
+        for take in self.sample_listeners:
+            take(sample)
 
     def interval(self, tick: Tick) -> None:
         for listener in self.interval_listeners:

@@ -42,7 +42,7 @@ from tuibench.base.units import pluralize
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.model.disk import DiskDelays, changed_disk
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind, Trouble, TroubleKind
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     ApplyPreset,
@@ -588,7 +588,9 @@ class Laboratory:
             return
         self._broken_samples = 0
         self._is_resting, self._rest_samples, self._held_samples = True, 0, 0
-        self._session.log.emit(EventKind.WARNING, f"{broken}; what {experiment.name} has set is put back")
+        trouble = Trouble(TroubleKind.GUARD, min(self._trial_since, now), now)
+        text = f"{broken}; what {experiment.name} has set is put back"
+        self._session.log.emit(EventKind.WARNING, text, trouble=trouble)
         experiment.broke_guard(broken, now, is_blamed=not self._broken_before)
         self.follow(experiment, has_news=True)
 

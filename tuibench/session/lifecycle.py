@@ -40,6 +40,7 @@ class EndStep(Enum):
     INTERVENTIONS = auto()
     RESTORE = auto()
     DISK = auto()
+    INSTRUMENTS = auto()
     TASKS = auto()
     ACTIVITY = auto()
     STATEMENTS = auto()

@@ -56,6 +56,7 @@ from tuibench.session.disk import SimulatedDisk
 from tuibench.session.dispatch import Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
+from tuibench.session.instrument import Instrument, InstrumentSession, instruments_of
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import (
     NO_ANSWER,
@@ -131,6 +132,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.activity_monitor: ActivityMonitor
         self.statement_monitor: StatementMonitor
         self.interventions: Interventions
+        self.instruments: tuple[Instrument, ...] = ()
         self._identify = identify or partial(identify_server, spec.target, self.clock)
         self._stack = AsyncExitStack()
         self._ending: dict[EndStep, ClosingStep] = {}
@@ -219,9 +221,25 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         )
         self.bus.listeners.append(self.interventions.on_message)
         self.interventions.check_allowed()
+        parts = InstrumentSession(
+            self.spec,
+            self.server,
+            self.clock,
+            self.log,
+            self.tasks.start,
+            self.own,
+            self._load_connections,
+            lambda: self.sampler.server_pid,
+            self.sampler.timer,
+        )
+        self.instruments = tuple(instruments_of(parts))
+        for instrument in self.instruments:
+            self.bus.sample_listeners.append(instrument.on_sample)
+            self.bus.event_listeners.append(instrument.on_event)
         self._ending |= {
             EndStep.PROFILING: self._close_profiling,
             EndStep.INTERVENTIONS: self.interventions.close,
+            EndStep.INSTRUMENTS: self.close_instruments,
             EndStep.ACTIVITY: self.activity_monitor.close,
             EndStep.STATEMENTS: self.statement_monitor.close,
             EndStep.SAMPLER: self.sampler.close,
@@ -238,6 +256,11 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.bus.recorder.open(self.record, environment)
         if self.spec.plan.cpu_profile:
             await self.profiling.record_all()
+        for instrument in self.instruments:
+            await instrument.begin()
+
+    async def close_instruments(self) -> None:
+        await run_steps([instrument.close for instrument in self.instruments], self.lifecycle.fail)
 
     async def observe(self, tick: int, transactions_total: int | None = None) -> TickObservation:
         """Samples server and host, and reports what has changed."""
@@ -395,8 +418,10 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
 
     async def _own_connections(self) -> set[int]:
         """The server's ids of all connections of this session."""
-        load = await self.fleet.connection_ids() if self.fleet is not None else set()
-        return load | self.own.ids
+        return await self._load_connections() | self.own.ids
+
+    async def _load_connections(self) -> set[int]:
+        return await self.fleet.connection_ids() if self.fleet is not None else set()
 
     def culprit_of(self, start_seconds: float, end_seconds: float) -> Culprit | None:
         """The connection that blocked the others in a span of the run."""
@@ -500,6 +525,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             laboratory=self.laboratory,
             parts=parts,
             interventions=watcher.interventions,
+            instruments=watcher.instruments,
             activity_monitor=watcher.activity_monitor,
             statement_monitor=watcher.statement_monitor,
             watch_time=watcher.sampler.watch_time,
@@ -549,6 +575,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             self._stop,
             self._end_load,
             watcher.restore,
+            watcher.close_instruments,
             watcher.tasks.close,
             self.laboratory.finish,
             watcher.activity_monitor.close,

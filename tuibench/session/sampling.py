@@ -237,7 +237,10 @@ class Sampler:
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
         interval_seconds: float = 1.0,
         account: TimeSampler | None = None,
+        timer: QueryTimer | None = None,
     ) -> None:
+        self.timer = timer
+        """Measures the session's own statements, for a session with traffic."""
         self.own_values: Callable[[], Mapping[str, str]] = dict
         """The values of the settings that this session has changed."""
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
@@ -292,7 +295,7 @@ class Sampler:
                 target, server, clock, accounted, lambda: hosts.server_pid, timer=timer, own=own
             )
         wanted = Replicas(replicas, target, clock, own) if replicas.is_wanted else None
-        return cls(sampler, hosts, wanted, author_of, interval_seconds, account)
+        return cls(sampler, hosts, wanted, author_of, interval_seconds, account, timer)
 
     async def log_in(self) -> None:
         """Open the connections: a load that starts first may use up all connections of the server."""

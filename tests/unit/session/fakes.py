@@ -270,6 +270,7 @@ class FakeControllable:
             laboratory=cast(Laboratory, FakeLaboratory()),
             parts=cast(ExperimentSession, SimpleNamespace(disk=self.disk)),
             interventions=nothing,
+            instruments=(),
             activity_monitor=cast(ActivityMonitor, self.activity_monitor),
             statement_monitor=cast(StatementMonitor, self.activity_monitor),
             watch_time=nothing,

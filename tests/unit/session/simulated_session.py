@@ -81,7 +81,7 @@ class PlayedFleet:
 class PlayedSampler:
     """Sees neither server nor host."""
 
-    time_report = None
+    time_report = timer = None
 
     async def log_in(self) -> None:
         return
@@ -182,6 +182,7 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
         mock.patch.object(Settings, "open", open_settings),
         mock.patch.object(Sampler, "of", return_value=PlayedSampler()),
         mock.patch.object(session_run, "read_environment", no_environment),
+        mock.patch.object(session_run, "instruments_of", return_value=()),
     ):
         yield
 

@@ -284,7 +284,7 @@ COMMITS, QUERIES = 10, 200
 
 def spec(folder: Path, seconds: float | None = None, private_server: str = "") -> SessionSpec:
     watched = planned(f"--time={seconds or 0}", command="watch", profile="watch")
-    plan = msgspec.structs.replace(watched, no_waits=True)
+    plan = msgspec.structs.replace(watched, no_waits=True, no_black_box=True)
     return SessionSpec(
         session="w1",
         plan=plan,
