@@ -19,6 +19,7 @@ import msgspec
 
 from tests.paths import DOCS
 from tuibench.cli import profiles, server, sessions
+from tuibench.features.blackbox.command import BlackBoxReport
 from tuibench.features.failover.result import FailoverReport
 from tuibench.features.sweep.formats import SweepExport
 from tuibench.load.conditions import ConditionResult
@@ -70,6 +71,7 @@ SCHEMAS = {
     "tune": Schema("tuibench tune --format json", TuneResult),
     "crash": Schema("tuibench crash --format json", CrashReport),
     "failover": Schema("tuibench failover --format json", FailoverReport),
+    "blackbox": Schema("tuibench blackbox --format json", BlackBoxReport),
     "slap": Schema("tuibench slap --format json", list[SlapBenchmark]),
     "check": Schema("tuibench check --format json", list[ConditionResult]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),

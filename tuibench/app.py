@@ -7,6 +7,7 @@ from tuibench.base.feature import CommandEntry, CommandSection
 from tuibench.features import (
     ab,
     anomalies,
+    blackbox,
     cluster,
     compare,
     crash,
@@ -38,6 +39,7 @@ FEATURES = (
     flame.FEATURE,
     overload.FEATURE,
     prices.FEATURE,
+    blackbox.FEATURE,
 )
 """All features. Help lists their commands in this order."""
 

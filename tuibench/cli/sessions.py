@@ -283,6 +283,12 @@ VERBS = (
         parse_cpu_profile,
     ),
     Verb(
+        "blackbox",
+        "[TEXT]",
+        "keep what the server did in the last minute, for tuibench blackbox",
+        free_text(commands.KeepBlackBox),
+    ),
+    Verb(
         "burst",
         "xN TIME|stop",
         "multiply the rate for a time, and measure the recovery: x3 8s",

@@ -254,6 +254,13 @@ class Watch(msgspec.Struct, frozen=True, tag="watch"):
     """With `activity`: the connection whose statement is reported in full, with its plan; 0 for none."""
 
 
+class KeepBlackBox(msgspec.Struct, frozen=True, tag="black box"):
+    """Keep what the black box has of the last minute, and of the ten seconds that follow."""
+
+    text: str = ""
+    """Why; empty for no reason."""
+
+
 class RecordCpuProfile(msgspec.Struct, frozen=True, tag="cpu profile"):
     """Record the functions of the server that use the processor."""
 
@@ -326,6 +333,7 @@ Command = (
     | Mark
     | Watch
     | RecordCpuProfile
+    | KeepBlackBox
     | KillQuery
     | CloseConnection
     | RunSql

@@ -499,6 +499,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     no_waits: Annotated[
         bool, _server(help="Do not sample what the connections wait for: no account of the time.")
     ] = False
+    no_black_box: Annotated[
+        bool, _server(help="Do not keep the last minute of the server for tuibench blackbox.")
+    ] = False
     cpu_profile: Annotated[
         bool,
         _server(help="Record with perf which functions of the server use the processor, for tuibench flame."),

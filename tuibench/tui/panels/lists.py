@@ -242,6 +242,7 @@ _GLYPHS = {
     EventKind.RESTART: ("▲", "risk"),
     EventKind.FOREIGN: ("▲", "warn"),
     EventKind.EFFECT: ("Δ", "muted"),
+    EventKind.BLACK_BOX: ("■", "muted"),
 }
 _FIGURE_CELLS = 8
 """Width of a difference in a row: −98 %, +1,234 %."""

@@ -1,0 +1,1 @@
+"""The black box on real servers."""
