@@ -29,6 +29,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from tuibench.base import sanitize
 from tuibench.base.errors import UsageError
 from tuibench.tui.screens.help import Keymap
+from tuibench.tui.sgr import shortened
 from tuibench.tui.text import to_ascii
 from tuibench.tui.textual_internals import (
     ChopsUpdate,
@@ -70,10 +71,12 @@ class CellsUpdate(ChopsUpdate):
 
     def render_segments(self, console: Console) -> str:
         """Output for the terminal: a cursor movement to each span, and its cells."""
-        return "".join(
-            f"{Control.move_to(start, y).segment.text}{strip.render(console)}"
-            for y, first, last in self.spans
-            for start, strip in self._pieces(y, first, last)
+        return shortened(
+            "".join(
+                f"{Control.move_to(start, y).segment.text}{strip.render(console)}"
+                for y, first, last in self.spans
+                for start, strip in self._pieces(y, first, last)
+            )
         )
 
     def _pieces(self, y: int, first: int, last: int) -> list[tuple[int, Strip]]:

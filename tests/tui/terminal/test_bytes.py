@@ -21,7 +21,7 @@ class Line:
         self.written += len(data.encode())
 
 
-@pytest.mark.parametrize(("size", "budget"), [(LARGE, 6_000), (SMALL, 3_000)], ids=["120x36", "80x24"])
+@pytest.mark.parametrize(("size", "budget"), [(LARGE, 2_500), (SMALL, 1_700)], ids=["120x36", "80x24"])
 async def test_a_second_of_the_live_screen_stays_within_its_budget(
     size: tuple[int, int], budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
