@@ -10,6 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import PLAN, load_part, sample
+from tests.examples import status as example_status
+from tests.examples import summary as example_summary
 from tests.fakes import FakeClock
 from tests.ticks import server_tick
 from tuibench.features.ab.experiment import LOOKS, Resolution, ordered_resolution
@@ -174,6 +176,19 @@ async def test_the_card_has_the_difference_from_the_first_second_on_and_says_whi
     await server.run(60, until_known=True)
     assert server.tracker.effect_progress is None
     assert server.effects[0].time_before["commit"] > 1.5 * server.effects[0].time_after["commit"]
+
+
+async def test_an_alternation_is_no_ab_test_of_status_and_summary() -> None:
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(13)
+    assert server.is_alternating
+    status, summary = example_status(), example_summary()
+    for kind, begun in server.tracker.laboratory.by_kind().items():
+        assert kind.in_status(status, begun[-1]) == status
+        assert kind.in_summary(summary, begun, "") == summary
+    assert server.tracker.laboratory.by_kind(), "it has begun"
 
 
 async def test_what_is_taken_back_is_not_tried_again() -> None:

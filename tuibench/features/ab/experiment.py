@@ -420,6 +420,16 @@ class Resolution(AbTest, Alternation):
         self.times: tuple[dict[str, float], ...] = ({}, {})
         self._held: list[tuple[float, str]] = []
 
+    @classmethod
+    def in_status(cls, status: Status, last: Self) -> Status:
+        """Viewers get the effect that it decides, and no A/B test."""
+        return status
+
+    @classmethod
+    def in_summary(cls, summary: Summary, begun: Sequence[Self], not_restored: str) -> Summary:
+        """The effects have the result."""
+        return summary
+
     @property
     def seconds(self) -> tuple[float, float]:
         """Shortest and longest duration."""
