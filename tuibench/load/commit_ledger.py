@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from tuibench.base.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.base.errors import ConnectionLostError, RunError, UsageError
 from tuibench.load.connections import Connect
-from tuibench.load.messages import CommitNotes
+from tuibench.load.messages import CommitNote, CommitNotes
 from tuibench.model.findings import CommitFates
 from tuibench.model.server import Target
 from tuibench.mysql.connection import ENCODING, Connection
@@ -80,15 +80,15 @@ class Ledger:
         acknowledged, self.acknowledged = self.acknowledged, {}
         refused, self.refused = self.refused, set()
         return CommitNotes(
-            tuple((*key, at_ns) for key, at_ns in sent.items()),
-            tuple((*key, at_ns) for key, at_ns in acknowledged.items()),
+            tuple(CommitNote(*key, at_ns) for key, at_ns in sent.items()),
+            tuple(CommitNote(*key, at_ns) for key, at_ns in acknowledged.items()),
             tuple(refused),
         )
 
     def add(self, notes: CommitNotes) -> None:
         """Add the notes of a worker's ledger."""
-        self.sent.update((note[:3], note[3]) for note in notes.sent)
-        self.acknowledged.update((note[:3], note[3]) for note in notes.acknowledged)
+        self.sent.update((note[:3], note.at_ns) for note in notes.sent)
+        self.acknowledged.update((note[:3], note.at_ns) for note in notes.acknowledged)
         self.refused.update(notes.refused)
 
 

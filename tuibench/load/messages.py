@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import astuple
@@ -324,13 +324,21 @@ class Reassign(msgspec.Struct, frozen=True, tag="hand over"):
         return bool(self.due_ns or self.quota)
 
 
-class CommitNotes(msgspec.Struct, frozen=True, array_like=True):
-    """The commits of a worker's connections: connection, kind, number, and the monotonic clock's time
-    (ns).
-    """
+class CommitNote(NamedTuple):
+    """When a commit of a connection was sent or acknowledged."""
 
-    sent: tuple[tuple[int, int, int, int], ...]
-    acknowledged: tuple[tuple[int, int, int, int], ...]
+    connection: int
+    kind: int
+    number: int
+    at_ns: int
+    """By the monotonic clock."""
+
+
+class CommitNotes(msgspec.Struct, frozen=True, array_like=True):
+    """The commits of a worker's connections; refused ones by connection, kind and number."""
+
+    sent: tuple[CommitNote, ...]
+    acknowledged: tuple[CommitNote, ...]
     refused: tuple[tuple[int, int, int], ...]
 
 

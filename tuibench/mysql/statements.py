@@ -25,7 +25,7 @@ import asyncio
 import os
 import struct
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -61,10 +61,23 @@ _unpack_header = struct.Struct("<I").unpack_from
 _unpack_row = struct.Struct("<IB").unpack_from
 
 
-_frames: dict[bytes, tuple[bytes, bytes, int, int, int]] = {}
-"""The frames of results with one row, by their key: the bytes before the row, the bytes after it, the row's
-position, the minimum length of the response, and the row's header minus the response's length.
-"""
+class _RowFrame(NamedTuple):
+    """What does not change in the responses of a statement with one row."""
+
+    before: bytes
+    """The bytes before the row."""
+    behind: bytes
+    """The bytes after the row."""
+    place: int
+    """The position of the row."""
+    least: int
+    """The minimum length of the response."""
+    besides: int
+    """The row's header minus the response's length."""
+
+
+_frames: dict[bytes, _RowFrame] = {}
+"""The frames of results with one row, by their key."""
 
 
 def try_parse(data: bytes) -> int | None:
@@ -111,7 +124,9 @@ def _parse_result_set(data: bytes, key: bytes) -> int | None:
         if len(_frames) >= MAX_FRAMES:
             _frames.clear()
         around = place + HEADER_BYTES + END_BYTES
-        _frames[key] = data[:place], data[-END_BYTES:], place, around + 1, (sequence << 24) - around
+        _frames[key] = _RowFrame(
+            data[:place], data[-END_BYTES:], place, around + 1, besides=(sequence << 24) - around
+        )
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tuibench.base import numerals
 from tuibench.base.clock import Clock
@@ -47,11 +47,12 @@ async def read_digests(
     after = await _read(connection, database)
     unseen = await _executions_without_digest(connection) - unseen_before
     grown: Counter[str] = Counter()
-    for digest, (text, times, _, _) in after.items():
-        if not text.startswith(PREPARE):
-            grown[text.removeprefix(EXECUTE)] += times - (before[digest][1] if digest in before else 0)
-    span = seconds or max((last for *_, last in after.values()), default=0.0) - min(
-        (first for _, _, first, _ in after.values()), default=0.0
+    for digest, one in after.items():
+        if not one.text.startswith(PREPARE):
+            earlier = before[digest].executions if digest in before else 0
+            grown[one.text.removeprefix(EXECUTE)] += one.executions - earlier
+    span = seconds or max((one.last for one in after.values()), default=0.0) - min(
+        (one.first for one in after.values()), default=0.0
     )
     found = {text: times for text, times in grown.most_common() if times > 0}
     return found, span, unseen
@@ -62,8 +63,18 @@ async def _executions_without_digest(connection: Connection) -> int:
     return (numerals.count(rows[0][0]) or 0) if rows else 0
 
 
-async def _read(connection: Connection, database: str) -> dict[str, tuple[str, int, float, float]]:
-    """By digest: text, number of executions, and the Unix times of the first and the last one."""
+class _Digest(NamedTuple):
+    """A statement, as the server has counted it."""
+
+    text: str
+    executions: int
+    first: float
+    """The Unix time of the first execution."""
+    last: float
+
+
+async def _read(connection: Connection, database: str) -> dict[str, _Digest]:
+    """The statements of a database, by digest."""
     try:
         rows = await connection.query(_DIGESTS.format(connection.quote(database)))
     except SQLError as error:
@@ -77,7 +88,7 @@ async def _read(connection: Connection, database: str) -> dict[str, tuple[str, i
             "use a slow query log with long_query_time=0: tuibench profiles from-slow-log FILE",
         )
     return {
-        str(digest): (str(text), times, begun, ended)
+        str(digest): _Digest(str(text), times, begun, ended)
         for digest, text, count, first, last in rows
         if (times := numerals.count(count)) is not None
         and (begun := numerals.amount(first)) is not None
