@@ -502,6 +502,9 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     no_black_box: Annotated[
         bool, _server(help="Do not keep the last minute of the server for tuibench blackbox.")
     ] = False
+    no_keys: Annotated[
+        bool, _server(help="Do not read the keys of the rows that transactions wait for: private data.")
+    ] = False
     cpu_profile: Annotated[
         bool,
         _server(help="Record with perf which functions of the server use the processor, for tuibench flame."),

@@ -486,6 +486,26 @@ class TimePart(msgspec.Struct, frozen=True, kw_only=True):
     """The mean number of its connections in the wait class."""
 
 
+class HotRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row, or a gap between rows, for which transactions waited."""
+
+    table: str
+    index: str
+    """The index whose record was locked."""
+    key: str = ""
+    """The columns of the record as the server prints them; empty with `--no-keys`, or if unknown."""
+    share: float = 0.0
+    """Its share of the time that transactions waited for rows, 0 to 1."""
+    holder: str = ""
+    """The statement that its holder executed when it was last read; empty if it was idle."""
+
+    @property
+    def name(self) -> str:
+        """Table, index and key in a few words."""
+        key = f" = {self.key}" if self.key else ""
+        return f"{self.table} {self.index}{key}"
+
+
 class TimeReport(msgspec.Struct, frozen=True, tag="time", kw_only=True):
     """Who waited in each wait class over the last samples of the waits, the most first."""
 
@@ -493,6 +513,8 @@ class TimeReport(msgspec.Struct, frozen=True, tag="time", kw_only=True):
     parts: tuple[TimePart, ...]
     gaps: dict[str, str] = {}
     """What is not known, by wait class."""
+    hot_rows: tuple[HotRow, ...] = ()
+    """The rows for which transactions have waited the longest since the run began."""
 
 
 class HostConditions(msgspec.Struct, frozen=True, kw_only=True):

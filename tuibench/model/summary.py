@@ -15,7 +15,7 @@ from tuibench.model.event import Event
 from tuibench.model.findings import Crash, Headline, OperationCost, Steadiness
 from tuibench.model.prices import PriceList
 from tuibench.model.probe import ProbeResult
-from tuibench.model.server import Transport
+from tuibench.model.server import HotRow, Transport
 from tuibench.model.settings import RESTORE_COMMAND
 from tuibench.model.tick import Latency, SlowTransaction
 from tuibench.model.tune import TuneResult
@@ -237,6 +237,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     """The profile's headline figure, if it has one."""
     steadiness: Steadiness | None = None
     """None if there was no sample."""
+    hot_rows: tuple[HotRow, ...] = ()
+    """The rows for which transactions waited the longest."""
     watched: WatchedTotals | None = None
     slowest: tuple[SlowTransaction, ...] = ()
     """The slowest transactions with their statements."""

@@ -1,4 +1,4 @@
-"""Watches lock waits beside the account of the time: who is to blame for a stall.
+"""Watches lock waits beside the account of the time: which rows are hot, and who is to blame for a stall.
 
 The account's samples say for free whether connections wait for locks. While some do, who waits for whom is
 read, as often as a share of the time allows. That share is small, because the reading holds up the server's
@@ -7,18 +7,19 @@ half a second.
 """
 
 from collections import deque
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from tuibench.base import sanitize
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.lock_graph import Root, lock_graph
 from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.findings import Culprit
-from tuibench.model.server import Blocker, Flavour, LockKind
+from tuibench.model.server import Blocker, Flavour, HotRow, LockKind
 from tuibench.mysql.connection import Connection
-from tuibench.observe.lock_waits import LockReader, LockReading
+from tuibench.observe.lock_waits import KeyWait, LockReader, LockReading
 from tuibench.observe.statement_times import QueryTimer, timed
 from tuibench.observe.status import MonitoringConnection
 
@@ -42,6 +43,20 @@ LEAST_BLOCKED = 0.5
 """A connection is to blame if it blocks this share of those that have something to do."""
 
 
+MOST_KEYS, MOST_SHOWN = 2000, 20
+"""Rows that are remembered, and that are reported."""
+LONGEST_WEIGHT_SECONDS = 5.0
+"""The longest time for which a reading stands."""
+
+
+class RowName(NamedTuple):
+    """A locked record."""
+
+    table: str
+    of_index: str
+    key: str
+
+
 @dataclass
 class Blame:
     """A culprit, and the time of its first and last reading."""
@@ -59,11 +74,35 @@ class LockWatch:
         """For what each waiting connection waits, and who holds it."""
         self.gap = ""
         """What could not be read, and why; empty if nothing is missing."""
+        self.keeps_keys = True
+        """False if the keys of rows are private."""
         self._clock = clock
         self._timer = timer
         self._reader = LockReader(flavour)
         self._looked_ns = self._took_ns = 0
         self._blames: deque[Blame] = deque(maxlen=MOST_CULPRITS)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the hot rows so far."""
+        self._waited: dict[RowName, float] = {}
+        self._holders: dict[RowName, str] = {}
+        self._waited_in_all = 0.0
+
+    @property
+    def hot_rows(self) -> tuple[HotRow, ...]:
+        """The rows for which transactions have waited the longest since the last reset."""
+        top = sorted(self._waited.items(), key=lambda each: (-each[1], each[0]))[:MOST_SHOWN]
+        return tuple(
+            HotRow(
+                table=name.table,
+                index=name.of_index,
+                key=name.key,
+                share=waited / self._waited_in_all,
+                holder=self._holders[name],
+            )
+            for name, waited in top
+        )
 
     async def look(
         self, connection: MonitoringConnection, waiting: int, active: int, ours: Set[int], monitors: Set[int]
@@ -80,9 +119,11 @@ class LockWatch:
         if self._looked_ns and begun_ns - self._looked_ns < min(pause_ns, RAREST_SECONDS * NS_PER_SECOND):
             return
         found = await connection.run(partial(self._read, ours=ours, monitors=monitors))
+        since = (begun_ns - self._looked_ns) / NS_PER_SECOND if self._looked_ns else pace.shortest_seconds
         self._looked_ns, self._took_ns = begun_ns, self._clock.now_ns() - begun_ns
         if found is None:
             return
+        self._count_keys(found.keys, min(since, LONGEST_WEIGHT_SECONDS))
         self.gap = "; ".join(found.gaps)
         self.locked = {}
         roots = lock_graph(found.waits)
@@ -97,6 +138,19 @@ class LockWatch:
             known = next((each for each in found.blockers if each.id == root.id), Blocker(id=root.id))
             if blocked >= LEAST_BLOCKED * active and not (root.is_ours or known.is_ours):
                 self._blame(culprit_of(root, known, blocked), begun_ns)
+
+    def _count_keys(self, keys: Sequence[KeyWait], seconds: float) -> None:
+        """Add a reading that stands for this time. Beyond `MOST_KEYS` the coldest half is forgotten."""
+        for each in keys:
+            key = sanitize.text(each.key) if self.keeps_keys else ""
+            name = RowName(sanitize.text(each.table), sanitize.text(each.index_name), key)
+            self._waited[name] = self._waited.get(name, 0.0) + seconds
+            self._holders[name] = each.holder or self._holders.get(name, "")
+            self._waited_in_all += seconds
+        if len(self._waited) > MOST_KEYS:
+            kept = sorted(self._waited, key=lambda name: -self._waited[name])[: MOST_KEYS // 2]
+            self._waited = {name: self._waited[name] for name in kept}
+            self._holders = {name: self._holders[name] for name in kept}
 
     def culprit(self, start_ns: int, end_ns: int) -> Culprit | None:
         """The connection that blocked the most others in a span, for the longest time; None without one."""

@@ -103,7 +103,12 @@ class Detail:
             listed[wait, kind] += 1
             if listed[wait, kind] <= MOST_PARTS:
                 parts.append(TimePart(wait=wait, kind=kind, name=name, connections=count / samples))
-        return TimeReport(samples=samples, parts=tuple(parts), gaps=self._gaps({wait for wait, _ in listed}))
+        return TimeReport(
+            samples=samples,
+            parts=tuple(parts),
+            gaps=self._gaps({wait for wait, _ in listed}),
+            hot_rows=self._locks.hot_rows,
+        )
 
     def _gaps(self, waits: Set[WaitClass]) -> dict[str, str]:
         """Why some classes have no objects."""

@@ -23,7 +23,7 @@ from tuibench.model.tick import STATEMENT, Latency, Tick
 from tuibench.mysql.errors import error_name
 from tuibench.record.reader import Run
 from tuibench.report.anomalies import anomalies_section
-from tuibench.report.effects import stalls_line, steadiness_line, trial_section
+from tuibench.report.effects import hot_rows_line, stalls_line, steadiness_line, trial_section
 from tuibench.report.part import report_parts
 
 STEADY, UNSTEADY = 0.05, 0.25
@@ -140,6 +140,8 @@ def _steadiness(run: Run) -> Iterator[str]:
         yield f"{steadiness_line(found)}."
         if found.stalls:
             yield f"There were {stalls_line(found)}."
+    if line := hot_rows_line(run.summary.hot_rows):
+        yield f"{line[:1].upper()}{line[1:]}."
 
 
 def _latency(run: Run) -> Iterator[str]:

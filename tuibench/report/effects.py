@@ -1,6 +1,6 @@
 """Texts of effects, A/B tests, costs and steadiness: the same on screen, on stderr, and in reports."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -22,6 +22,7 @@ from tuibench.metrics.inference import (
 from tuibench.metrics.wait_changes import because_text, effect_reason
 from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
+from tuibench.model.server import HotRow
 
 STILL_MOVING = "still moving"
 STALL = "stall of "
@@ -294,6 +295,19 @@ def conditions_text(found: StallConditions) -> str:
         units.pluralize(found.free_page_waits, "wait") + " for free pages" if found.free_page_waits else "",
     ]
     return ", ".join(word for word in words if word)
+
+
+HOT_ROWS_SHOWN, LEAST_HOT_SHARE = 5, 0.01
+
+
+def hot_rows_line(rows: Sequence[HotRow]) -> str:
+    """The rows for which transactions waited the longest; empty without any."""
+    shown = [
+        f"{units.percent(100 * each.share)} {each.name}{f' held by {each.holder}' * bool(each.holder)}"
+        for each in rows[:HOT_ROWS_SHOWN]
+        if each.share >= LEAST_HOT_SHARE
+    ]
+    return f"row lock wait by key: {'; '.join(shown)}" if shown else ""
 
 
 def stall_event_text(stall: Stall) -> str:

@@ -39,7 +39,7 @@ from tuibench.record.sysbench_report import (
 )
 from tuibench.report.analysis import addenda, experiment_blocks
 from tuibench.report.anomalies import anomalies_sentence
-from tuibench.report.effects import cost_table, effect_line, stalls_line, steadiness_line
+from tuibench.report.effects import cost_table, effect_line, hot_rows_line, stalls_line, steadiness_line
 
 
 def watch_text(summary: Summary) -> str:
@@ -203,6 +203,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     ]
     if summary.steadiness is not None:
         lines += [steadiness_line(summary.steadiness), stalls_line(summary.steadiness)]
+    lines.append(hot_rows_line(summary.hot_rows))
     lines += slow_lines(summary.slowest)
     lines += [
         line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))
@@ -238,6 +239,7 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
         f"failed: {summary.failure}" if summary.failure else "",
         *(one.text for one in summary.not_restored),
         *((steadiness_line(steadiness), stalls_line(steadiness)) if steadiness is not None else ()),
+        hot_rows_line(summary.hot_rows),
         *(line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))),
         *cost_lines(summary.operation_cost),
         replication_line(summary.replication),

@@ -189,6 +189,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
             accounted=self._accounted(),
+            keeps_keys=not self.spec.plan.no_keys,
             own=self.own,
         )
         self.sampler.own_values = lambda: self.settings.ours
@@ -656,6 +657,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             effects=tuple(tracker.effects),
             costs=tracker.costs,
             steadiness=tracker.steadiness,
+            hot_rows=self.watcher.sampler.hot_rows,
             slowest=tracker.slowest,
             operation_cost=tracker.operation_cost,
             replication=self.watcher.lag.total(),

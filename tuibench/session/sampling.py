@@ -23,7 +23,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import Culprit
 from tuibench.model.message import ReplicaChoice
-from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
+from tuibench.model.server import Activity, HotRow, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -278,6 +278,7 @@ class Sampler:
         host_metrics: str = "",
         replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008 (it is frozen)
         accounted: OwnIds | None = None,
+        keeps_keys: bool = True,
         own: OwnConnections,
     ) -> "Sampler":
         """A sampler of a server, its host and this one. Nothing is sent yet.
@@ -294,6 +295,7 @@ class Sampler:
             account = TimeSampler(
                 target, server, clock, accounted, lambda: hosts.server_pid, timer=timer, own=own
             )
+            account.locks.keeps_keys = keeps_keys
         wanted = Replicas(replicas, target, clock, own) if replicas.is_wanted else None
         return cls(sampler, hosts, wanted, author_of, interval_seconds, account, timer)
 
@@ -331,6 +333,8 @@ class Sampler:
         async with self._account.lock if self._account is not None else nullcontext():
             observation = await self._sample(transactions_total)
             self._first = _reading(observation)
+            if self._account is not None:
+                self._account.locks.reset()
         self._pending, self._counters_restarted = observation, False
 
     async def observe(self, tick: int, transactions_total: int | None) -> TickObservation:
@@ -418,6 +422,11 @@ class Sampler:
     def culprit(self, start_ns: int, end_ns: int) -> Culprit | None:
         """The connection that blocked the others in a span; None if there is none, or it is not known."""
         return self._account.locks.culprit(start_ns, end_ns) if self._account is not None else None
+
+    @property
+    def hot_rows(self) -> tuple[HotRow, ...]:
+        """The rows for which transactions have waited the longest since the last reset."""
+        return self._account.locks.hot_rows if self._account is not None else ()
 
     def know_transactions(self, transactions: Mapping[str, Sequence[str]]) -> None:
         """Set the load's transactions, each with its statements, for the account of the time."""

@@ -8,8 +8,8 @@ import pytest
 from tests.fakes import FakeClock
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.model.server import Blocker, Flavour, LockKind, LockWait
-from tuibench.observe.lock_waits import LockReading
-from tuibench.observe.lock_watch import LockWatch
+from tuibench.observe.lock_waits import KeyWait, LockReading
+from tuibench.observe.lock_watch import MOST_KEYS, LockWatch
 from tuibench.observe.status import MonitoringConnection
 
 
@@ -116,6 +116,51 @@ async def test_the_culprit_has_its_lock_and_the_most_that_it_blocked(it: Watched
     assert found.text == "session 41 (idle in transaction, metadata lock t) blocked 9"
     assert found.who == "app@web3"
     assert it.watch.locked[100] == "shop.t, held by 41"
+
+
+def row(key: str, holder: str = "") -> KeyWait:
+    return KeyWait("shop.t", "PRIMARY", key, holder)
+
+
+async def test_rows_are_ranked_by_how_long_they_were_awaited(it: Watched) -> None:
+    """A reading stands for the time since the one before."""
+    it.answer = LockReading(keys=(row("7", "UPDATE t"), row("7"), row("8")), blocked=3)
+    await it.play(10, waiting=1)
+    first, second = it.watch.hot_rows
+    assert (first.name, second.name) == ("shop.t PRIMARY = 7", "shop.t PRIMARY = 8")
+    assert first.share == pytest.approx(2 / 3)
+    assert first.holder == "UPDATE t"
+    it.answer = LockReading(keys=(row("9"),), blocked=1)
+    await it.play(100, waiting=1)
+    assert it.watch.hot_rows[0].key == "9"
+    assert sum(each.share for each in it.watch.hot_rows) == pytest.approx(1)
+    it.watch.reset()
+    assert it.watch.hot_rows == ()
+
+
+async def test_private_keys_are_not_kept(it: Watched) -> None:
+    it.watch.keeps_keys = False
+    it.answer = LockReading(keys=(row("'Ann'"), row("'Bob'")), blocked=2)
+    await it.play(3, waiting=1)
+    assert [(each.table, each.key, each.share) for each in it.watch.hot_rows] == [("shop.t", "", 1.0)]
+
+
+async def test_a_hostile_key_has_no_control_character(it: Watched) -> None:
+    it.answer = LockReading(keys=(KeyWait("t\x1b[2J", "i\x07", "'\x1b]0;x\x07\u202e'", ""),), blocked=1)
+    await it.play(2, waiting=1)
+    (found,) = it.watch.hot_rows
+    assert found.name.isprintable()
+
+
+async def test_memory_is_bounded_and_the_hot_ones_stay(it: Watched) -> None:
+    it.answer = LockReading(keys=(row("hot"), row("hot")), blocked=2)
+    await it.play(20, waiting=1)
+    for number in range(30):
+        it.answer = LockReading(keys=tuple(row(f"{number} {key}") for key in range(100)), blocked=100)
+        await it.play(1, waiting=1)
+    assert it.watch.hot_rows[0].key == "hot"
+    assert len(it.watch._waited) <= MOST_KEYS
+    assert len(it.watch.hot_rows) <= 20
 
 
 async def test_without_an_answer_nobody_is_to_blame(it: Watched) -> None:

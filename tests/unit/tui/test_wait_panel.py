@@ -8,9 +8,10 @@ from tests.fakes import FakeClock
 from tests.tui.support import script
 from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison
-from tuibench.model.server import Flavour, TimePart, TimeReport
+from tuibench.model.server import Flavour, HotRow, TimePart, TimeReport
 from tuibench.observe.lock_watch import LockWatch
 from tuibench.observe.wait_detail import NOT_READ, SEVERAL, Detail
+from tuibench.report.effects import hot_rows_line
 from tuibench.tui.charts import ChartState, merge_points
 from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.panels.waits import (
@@ -196,3 +197,33 @@ def test_who_waits_is_counted_while_a_viewer_asks() -> None:
     )
     detail.end_tick(10**10)
     assert (detail.is_read, detail.report()) == (False, None)
+
+
+HOT = (
+    HotRow(table="shop.orders", index="PRIMARY", key="17", share=0.62, holder="UPDATE orders SET paid=?"),
+    HotRow(table="shop.orders", index="by_day", key="'\x1b[2J', 2", share=0.3),
+    HotRow(table="shop.orders", index="PRIMARY", key="18", share=0.001),
+)
+
+
+@pytest.mark.parametrize("width", [58, 98, 178])
+def test_hot_rows_are_below_the_row_lock_only(width: int) -> None:
+    view = msgspec.structs.replace(
+        initial_view(script.hello(10)), waiting=TimeReport(samples=30, parts=(), hot_rows=HOT)
+    )
+    words = "\n".join(text(waiting_detail(WaitClass.ROW_LOCK, view, width, 20)))
+    assert "62 %  shop.orders PRIMARY = 17" in words
+    assert "held: UPDATE orders" in words or width < 60
+    assert "= 18" not in words
+    assert "\x1b" not in words
+    assert all(len(line) <= width for line in words.splitlines())
+    assert len(waiting_detail(WaitClass.ROW_LOCK, view, width, 6)) <= 6
+    assert "shop.orders" not in "\n".join(text(waiting_detail(WaitClass.MUTEX, view, width, 20)))
+
+
+def test_hot_rows_in_the_summary() -> None:
+    assert hot_rows_line(HOT) == (
+        "row lock wait by key: 62 % shop.orders PRIMARY = 17 held by UPDATE orders SET paid=?; "
+        "30 % shop.orders by_day = '\x1b[2J', 2"
+    )
+    assert hot_rows_line(()) == ""

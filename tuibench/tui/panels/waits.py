@@ -12,6 +12,7 @@ from tuibench.base import units
 from tuibench.base.units import DASH, axis_maximum
 from tuibench.metrics.wait_changes import effect_reason
 from tuibench.metrics.wait_classes import TIME, WaitClass
+from tuibench.model.server import HotRow
 from tuibench.tui.charts import TimeAccount, whole_account
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text
@@ -247,6 +248,8 @@ def waiting_detail(wait: WaitClass | None, view: View, width: int, height: int) 
     known = [(kind, found) for kind, found in groups if len(found) > (kind == "transaction")]
     gap = report.gaps.get(counted, "")
     notes = wrap_text(f"{gap[:1].upper()}{gap[1:]}.", width) if gap else []
+    rows = hot_row_lines(report.hot_rows, width) if wait is WaitClass.ROW_LOCK else []
+    head += rows[: max(height - len(head) - len(notes) - 2 * len(known), 0)]
     if not parts:
         notes.append(f"None in the last {report.samples} samples.")
     room = max(height - len(head) - len(notes) - len(known), 0)
@@ -263,6 +266,34 @@ def waiting_detail(wait: WaitClass | None, view: View, width: int, height: int) 
             name = shorten(part.name, max(width - len(number), 1))
             lines.append((TextSpan(number, "strong"), TextSpan(name)))
     return [pad_line(line, width) for line in (*head, *lines, *_muted(notes))][:height]
+
+
+def hot_row_lines(rows: Sequence[HotRow], width: int) -> list[TextLine]:
+    """The rows for which transactions waited the longest, with a bar for their share, and their holders."""
+    shown = [each for each in rows[:HOT_ROWS] if each.share >= LEAST_TIME]
+    if not shown:
+        return []
+    lines: list[TextLine] = [(TextSpan("hot rows, of the row lock wait since the run began", "muted"),)]
+    room = min(max(len(each.name) for each in shown), max(width // 2, 1))
+    for each in shown:
+        share = f"{100 * each.share:>5.0f} %  "
+        name = f"{shorten(each.name, room):<{room}}  "
+        bar = "▇" * round(BAR_CELLS * each.share)
+        holder = each.holder or "(idle in its transaction)"
+        left = max(width - len(share) - len(name) - BAR_CELLS - 2, 0)
+        lines.append(
+            (
+                TextSpan(share, "strong"),
+                TextSpan(name),
+                TextSpan(f"{bar:<{BAR_CELLS}}  ", "risk"),
+                TextSpan(shorten(f"held: {holder}", left), "muted"),
+            )
+        )
+    return lines
+
+
+HOT_ROWS, BAR_CELLS = 6, 10
+"""Rows that are listed, and the width of the bar of all waits."""
 
 
 def _muted(texts: Sequence[str]) -> list[TextLine]:
