@@ -57,7 +57,7 @@ def main() -> None:
     command = [
         sys.executable, "-m", "tuibench", "failover", "oltp_write_only", "--tables=1", "--table-size=2000",
         f"--mode={options.mode}", f"--repeat={options.repeat}", f"--lag={options.lag}", "--time=1",
-        "--warmup-time=0.5", "--threads=8", "--format=json",
+        "--warmup-time=1", "--threads=8", "--rate=60", "--format=json",
         *([f"--server={options.server}"] if options.server else []),
     ]  # fmt: skip
     report = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

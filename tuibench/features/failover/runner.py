@@ -11,6 +11,7 @@ read and the new primary lacks, others could have read, too.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from random import Random
@@ -179,10 +180,14 @@ async def fail_over(
             if not tps:
                 raise RunError("no transaction that writes was committed before the kill")
             before = Before(await topology.backlog(), await topology.semisync())
-            await reader.read()
             topology.cut()
             killed_ns = now_ns()
-            await kill()
+            reading = asyncio.create_task(reader.read_to_the_end())
+            try:
+                await kill()
+                await reading
+            finally:
+                reading.cancel()
             primary = await topology.promote()
             promoted_ns = now_ns()
             load.target = primary.target
@@ -259,16 +264,21 @@ class LedgerReader:
     async def read_for(self, seconds: float) -> None:
         """Read for that long. Raises RunError if the source ends meanwhile."""
         end_ns = SystemClock.now_ns() + round(seconds * NS_PER_SECOND)
-        while SystemClock.now_ns() < end_ns:
-            await self.read()
-            await asyncio.sleep(READ_SECONDS)
-
-    async def read(self) -> None:
         try:
-            rows = await self._connection.query(LAST_READ_SQL)
+            while SystemClock.now_ns() < end_ns:
+                await self._read()
+                await asyncio.sleep(READ_SECONDS)
         except ConnectionLostError as error:
             raise RunError(f"the source ended before it was killed: {error.message}") from error
-        for connection, kind, number in rows:
+
+    async def read_to_the_end(self) -> None:
+        """Read without a pause until the source has ended."""
+        with contextlib.suppress(ConnectionLostError):
+            while True:
+                await self._read()
+
+    async def _read(self) -> None:
+        for connection, kind, number in await self._connection.query(LAST_READ_SQL):
             self._last[int(connection), int(kind)] = int(number)
 
     def phantoms(self, ledger: Ledger, present: set[Key]) -> set[Key]:

@@ -32,10 +32,12 @@ OPTIONS = {"tables": 1, "table_size": 500}
 PLAN = RunPlan(
     profile="oltp_write_only",
     threads=4,
-    seconds=0.5,
-    warmup_seconds=0.25,
+    rate=30.0,
+    seconds=1.0,
+    warmup_seconds=1.0,
     on_error=OnError.CONTINUE,
 )
+"""Random arrivals: connections in step would all be between two commits now and then, without a phantom."""
 COMMAND = (
     "failover", "oltp_write_only", "--tables=1", "--table-size=500", "--time=0.5", "--warmup-time=0.25",
     "--threads=4", "--format=json",
