@@ -12,7 +12,10 @@
 //! (`innodb_use_native_aio=OFF`).
 
 #![cfg_attr(not(test), no_std)]
-#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+))]
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod kind;
