@@ -86,12 +86,15 @@ def has_effect_card(view: View) -> bool:
 def progress_lines(view: View, progress: EffectProgress, width: int, height: int) -> list[TextLine]:
     """The card while an effect is measured: the change, what is waited for, and the differences so far."""
     title = _effect_title(progress.markers, progress.change, width)
-    words, role = progress_text(view, progress), "muted"
+    beside = width - line_width(title)
+    words = brief = progress_text(view, progress)
+    role = "muted"
     if progress.holds:
-        words, role = testing_text(view, progress, width), "warn"
+        words, brief = (testing_text(view, progress, room) for room in (width, beside))
+        role = "warn"
     head = [title, *_sentence(words, role, width)]
-    if line_width(title) + len(words) + len(_BETWEEN) <= width:
-        head = [(*title, TextSpan(_BETWEEN), TextSpan(words, role))]
+    if len(brief) + len(_BETWEEN) <= beside:
+        head = [(*title, TextSpan(_BETWEEN), TextSpan(brief, role))]
     elif progress.holds and len(progress.comparisons) + len(head) > height:
         # In little room, the events tell the change.
         number = TextSpan(str(progress.markers[-1]), "badge")

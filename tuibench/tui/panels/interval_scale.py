@@ -13,7 +13,7 @@ LAST_FACTOR = 5.0
 """The factor at the right end; at the left end its inverse."""
 
 LABELS = ("−80 % ", " +400 %")
-FEWEST_CELLS, FEWEST_WITH_LABELS, MOST_CELLS = 15, 29, 61
+FEWEST_CELLS, FEWEST_WITH_LABELS, MOST_CELLS = 15, 29, 41
 
 
 def scale_cells(room: int) -> int:
