@@ -79,6 +79,7 @@ def _measure(options: argparse.Namespace, rounds: dict[Case, list[Round]], start
                 options.engine,
                 Path(home) if options.scripts else None,
                 files.ca.parent if files else None,
+                options.further,
             )
             for case, known in rounds.items():
                 known += [bench.round(case, start + number) for number in range(options.rounds)]
@@ -130,6 +131,13 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--tls", action="store_true", help="both use TLS, over TCP [the unix socket, without]"
+    )
+    parser.add_argument(
+        "--further",
+        nargs="+",
+        default=(),
+        metavar="OPTION",
+        help="of tuibench's runs, without dashes: no-waits",
     )
     options = parser.parse_args()
     if options.scripts:

@@ -137,6 +137,7 @@ class Bench:
         engines: Sequence[str],
         scripts: Path | None,
         certificates: Path | None,
+        further: Sequence[str] = (),
     ) -> None:
         self._target = target
         self._data = [f"--tables={tables}", f"--table-size={table_size}"]
@@ -145,6 +146,7 @@ class Bench:
         self._engines = engines
         self._scripts = scripts
         self._certificates = certificates
+        self._further = [f"--{word}" for word in further]
 
     def round(self, case: Case, number: int) -> Round:
         """Every program once; which begins changes by turns, so that none always finds the warmer server."""
@@ -189,7 +191,7 @@ class Bench:
             *(place if self._certificates else (f"--socket={self._target.socket}",)),
             f"--user={self._target.user}",
         ]
-        load = [*self._load(case), "--report-interval=0", f"--engine={engine}"]
+        load = [*self._load(case), *self._further, "--report-interval=0", f"--engine={engine}"]
         file = self._home / "summary.json"
         profile = str(self._scripts / f"{case.profile}.lua") if self._scripts else case.profile
         command = [sys.executable, "-m", "tuibench", "run", profile, *login, *load, f"--json={file}"]
