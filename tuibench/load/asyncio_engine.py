@@ -62,6 +62,8 @@ COMMIT = "commit"
 """The name of the statement that commits an explicit transaction."""
 
 ER_QUERY_INTERRUPTED = 1317
+OUT_OF_TIME = frozenset({1969, 3024})
+"""The server has ended a statement: max_statement_time of MariaDB, max_execution_time of MySQL."""
 INTENDED_ROLLBACK = "rollback"
 """The name of the statement that ends a transaction which is rolled back intentionally."""
 
@@ -265,6 +267,9 @@ class TransactionRunner:
             raise error
         if self._explicit[which]:
             yield from self._roll_back(conn)
+        if error.code in OUT_OF_TIME:
+            # It is late: its caller decides whether to send it again.
+            return False
         if not (execution.ignores(error.code) or self._was_expected_kill(error.code)):
             if execution.on_error is OnError.STOP:
                 raise error

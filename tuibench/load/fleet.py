@@ -53,7 +53,7 @@ from tuibench.load.messages import (
     WorkerReport,
 )
 from tuibench.load.prepared_worker import ForkedProcess
-from tuibench.model.callers import CallerPolicy
+from tuibench.model.callers import CallerPolicy, time_limit_statements
 from tuibench.model.cluster import LoadHost
 from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
@@ -589,6 +589,7 @@ class Fleet:
         self._callers = plan.callers
         self._paused = False
         self._session_sql: tuple[str, ...] = ()
+        self._limit_sql = time_limit_statements(plan.callers)
         self._is_over = False
         self._growing = asyncio.Lock()
         self._assignment = ConnectionAssignment()
@@ -664,8 +665,16 @@ class Fleet:
 
     def set_callers(self, policy: CallerPolicy) -> None:
         """Sets what the callers of the load do."""
-        self._callers = policy
+        before = self._limit_sql
+        self._callers, self._limit_sql = policy, time_limit_statements(policy, was_limited=bool(before))
         self._broadcast(Adjust(callers=policy))
+        if self._limit_sql != before and not self._is_over:
+            self._broadcast(Adjust(session_sql=self._sql_of_sessions))
+
+    @property
+    def _sql_of_sessions(self) -> tuple[str, ...]:
+        """The statements that every connection executes."""
+        return (*self._session_sql, *self._limit_sql)
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Makes every connection execute these statements, including connections of later workers.
@@ -674,7 +683,7 @@ class Fleet:
         """
         self._session_sql = statements
         if not self._is_over:
-            self._broadcast(Adjust(session_sql=statements))
+            self._broadcast(Adjust(session_sql=self._sql_of_sessions))
 
     def reset_stats(self) -> None:
         """Ends the warm-up: drops the backlog, resets the connections' statistics, applies the limits."""
@@ -905,7 +914,7 @@ class Fleet:
         worker.grant_quota(begin)
         state = Adjust(
             delay_ns=self._delay_ns or None,
-            session_sql=self._session_sql or None,
+            session_sql=self._sql_of_sessions or None,
             callers=self._callers if self._callers != CallerPolicy() else None,
             paused=self._paused or None,
         )

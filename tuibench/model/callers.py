@@ -40,6 +40,15 @@ class QueueOrder(StrEnum):
     SHED = "shed"
 
 
+class OnDeadline(StrEnum):
+    """What becomes of a statement that runs when the deadline has passed: the server goes on with it, or
+    ends it after as much time as the deadline.
+    """
+
+    LEAVE = "leave"
+    KILL = "kill"
+
+
 class Backoff(msgspec.Struct, frozen=True):
     """The pause before a further attempt."""
 
@@ -79,6 +88,7 @@ class CallerPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     retry_budget: float | None = None
     """Percent of the first attempts; None without a limit."""
     breaker: Breaker | None = None
+    on_deadline: OnDeadline = OnDeadline.LEAVE
 
     @property
     def follows_attempts(self) -> bool:
@@ -93,6 +103,7 @@ def check_policy(policy: CallerPolicy, *, users: int = 0) -> None:
         "--queue=shed": policy.queue is QueueOrder.SHED,
         "--retry-budget": policy.retry_budget is not None,
         "--breaker": policy.breaker is not None,
+        "--on-deadline=kill": policy.on_deadline is OnDeadline.KILL,
     }
     for name, is_set in needing.items():
         if is_set and not policy.deadline_ms:
@@ -101,6 +112,26 @@ def check_policy(policy: CallerPolicy, *, users: int = 0) -> None:
         raise UsageError(
             "--users excludes --attempts and --breaker: a user waits for its transaction", "use a --rate"
         )
+
+
+def time_limit_statements(policy: CallerPolicy, *, was_limited: bool = False) -> tuple[str, ...]:
+    """The statement by which a connection has its statements ended after the deadline; none without a limit.
+    After a limit, the server's own.
+
+    MariaDB ends every statement (`max_statement_time`, in s), MySQL only SELECT (`max_execution_time`, in
+    ms). The comments are code for one of them each: MariaDB reads none of MySQL 5.7 and later.
+    """
+    seconds, milliseconds = "DEFAULT", "DEFAULT"
+    if policy.on_deadline is OnDeadline.KILL and policy.deadline_ms:
+        # 0 is no limit.
+        whole_ms = max(1, round(policy.deadline_ms))
+        seconds, milliseconds = f"{whole_ms / 1000:.6g}", str(whole_ms)
+    elif not was_limited:
+        return ()
+    return (
+        f"SET SESSION /*M!100101 max_statement_time={seconds} */ "
+        f"/*!50708 max_execution_time={milliseconds} */",
+    )
 
 
 def parse_deadline(text: str) -> float:

@@ -18,6 +18,7 @@ from tuibench.model.callers import (
     Backoff,
     Breaker,
     CallerPolicy,
+    OnDeadline,
     QueueOrder,
     check_policy,
     format_breaker,
@@ -295,6 +296,13 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             axis=False,
         ),
     ] = None
+    on_deadline: Annotated[
+        OnDeadline,
+        _callers(
+            help="A statement that runs for longer than the deadline: leave it, or kill: the server ends it "
+            "(max_statement_time of MariaDB, max_execution_time of MySQL, which ends SELECT only)."
+        ),
+    ] = OnDeadline.LEAVE
     client_delay_ms: Annotated[
         float,
         _load(

@@ -98,7 +98,8 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
     remedies: Annotated[
         bool,
         Option(
-            help="With --recover: also what --queue=shed, --queue=lifo, a retry budget and a breaker change.",
+            help="With --recover: also what --queue=shed, --queue=lifo, a retry budget, a breaker and "
+            "--on-deadline=kill change.",
             when=_by_rate,
         ),
     ] = False

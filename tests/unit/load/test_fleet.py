@@ -35,6 +35,7 @@ from tuibench.load.messages import (
     ToWorker,
     WorkerChannel,
 )
+from tuibench.model.callers import CallerPolicy, OnDeadline, time_limit_statements
 from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.workload import library
@@ -342,6 +343,18 @@ async def test_a_worker_that_comes_late_has_the_mix_and_the_delay_of_the_others(
         await workers.set_threads(2)
         assert (await told(ends[1], StartLoad)).program.transactions[0].weight == 7
         assert await adjusted(ends[1], "delay_ns") == 500_000
+
+
+async def test_the_time_limit_of_a_deadline_is_set_beside_the_other_statements() -> None:
+    policy = CallerPolicy(deadline_ms=200, on_deadline=OnDeadline.KILL)
+    (limit,) = time_limit_statements(policy)
+    (default,) = time_limit_statements(CallerPolicy(), was_limited=True)
+    async with pretended_fleet(1, deadline_ms=200.0, on_deadline=OnDeadline.KILL) as (workers, ends):
+        assert await adjusted(ends[0], "session_sql") == (limit,)
+        workers.set_session(("SET x = 1",))
+        assert await adjusted(ends[0], "session_sql") == ("SET x = 1", limit)
+        workers.set_callers(CallerPolicy(deadline_ms=200))
+        assert await adjusted(ends[0], "session_sql") == ("SET x = 1", default)
 
 
 async def test_the_delay_of_the_plan_is_there_from_the_start() -> None:

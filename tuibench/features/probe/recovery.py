@@ -64,6 +64,7 @@ REMEDIES = (
     SetCallers("queue", "lifo"),
     SetCallers("retry-budget", "10%"),
     SetCallers("breaker", "50%,5s"),
+    SetCallers("on-deadline", "kill"),
 )
 """What callers and pools do against it: each is tried alone."""
 

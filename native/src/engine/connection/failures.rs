@@ -7,6 +7,8 @@ use crate::sys;
 use crate::values::value::ProfileError;
 
 const INTERRUPTED: u16 = 1317;
+/// A statement was ended for its time limit: by MariaDB's max_statement_time, or MySQL's max_execution_time.
+const OUT_OF_TIME: [u16; 2] = [1969, 3024];
 const FIRST_BACK_OFF_NS: u64 = 1_000_000;
 const LONGEST_BACK_OFF_NS: u64 = 100_000_000;
 
@@ -37,7 +39,10 @@ impl Connection {
     ) -> Next {
         let error_policy = &context.shared.error_policy;
         let is_ignored = self.script_restarts() || error_policy.ignores(code) || self.was_expected(code);
-        if !is_ignored && error_policy.stops_on_error {
+        // A statement that was ended for its time limit is late: whoever waits for it decides whether to send it again.
+        let is_out_of_time = OUT_OF_TIME.contains(&code);
+        let is_ignored = is_ignored && !is_out_of_time;
+        if !is_ignored && !is_out_of_time && error_policy.stops_on_error {
             return self.fail_and_return(ReturnReason::ServerError(code, message), context);
         }
         let mut running = match self.running.take() {

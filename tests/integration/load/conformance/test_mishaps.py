@@ -11,14 +11,25 @@ from tests.integration.features.crash.proxy import Spoil, SpoilingProxy
 from tests.integration.load.conformance.driving import (
     DEADLINE_SECONDS,
     ENGINES,
+    LOOK_SECONDS,
     AnyEngine,
+    Drive,
     driving,
     program,
 )
 from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
 from tests.integration.support.ways import through
+from tuibench.base.clock import NS_PER_MS
 from tuibench.base.errors import SQLError
+from tuibench.model.callers import (
+    Backoff,
+    Breaker,
+    CallerPolicy,
+    OnDeadline,
+    QueueOrder,
+    time_limit_statements,
+)
 from tuibench.model.plan import Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
@@ -196,6 +207,86 @@ async def _is_at_work(connection: Connection, id: int) -> None:
     sql = f"SELECT 1 FROM information_schema.processlist WHERE id = {id} AND info LIKE 'UPDATE%'"
     while not await connection.query(sql):
         await connection.query("SELECT SLEEP(0.01)")
+
+
+async def _lose_connections(drive: Drive, connection: Connection, count: int) -> None:
+    """Kills so many connections, again until one was made anew: a kill may meet one that has just ended."""
+    lost = drive.counters.reconnects
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while drive.counters.reconnects == lost:
+            for id in drive.engine.connection_ids()[:count]:
+                with suppress(SQLError):
+                    await connection.execute(f"KILL {id}")
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+QUEUES = [
+    CallerPolicy(deadline_ms=40, attempts=3, backoff=Backoff(5, 2, True)),
+    CallerPolicy(deadline_ms=40, attempts=3, queue=QueueOrder.LIFO, retry_budget=50.0),
+    CallerPolicy(deadline_ms=40, attempts=3, queue=QueueOrder.SHED, breaker=Breaker(60, 0.2)),
+]
+
+
+@pytest.mark.parametrize("policy", QUEUES, ids=[str(each.queue) for each in QUEUES])
+async def test_callers_are_accounted_for_while_connections_are_lost_and_the_load_changes(
+    kind: AnyEngine, rows: Target, policy: CallerPolicy
+) -> None:
+    """Each report is balanced, in good times and bad; at the end, nothing waits and all is accounted for."""
+    async with (
+        driving(kind, rows, COUNTING, 4, rate=600, on_error=OnError.CONTINUE) as drive,
+        sbtest.connected(rows) as connection,
+    ):
+        # Capacity: less than 200 per second.
+        drive.engine.set_delay(10 * NS_PER_MS)
+        drive.engine.set_callers(policy)
+        await drive.until(lambda counters: counters.late + counters.abandoned > 20)
+        for number in range(6):
+            await _lose_connections(drive, connection, 1 + number % 3)
+            if number == 1:
+                drive.engine.pause()
+                drive.engine.set_rate(900)
+                drive.engine.resume()
+            if number == 2:
+                drive.engine.set_connections(range(2))
+                drive.engine.set_connections(range(5))
+            if number == 3:
+                drive.engine.set_callers(msgspec.structs.replace(policy, deadline_ms=15))
+            await drive.completes(5)
+        assert drive.counters.resent > 0
+        drive.engine.set_rate(1)
+        counters = await drive.ends()
+        assert (counters.in_flight, counters.backlog) == (0, 0)
+        ended = counters.completed + counters.failed + counters.abandoned
+        assert counters.scheduled == ended
+        assert 0 < counters.good + counters.late <= counters.completed
+
+
+SLOW = program("""
+[[transactions]]
+name = "slow"
+autocommit = true
+[[transactions.steps]]
+statements = [{ name = "counts", sql = "SELECT COUNT(*) FROM t a, t b, t c WHERE a.n + b.n >= c.n" }]
+""")
+
+
+async def test_the_server_ends_statements_after_the_deadline(kind: AnyEngine, rows: Target) -> None:
+    """They have failed, are not retried and do not end the load; without the limit they end as before."""
+    policy = CallerPolicy(deadline_ms=5, on_deadline=OnDeadline.KILL)
+    async with driving(kind, rows, SLOW, 2) as drive:
+        await drive.completes(2)
+        drive.engine.set_callers(policy)
+        drive.engine.set_session(time_limit_statements(policy))
+        before = drive.counters.failed
+        counters = await drive.until(lambda counters: counters.failed >= before + 5)
+        assert set(counters.errors) <= {1969, 3024}
+        assert counters.retries == 0
+        drive.engine.set_callers(CallerPolicy())
+        drive.engine.set_session(time_limit_statements(CallerPolicy(), was_limited=True))
+        await drive.completes(4)
+        failed = drive.counters.failed
+        await drive.completes(4)
+        assert drive.counters.failed == failed
 
 
 @pytest.mark.one_flavour

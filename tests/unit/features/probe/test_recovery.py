@@ -217,7 +217,7 @@ def test_the_edge_that_is_expected(change: dict[str, object], edge: float) -> No
 def test_remedies_that_the_load_has_are_not_tried() -> None:
     assert remedies_against(IMPATIENT) == REMEDIES
     policy = msgspec.structs.replace(IMPATIENT, attempts=1, queue=QueueOrder.LIFO)
-    assert [each.value for each in remedies_against(policy)] == ["shed", "50%,5s"]
+    assert [each.value for each in remedies_against(policy)] == ["shed", "50%,5s", "kill"]
 
 
 @pytest.mark.parametrize(
