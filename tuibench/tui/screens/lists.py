@@ -130,8 +130,8 @@ class SessionsScreen(SearchScreen):
     KEYS = (
         ("↑ ↓", "choose"),
         ("/", "search"),
-        ("enter", "statement and plan"),
-        ("k", "end its query"),
+        ("enter", "statement"),
+        ("k", "end query"),
         ("K", "close connection"),
         ("esc", "back"),
     )
