@@ -170,6 +170,18 @@ class Look:
     def transaction(self, connection: int, frame: Frame) -> OpenTransaction | None:
         return next((each for each in frame.transactions if each.connection == connection), None)
 
+    @cached_property
+    def open_times(self) -> dict[int, list[tuple[float, float]]]:
+        """The times in which each connection had an open transaction: a reading that lists one also says
+        since when.
+        """
+        found: dict[int, list[tuple[float, float]]] = {}
+        for frame in self.answered:
+            for each in frame.transactions:
+                span = frame.at_seconds - each.seconds, frame.at_seconds
+                found.setdefault(each.connection, []).append(span)
+        return found
+
     def transaction_start(self, connection: int) -> float | None:
         """When the transaction of a connection began that is open in the time: the server reports whole
         seconds, so the readings bound it from both sides.
@@ -585,7 +597,8 @@ def _state(
         return LaneState.ABSENT
     if row.command != "Sleep":
         return LaneState.RUNS
-    return LaneState.HOLDS if look.transaction(connection, frame) is not None else LaneState.IDLE
+    is_open = any(start <= frame.at_seconds <= end for start, end in look.open_times.get(connection, ()))
+    return LaneState.HOLDS if is_open else LaneState.IDLE
 
 
 def spans(lane: Lane) -> Iterator[tuple[LaneState, int, int]]:

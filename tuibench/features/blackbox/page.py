@@ -232,12 +232,13 @@ def draw(box: BlackBox, found: Diagnosis, shown: Sequence[Lane]) -> Markup | Non
     for key, title, digits in FIGURES:
         points = [(each.at_seconds, each.values[key]) for each in box.figures if key in each.values]
         points = [each for each in points if axis.start <= each[0] <= axis.end]
-        if len(points) > 1 and max(value for _, value in points) > 0:
+        is_counted = key == "threads_connected"
+        if len(points) > 1 and max(value for _, value in points) > 0 and not is_counted:
             parts.append(_strip(axis, title, points, digits, top))
             top += STRIP
     counts = [(frame.at_seconds, float(frame.connections)) for frame in box.frames if not frame.gap]
     if len(counts) > 1:
-        parts.append(_strip(axis, "all connections", counts, 0, top))
+        parts.append(_strip(axis, "connections", counts, 0, top))
         top += STRIP
     zero = axis.x(box.start_seconds)
     area = tag(
@@ -278,7 +279,8 @@ def draw(box: BlackBox, found: Diagnosis, shown: Sequence[Lane]) -> Markup | Non
 
 
 def _ticks(axis: Axis, zero: float) -> Iterator[float]:
-    step = 10 if axis.end - axis.start < 150 else 60
+    width = axis.end - axis.start
+    step = next((each for each in (1, 5, 10, 60) if width <= 15 * each), 300)
     first = -int((zero - axis.start) // step) * step
     at = zero + first
     while at <= axis.end:

@@ -64,8 +64,10 @@ def idle_holder(at: float) -> Frame:
     """41 begins at 97.3 s; 8 and 9 wait for it, 7 waits for 8."""
     if at < 97.3:
         return frame(row(41, "Sleep", at=at - 60), row(8), row(9))
-    opened = OpenTransaction(connection=41, seconds=int(at - 97.3), rows_locked=3, rows_changed=3)
     holder = row(41, "Sleep", at=at - 97.5)
+    if at < 98.3:
+        return frame(holder, row(8), row(9))
+    opened = OpenTransaction(connection=41, seconds=int(at - 97.3), rows_locked=3, rows_changed=3)
     if not within(at):
         return frame(holder, row(8), row(9), transactions=(opened,))
     waits = (wait(8, 41), wait(9, 41), wait(7, 8))
@@ -92,6 +94,10 @@ def test_the_lanes_show_who_holds_and_who_waits() -> None:
     middle = next(place for place, each in enumerate(one.frames) if each.at_seconds > 102)
     assert first.states[middle] is LaneState.HOLDS
     assert others[0].states[middle] is LaneState.WAITS
+    # The list has transactions only once they are a second old.
+    early = next(place for place, each in enumerate(one.frames) if each.at_seconds > 98.0)
+    assert first.states[early] is LaneState.HOLDS
+    assert first.states[0] is LaneState.IDLE
 
 
 def stopped(at: float) -> Frame:
