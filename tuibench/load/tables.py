@@ -381,11 +381,11 @@ async def check_tables_present(connection: Connection, program: Program) -> str:
         problem = f"{table_list(missing)} {where}: no such table"
         if len(missing) == len(names):
             raise MissingTablesError(problem, f"create the tables with: {command}")
-        raise RunError(
-            problem,
-            f"drop the others with: {cleanup_line(program, connection.target)} "
-            f"and create all with: {command}",
-        )
+        drop = f"drop them with: {cleanup_line(program, connection.target)} and create all with: {command}"
+        there = len(names) - len(missing)
+        if "tables" in program.options and missing == list(names[there:]):
+            raise RunError(problem, f"{there} of {len(names)} exist: run with --tables={there}, or {drop}")
+        raise RunError(problem, f"{there} of {len(names)} exist: use another database, or {drop}")
     alike: dict[str, list[str]] = {}
     for table in names:
         if table in found.remarks:

@@ -667,7 +667,7 @@ def trend_text(one: Comparison) -> str:
     the same difference.
     """
     is_without = one.differs and is_without_trend(one)
-    return ", with the trend before the change taken out" if is_without else ""
+    return ", corrected for the trend before the change" if is_without else ""
 
 
 def is_without_trend(one: Comparison) -> bool:

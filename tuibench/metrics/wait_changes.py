@@ -157,8 +157,8 @@ def untold(before: Sequence[Tick], after: Sequence[Tick]) -> str:
     if not _is_enough(sides):
         fewest, name = min((len(side), name) for side, name in zip(sides, ("before", "after"), strict=True))
         return (
-            f"because: not known, {units.pluralize(fewest, 'tick')} with a sample of the waits {name} "
-            f"the change, {FEWEST_TICKS} are needed"
+            f"because: cause not found: too few samples, {units.pluralize(fewest, 'tick')} with a sample of "
+            f"the waits {name} the change, {FEWEST_TICKS} are needed"
         )
     samples = [round(sum(tick.sums.get(TIME + "samples", 0.0) for tick in side)) for side in sides]
     return (

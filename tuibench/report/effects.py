@@ -53,7 +53,7 @@ def derivation_text(effect: Effect) -> str:
         return ""
     control = next(filter(None, map(control_text, effect.comparisons)), "")
     moved = [figure_named(one.figure).brief for one in effect.comparisons if is_without_trend(one)]
-    trend = f"the trend of {' and '.join(moved)} before the change is taken out" if moved else ""
+    trend = f"corrected for the trend of {' and '.join(moved)} before the change" if moved else ""
     return "; ".join(filter(None, (control, trend)))
 
 

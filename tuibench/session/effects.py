@@ -266,11 +266,9 @@ class EffectTracker:
             if event.kind in (EventKind.SETTING, EventKind.DISK) and not self._undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
-                why = (
-                    f"{self._why} shortly before it"
-                    if self._why
-                    else f"the load was not steady for {FEWEST_SLOTS * self._interval_seconds:g} s before it"
-                )
+                seconds = FEWEST_SLOTS * self._interval_seconds
+                why = f"TPS varied too much in the {seconds:g} s before the change"
+                why = f"{self._why} shortly before it" if self._why else why
                 one = DoubtfulEffect(
                     event.marker, event.text, event.elapsed_seconds, event.elapsed_seconds, None, why
                 )

@@ -67,7 +67,7 @@ class ProductionGuard:
         yes = ConsentRecord(identity=self._server.identity, at=self._clock.wall_seconds(), signs=self.signs)
         self._consent.give(yes)
         self.signs = ()
-        return f"{self._server.where} may be changed now"
+        return f"you allowed changes on {self._server.where}"
 
 
 RESTORE_SECONDS = 10.0

@@ -122,7 +122,7 @@ def test_tables_not_prepared(any_tables: PrivateServer) -> None:
     asked = ("run", "oltp_read_write", "--time=1", "--tables=3", "--table-size=500")
     line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "sbtest3 in the database 'sbtest': no such table" in line
-    assert "drop the others with: tuibench cleanup oltp_read_write --tables=3 --" in line
+    assert "2 of 3 exist: run with --tables=2, or drop them with: tuibench cleanup" in line
     assert "tuibench prepare oltp_read_write --tables=3 --table-size=500 --" in line
     assert f"--user={any_tables.target.user} --database=sbtest" in line
 

@@ -246,6 +246,18 @@ async def test_tables_whose_columns_take_other_values_are_refused(columns: Colum
         await check_tables_present(connection, PROGRAM)
 
 
+async def test_a_run_of_more_tables_than_there_are_is_told_to_use_those() -> None:
+    program = library.load_program("oltp_read_write", {"tables": 9, "table_size": 10})
+    four = Listed({f"sbtest{number}": ("BASE TABLE", "", OWN) for number in range(1, 5)})
+    with pytest.raises(RunError, match="sbtest5, sbtest6") as refused:
+        await check_tables_present(four, program)
+    assert (refused.value.hint or "").startswith("4 of 9 exist: run with --tables=4, or drop them with: ")
+    others = Listed({f"sbtest{number}": ("BASE TABLE", "", OWN) for number in (1, 3)})
+    with pytest.raises(RunError) as refused:
+        await check_tables_present(others, program)
+    assert "--tables=2" not in (refused.value.hint or ""), "sbtest2 is missing"
+
+
 async def test_a_view_is_no_table() -> None:
     found = await read_catalogue(Listed({"sbtest1": ("VIEW", "", OWN)}), SPEC)
     assert found == FoundTables(frozenset(), frozenset({"sbtest1"}), {})

@@ -64,7 +64,7 @@ def test_the_sentence_is_that_of_the_strongest_certain_effect() -> None:
     assert [line.split()[0] for line in text_lines(table)][1:] == ["TPS", "p95", "The", "Differences:"]
     assert table.notes == (
         "The strongest effect of 2; the others are under Changes.",
-        "Differences: the trend of p95 before the change is taken out.",
+        "Differences: corrected for the trend of p95 before the change.",
     )
     assert "29..58 %" in table.rows[0]
 

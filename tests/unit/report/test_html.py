@@ -298,13 +298,13 @@ def test_a_chart_names_the_figures_of_the_run_as_the_report_does(run: Run) -> No
 
 
 def test_what_the_difference_leaves_out_of_the_levels_is_said(run: Run) -> None:
-    assert "is taken out" not in html_report(run)
+    assert "corrected for" not in html_report(run)
     (effect,) = run.summary.effects
     trend = tuple(replace(one, percent=-2.0) for one in effect.comparisons[:1])
     page = html_report(
         replace(run, summary=replace(run.summary, effects=(replace(effect, comparisons=trend),)))
     )
-    assert "Differences: the trend of TPS before the change is taken out." in page
+    assert "Differences: corrected for the trend of TPS before the change." in page
 
 
 def test_the_commands_hold_no_password(tmp_path: Path) -> None:

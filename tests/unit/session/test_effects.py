@@ -368,7 +368,7 @@ def test_a_change_right_after_the_start_is_said_to_have_too_little_before_it() -
     run.change()
     run.ticks(30, 150)
     assert run.effects == []
-    assert run.not_measured == [(1, "the load was not steady for 6 s before it")]
+    assert run.not_measured == [(1, "TPS varied too much in the 6 s before the change")]
     run.change()
     run.ticks(30, 100)
     assert [event.marker for event in run.effects] == [2]

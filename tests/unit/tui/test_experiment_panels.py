@@ -48,9 +48,9 @@ NOT_MEASURED = Event(
     at=script.START + 67,
     elapsed_seconds=67.0,
     kind=EventKind.EFFECT,
-    text="effect of preset unsafe not measured: the load was not steady for 3 s before it",
+    text="effect of preset unsafe not measured: TPS varied too much in the 3 s before the change",
     marker=3,
-    not_measured="the load was not steady for 3 s before it",
+    not_measured="TPS varied too much in the 3 s before the change",
 )
 
 
@@ -117,7 +117,7 @@ def test_a_difference_that_is_derived_says_so_beside_one_that_is_not_only_by_the
 
 def test_a_trend_that_is_taken_out_is_said_beside_the_levels() -> None:
     steeper = msgspec.structs.replace(script.EFFECT.comparisons[0], percent=9.0)
-    assert "the trend of TPS before the change is taken out" in text(effect_card(compared(steeper), 65, 5))
+    assert "corrected for the trend of TPS before the change" in text(effect_card(compared(steeper), 65, 5))
     assert "trend" not in text(effect_card(initial_view(script.hello()), 65, 5))
     pairs = msgspec.structs.replace(script.EFFECT, comparisons=(steeper,), alternated_seconds=16.0)
     view = next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=pairs))
@@ -362,14 +362,14 @@ def test_the_big_numbers_name_no_key_that_is_refused() -> None:
 def test_the_big_numbers_say_why_an_effect_was_not_measured() -> None:
     shown = text(big_numbers(next_view(initial_view(script.hello(LENGTH)), NOT_MEASURED), 120, 36))
     assert " 3  preset unsafe" in shown
-    assert "effect: not measured, the load was not steady for 3 s before it" in shown
+    assert "effect: not measured, TPS varied too much in the 3 s before the change" in shown
 
 
 def test_an_effect_that_was_not_measured_has_its_reason_on_the_card_and_in_the_row() -> None:
     view = next_view(initial_view(script.hello(LENGTH)), NOT_MEASURED)
     card = text(effect_card(view, 61, 5)).splitlines()
     assert card[0].startswith("EFFECT of 3  preset unsafe")
-    assert " ".join(card[1:]).startswith("not measured: the load was not steady for 3 s before it")
+    assert " ".join(card[1:]).startswith("not measured: TPS varied too much in the 3 s before the change")
     rows = text(events_panel(view, 78, 3)).splitlines()
     assert rows[0].startswith("3")
     assert rows[0].endswith("not measured")

@@ -62,7 +62,7 @@ def test_the_table_has_a_row_for_each_class_from_the_top_of_the_stack_and_its_pa
         ["CPU", "1.2", "5.00", "ms", "15", "%"],
     ]
     assert lines[3].split()[:3] == ["client", "2.0", "8.57"]
-    assert lines[4].startswith("2.0 samples/s")
+    assert lines[4].startswith("sampling 2.0×/s to limit overhead")
     assert len(lines) == time_table_height(view, WIDTH)
     assert text(time_figure(view, 18, 5))[1:3] == ["5.8 active", "of 7.8"]
 

@@ -323,7 +323,7 @@ def _notes(view: View, width: int) -> list[TextLine]:
         sum(tick.sums.get(TIME + name, 0.0) for tick in ticks) for name in ("samples", "seconds")
     )
     slow = (
-        [f"{done / seconds:.1f} samples/s of the waits: more would cost too much."]
+        [f"sampling {done / seconds:.1f}×/s to limit overhead"]
         if seconds and done < SLOW_PACE * seconds
         else []
     )

@@ -280,7 +280,7 @@ def test_a_difference_that_its_levels_do_not_show_is_explained() -> None:
     one = msgspec.structs.replace(
         script.EFFECT.comparisons[0], before=200.0, after=400.0, percent=150.0, verdict=Verdict.HIGHER
     )
-    explained = ", with the trend before the change taken out. Then."
+    explained = ", corrected for the trend before the change. Then."
     step = SceneStep(reveal="tps", expect="higher", then="Then.")
     assert verdict_on(step, one)[0].endswith(explained)
     plain = msgspec.structs.replace(one, percent=101.0)
