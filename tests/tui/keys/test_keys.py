@@ -353,7 +353,7 @@ async def test_a_dialog_says_what_enter_does_and_its_field_that_a_hint_is_no_val
     ("screen", "keys", "yes"),
     [
         ("settings", ("backspace",), "restore"),
-        ("sessions", ("k",), "end query"),
+        ("sessions", ("k",), "end its query"),
         ("confirm", (), "apply"),
     ],
 )
