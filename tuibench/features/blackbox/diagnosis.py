@@ -11,6 +11,7 @@ The cause is the first of these that explains the time:
 Who holds what is read by `observe.lock_waits`; where that infers the holder, the text says *probably*.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -209,6 +210,10 @@ def diagnose(box: BlackBox) -> Diagnosis:
     if found is None:
         text = "the readings do not show what held the server up"
         found = _Found(Diagnosis(cause=Cause.UNKNOWN, text=text), [])
+    begun = min((each.at_seconds for each in found.moments), default=-math.inf)
+    is_lock = found.diagnosis.cause in (Cause.ROW_LOCK, Cause.OTHER_LOCK)
+    # Connections of a busy load wait for each other at any time: that is no news before another cause.
+    moments += [each for each in _first_to_wait(look) if is_lock or each.at_seconds >= begun]
     root = found.diagnosis.connection
     moments = sorted(
         {*moments, *found.moments}, key=lambda each: (each.at_seconds, not root or each.connection != root)
@@ -237,7 +242,6 @@ def _moments_of_all(look: Look) -> Iterator[Moment]:
         yield Moment(trouble.start_seconds, begins)
         if ends and trouble.end_seconds > trouble.start_seconds:
             yield Moment(trouble.end_seconds, ends)
-    yield from _first_to_wait(look)
     for key, level, words_of in (
         ("checkpoint_age_percent", FULL_PERCENT, "the redo log is {:.0f} % full"),
         ("throttled", 20.0, "the server's control group is throttled {:.0f} % of the time"),

@@ -152,6 +152,15 @@ def test_a_storm_is_told_with_its_numbers() -> None:
     assert found.first == found.text
 
 
+def test_waits_of_a_busy_load_are_not_what_changed_first_in_a_storm() -> None:
+    def busy(at: float) -> Frame:
+        made = replace(storm(at), waiting=(3,)) if at > 97 else storm(at)
+        return replace(made, connections=10 if at < 99 else 300)
+
+    found = diagnose(box(busy))
+    assert (found.cause, found.first) == (Cause.CONNECTIONS, "connections went from 10 to 300")
+
+
 def commits(at: float) -> Frame:
     state = "Commit" if within(at) else ""
     return frame(*(row(id, state=state, statement="COMMIT") for id in range(6)), threads={"in disk wait": 3})
