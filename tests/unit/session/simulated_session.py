@@ -82,6 +82,7 @@ class PlayedSampler:
     """Sees neither server nor host."""
 
     time_report = timer = None
+    hot_rows = ()
 
     async def log_in(self) -> None:
         return
