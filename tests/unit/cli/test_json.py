@@ -15,6 +15,7 @@ from tests.tui.support.statements import REPORT
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
 from tests.unit.cli.test_runs import VERDICTS
+from tests.unit.features.blackbox.test_diagnosis import box, idle_holder
 from tests.unit.features.crash import crash_examples
 from tests.unit.features.failover import failover_examples
 from tests.unit.features.prices.test_prices import BuiltServer
@@ -28,6 +29,8 @@ from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError
 from tuibench.cli import server
 from tuibench.cli.main import command_module
 from tuibench.cli.output import echo_json
+from tuibench.features.blackbox.command import BlackBoxReport
+from tuibench.features.blackbox.diagnosis import diagnose
 from tuibench.features.crash.text import crash_text
 from tuibench.features.failover.text import failover_text
 from tuibench.features.prices.experiment import PriceOrder
@@ -37,7 +40,7 @@ from tuibench.features.tune.command import tune_output
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
-from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS
+from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS, pretty_json
 from tuibench.record.sweep_folder import SweepFolder
 
 SESSION = "20260101-120000-oltp_read_write"
@@ -248,6 +251,12 @@ def test_of_a_price_list() -> None:
 
 def test_of_the_failovers_of_servers() -> None:
     check_valid("failover", failover_text(failover_examples.KNOWN, "json"))
+
+
+def test_of_a_black_box() -> None:
+    found = box(idle_holder)
+    report = BlackBoxReport(run="20261128-1200", diagnosis=diagnose(found), box=found)
+    check_valid("blackbox", pretty_json(report))
 
 
 def test_each_schema_has_an_output_here() -> None:

@@ -30,9 +30,9 @@ MEASURED = frozenset(
     {
         "arrival", "attempts", "backlog", "backoff", "breaker", "client_delay", "connect_rate", "db_ps_mode",
         "deadline", "engine", "events", "figure", "idle_connections", "interval", "isolation", "max_retries",
-        "mysql_ignore_errors", "no_black_box", "no_keys", "no_waits", "on_error", "percentile", "plan",
-        "queue", "rand_seed", "rate", "reconnect", "retry_budget", "thread_init_timeout", "threads", "time",
-        "users", "warmup_time", "workers",
+        "mysql_ignore_errors", "no_black_box", "no_keys", "no_waits", "on_deadline", "on_error", "percentile",
+        "plan", "queue", "rand_seed", "rate", "reconnect", "retry_budget", "thread_init_timeout", "threads",
+        "time", "users", "warmup_time", "workers",
     }
 )  # fmt: skip
 """The keys of a load's options: no other option of a foreign plan is used."""
