@@ -8,7 +8,6 @@ module of this package starts the interpreter. A worker that is a fork of its se
 
 import os
 import sys
-from contextlib import suppress
 
 SEARCHED = "PYTHONPATH"
 
@@ -39,6 +38,8 @@ def show_as(module: str, *arguments: str) -> None:
     Linux only. The command is written over that of the process, which the system keeps in the process's
     memory (proc(5)); one that does not fit is left out.
     """
+    from contextlib import suppress  # not with this module, which imports before a password is taken away
+
     interpreter, *rest = own_command(module, *arguments)
     with suppress(OSError, ValueError):
         with open("/proc/self/stat") as stat:

@@ -26,7 +26,7 @@ from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, Command
 from tuibench.model.schedule import PlanPhase
 from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog
-from tuibench.session.instrument import Instrument
+from tuibench.session.instrument import Instrument, instrument_kinds
 from tuibench.session.interventions import Intervene, Interventions
 from tuibench.session.laboratory import ExperimentSession, Laboratory, LoadLevel, experiment_kinds
 from tuibench.session.lifecycle import Lifecycle
@@ -176,6 +176,7 @@ def handler_of(kind: type) -> Handler:
     """The handler of a type of command."""
     if kind not in HANDLERS:
         experiment_kinds()
+        instrument_kinds()
     return HANDLERS[kind]
 
 

@@ -62,10 +62,14 @@ class Instrument(ABC):
         """Ends the readings, and logs out. Harmless to repeat."""
 
 
+def instrument_kinds() -> tuple[type[Instrument], ...]:
+    """The kinds of instruments of all features, whose modules declare the handlers of their commands."""
+    return tuple(resolve(feature.instrument) for feature in installed() if feature.instrument)
+
+
 def instruments_of(session: InstrumentSession) -> Iterator[Instrument]:
     """The instruments of all features for a session."""
-    for feature in installed():
-        if feature.instrument:
-            instrument: Instrument | None = resolve(feature.instrument).of(session)
-            if instrument is not None:
-                yield instrument
+    for kind in instrument_kinds():
+        instrument = kind.of(session)
+        if instrument is not None:
+            yield instrument

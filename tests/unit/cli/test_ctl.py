@@ -229,6 +229,7 @@ LINES: dict[str, Command] = {
     "deadline 200ms": SetCallers("deadline", "200ms"),
     "attempts 3": SetCallers("attempts", "3"),
     "backoff 50ms,x2": SetCallers("backoff", "50ms,x2"),
+    "on-deadline kill": SetCallers("on-deadline", "kill"),
     "queue lifo": SetCallers("queue", "lifo"),
     "retry-budget 10%": SetCallers("retry-budget", "10%"),
     "breaker off": SetCallers("breaker", "off"),

@@ -37,6 +37,7 @@ WITHOUT_OPTION = {
         "probe",
         "cluster",
         "is_watch",
+        "disk",
         "profile_text",
         "sql_words",
         "deviations",
@@ -46,7 +47,9 @@ WITHOUT_OPTION = {
     "tune": {"false_rate", "candidates_per_block", "primary", "seed"},
     "probe": set[str](),
 }
-"""Fields that are no option: what is run, parts of the plan, and what follows from other options."""
+"""Fields that are no option of a run: what is run, parts of the plan, what follows from other options, and
+the disk of a private server.
+"""
 
 steps = st.integers(1, 4000).map(lambda step: step / 8)
 names = st.text("abcdefghijkl_0123456789", min_size=1, max_size=12)

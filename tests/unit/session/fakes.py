@@ -129,8 +129,8 @@ class FakeWatch:
         self.refusal: TuibenchError | None = None
         self._done = done
 
-    def renew(self) -> None:
-        self._done.append("renew")
+    def renew(self, connection: int = 0) -> None:
+        self._done.append(f"renew {connection}" if connection else "renew")
 
     async def kill(self, id: int) -> str:
         if self.refusal:

@@ -15,7 +15,7 @@ from tuibench.base.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import Event, EventKind, Trouble
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -156,7 +156,7 @@ class Session:
     def elapsed_seconds(self) -> float:
         return self.now
 
-    def emit(self, kind: EventKind, text: str, experiment: str = "") -> None:
+    def emit(self, kind: EventKind, text: str, experiment: str = "", trouble: Trouble | None = None) -> None:
         self.told.append(text)
 
     def publish_status(self) -> None:
