@@ -49,7 +49,7 @@ from tuibench.model.findings import Resource, ResourceUnit, Steadiness
 from tuibench.model.settings import ServerVariable
 from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast, RunComparison, SetupDifference
 from tuibench.model.sweep import SweepEnvironment
-from tuibench.model.tick import slowest_of, total_tick
+from tuibench.model.tick import Tick, slowest_of, total_tick
 from tuibench.record.reader import Run
 from tuibench.report.effects import stalls_line
 
@@ -232,9 +232,8 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[Threshold] = ()) -> Run
         compare_figure_of_sides(figure, ticks, is_one_start)
         for figure in dict.fromkeys((*MAIN_FIGURES, *(figure_named(bound.figure) for bound in bounds)))
     )
-    found = audit(
-        [[around for run in side if (around := _surroundings(run))] for side in sides], _intended(sides)
-    )
+    around = [[each for run in side if (each := _surroundings(run))] for side in sides]
+    found = (*_different_work(sides, ticks), *audit(around, _intended(sides)))
     # These figures have one value per run.
     firsts = [side[0] for side in sides] if len(every) == len(sides) else []
     single_rows = (*steadiness_rows(firsts), *operation_cost_rows(firsts)) if firsts else ()
@@ -267,6 +266,34 @@ def _because(first: SideTicks, other: SideTicks, throughput: ComparisonVerdict) 
     if throughput not in _DIRECTION:
         return ""
     return because_text(time_changes(_joined(first), _joined(other), towards=_DIRECTION[throughput]))
+
+
+def _different_work(sides: Sequence[Side], ticks: Sequence[SideTicks]) -> Iterator[SetupDifference]:
+    """The difference between the transactions of the sides: other profiles, or other numbers of statements.
+    Throughput and latency of such sides are those of different work.
+    """
+    plans = [run.plan for side in sides for run in side]
+    profiles = [", ".join(dict.fromkeys(run.plan.plan.profile for run in side)) for side in sides]
+    statements = [_statements_per_transaction(total_tick(_joined(side))) for side in ticks]
+    known = [each for each in statements if each]
+    is_more = bool(known) and max(known) > (1 + TOLERANCE) * min(known)
+    is_other = len({plan.profile_digest for plan in plans}) > 1 and is_more
+    if is_other or len({plan.plan.profile for plan in plans}) > 1:
+        yield SetupDifference(
+            group="in effect",
+            path="work per transaction",
+            values=tuple(
+                profile if each is None else f"{profile}: {pluralize(round(each), 'statement')}"
+                for profile, each in zip(profiles, statements, strict=True)
+            ),
+            worth="not the same work",
+            has_weight=True,
+        )
+
+
+def _statements_per_transaction(total: Tick) -> float | None:
+    qps, tps = (figure_named(name).value(total) for name in ("qps", "tps"))
+    return qps / tps if qps and tps else None
 
 
 def _surroundings(run: Run) -> SweepEnvironment | None:

@@ -75,6 +75,31 @@ def test_what_was_not_the_same_is_listed(tmp_path: Path) -> None:
     }
 
 
+def test_the_verdicts_on_different_work_say_so(tmp_path: Path) -> None:
+    """Runs of other profiles, or with another number of statements per transaction."""
+    first, faster = (load_run(steady(tmp_path, name, each=each)) for name, each in (("a", 50), ("b", 100)))
+    other = replace(faster, plan=replace(faster.plan, plan=replace(PLAN, profile="oltp_write_only")))
+    found = compare_runs([[first], [other]])
+    assert found.caveats == ("but work per transaction differs",)
+    text = comparison_report.comparison_text(found)
+    (row,) = (line for line in text.splitlines() if line.split()[:1] == ["QPS"])
+    assert row.endswith("better, but work per transaction differs")
+    (named,) = (one for one in found.audit if one.path == "work per transaction")
+    assert named.values == (f"{PLAN.profile}: 20 statements", "oltp_write_only: 20 statements")
+    edited = replace(faster, plan=replace(faster.plan, profile_digest="f" * 64))
+    assert compare_runs([[first], [edited]]).caveats == ("",), "as many statements, of one profile"
+    fewer = replace(edited, samples=tuple(_with_queries(each, 0.3) for each in edited.samples))
+    found = compare_runs([[first], [fewer]])
+    assert found.caveats == ("but work per transaction differs",)
+    assert found.audit[0].values == (f"{PLAN.profile}: 20 statements", f"{PLAN.profile}: 6 statements")
+
+
+def _with_queries(sample: Sample, share: float) -> Sample:
+    """The sample with this share of its queries."""
+    sums = {**sample.tick.sums, "queries": share * sample.tick.sums["queries"]}
+    return replace(sample, tick=replace(sample.tick, sums=sums))
+
+
 def test_what_nothing_is_known_of_is_not_listed(tmp_path: Path) -> None:
     """A record without environment, beside one that knows little of its host."""
     first, other = (load_run(steady(tmp_path, name)) for name in ("a", "b"))
