@@ -347,6 +347,9 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     cycles: int
     window_seconds: float
     pairs: tuple[AbTestPair, ...]
+    """Empty for viewers."""
+    counted: int = 0
+    """The number of pairs."""
     left_out: int
     """The number of discarded cycles."""
     comparisons: tuple[Comparison, ...]

@@ -170,7 +170,7 @@ def trial_note(result: AbTestResult) -> str:
 
 def _cycles(result: AbTestResult) -> str:
     most = "at most " if result.is_sequential else ""
-    return f"{len(result.pairs)} of {most}{units.pluralize(result.cycles, 'cycle')}"
+    return f"{result.counted} of {most}{units.pluralize(result.cycles, 'cycle')}"
 
 
 def _acts(result: AbTestResult) -> str:
@@ -182,6 +182,8 @@ def _acts(result: AbTestResult) -> str:
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:
+    """The result with the number of its pairs, and its sentence."""
+    result = msgspec.structs.replace(result, counted=len(result.pairs))
     return msgspec.structs.replace(result, sentence=trial_sentence(result))
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.examples import PLAN, SAMPLE
+from tests.examples import status as example_status
 from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
 from tests.unit.tuning.fakes import INFO
@@ -21,6 +22,7 @@ from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetDisk,
 from tuibench.model.schedule import parse_ab, settings_of
 from tuibench.model.server import Flavour
 from tuibench.model.settings import PresetState, SettingState, ab_order, preset_change
+from tuibench.report.effects import trial_note
 from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
 from tuibench.tuning.catalogue import BUILTIN_PRESETS, SETTINGS, presets_for_server, setting_state
 from tuibench.tuning.trial_subject import changes_to, resolve_subject
@@ -141,6 +143,17 @@ def test_each_completed_cycle_is_reported() -> None:
         "A/B: sync_binlog 0 against 1: 1 of 4 cycles are too few for an interval; TPS +50 % so far",
         "A/B: sync_binlog 0 against 1: 2 of 4 cycles are too few for an interval; TPS +50 % so far",
     ]
+
+
+def test_a_viewer_without_the_pairs_tells_the_same_cycles() -> None:
+    driven = Driven(trial(cycles=6))
+    driven.drive(2 * WINDOW + 3)
+    driven.test.disturb("threads 8 → 16")
+    driven.drive(10 * WINDOW)
+    seen = AbTest.in_status(example_status(), driven.test).ab
+    assert seen is not None
+    assert not seen.pairs
+    assert trial_note(seen) == trial_note(driven.test.result) == "5 of 6 cycles"
 
 
 def test_ended_early_there_is_what_there_is() -> None:
