@@ -165,7 +165,7 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
     estimate, first, last = (_factor(each, digits) for each in factors)
     estimate = estimate if factors[0] else "to 0"
     is_open = (
-        factors[1] <= (factors[0] / FAR if percent < 0 else 0.0),
+        factors[1] <= max(factors[0] / FAR if percent < 0 else 0.0, 1 / MAX_FACTOR),
         factors[2] > (min(factors[0] * FAR, MAX_FACTOR) if percent > 0 else MAX_FACTOR),
     )
     if first == last or all(is_open):

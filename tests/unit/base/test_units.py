@@ -105,6 +105,8 @@ def test_a_number_with_its_unit(write: Callable[[float | None], str], value: flo
         ((500, -50, math.inf), "×6 (at most ÷2)"),
         ((-97, -100, 190), "÷33 (at most ×2.9)"),
         ((-97, -100, math.inf), "÷33 ()"),
+        ((60, -99.9999, 380), "×1.6 (at most ×4.8)"),
+        ((1_100, -99.9999, 90_000), "×12 (at most ×901)"),
         ((-99.706, -99.7061, -99.7059), "÷340 ()"),
     ],
 )
