@@ -1,7 +1,8 @@
 """Locations of the program's files.
 
-`TUIBENCH_HOME` moves all of them, for tests and for hosts with a read-only home directory. `--run-dir` moves
-records only: other sessions of this user must find the settings journal, server locks and sockets.
+`TUIBENCH_HOME` moves all of them, for tests and for hosts with a read-only home directory. A user id without
+a home, as in containers, has a folder in /var/tmp. `--run-dir` moves records only: other sessions of this
+user must find the settings journal, server locks and sockets.
 """
 
 import atexit
@@ -27,15 +28,27 @@ def home_override() -> Path | None:
     return Path(os.path.expanduser(value)) if value else None
 
 
-def _of_user(folder: Callable[[str], Path]) -> Path:
-    """A default folder. Raises UsageError if there is neither HOME nor a home folder of the user id."""
+HOMELESS = Path("/var/tmp")  # noqa: S108  # a folder of others is refused
+"""Where a user id without HOME and without a home folder has a folder; all sessions of the id find it."""
+
+
+def _of_user(folder: Callable[[str], Path], kind: str) -> Path:
+    """A default folder, or the one of its kind below `HOMELESS`. Raises UsageError if that is not the user's
+    alone.
+    """
     try:
         return folder(APP)
-    except RuntimeError as error:
-        raise UsageError(
-            f"the user id {os.geteuid()} has no home folder",
-            "set TUIBENCH_HOME to a folder for tuibench's files",
-        ) from error
+    except RuntimeError:
+        directory = HOMELESS / f"{APP}-{os.geteuid()}"
+    if os.path.lexists(directory):
+        found = directory.lstat()
+        others = stat.S_IMODE(found.st_mode) & ~OWNER_ONLY
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or others:
+            raise UsageError(
+                f"the user id {os.geteuid()} has no home folder, and {directory} is not its own alone",
+                "set TUIBENCH_HOME to a folder for tuibench's files",
+            )
+    return directory / kind
 
 
 def data_dir() -> Path:
@@ -43,19 +56,19 @@ def data_dir() -> Path:
     if records := os.environ.get(RECORDS):
         return Path(records)
     base = home_override()
-    return base / "data" if base else _of_user(platformdirs.user_data_path)
+    return base / "data" if base else _of_user(platformdirs.user_data_path, "data")
 
 
 def state_dir() -> Path:
     """The folder of the settings journal."""
     base = home_override()
-    return base / "state" if base else _of_user(platformdirs.user_state_path)
+    return base / "state" if base else _of_user(platformdirs.user_state_path, "state")
 
 
 def config_dir() -> Path:
     """The folder of the user's profiles and configuration."""
     base = home_override()
-    return base / "config" if base else _of_user(platformdirs.user_config_path)
+    return base / "config" if base else _of_user(platformdirs.user_config_path, "config")
 
 
 def runtime_dir() -> Path:

@@ -1,13 +1,14 @@
 """Files and folders of the program."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
+from tests.tables import for_each
 from tuibench.base import files, paths
 from tuibench.base.errors import RunError, UsageError
-from tuibench.session.lifecycle import internal_error_text
 
 # Reading a user's small files: what never ends, is too large or no text is refused, in time.
 
@@ -196,7 +197,9 @@ def test_names_in_two_run_directories_differ(tmp_path: Path, monkeypatch: pytest
     assert paths.claim(tmp_path / "b", "run").name == f"run-{os.getpid()}" != usual
 
 
-def test_a_user_without_a_home_folder_gives_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_user_without_a_home_has_a_folder_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A user id of a container, without a name and without HOME."""
 
     def nothing(app: str) -> Path:
@@ -204,12 +207,40 @@ def test_a_user_without_a_home_folder_gives_one(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.delenv("TUIBENCH_HOME", raising=False)
     monkeypatch.setattr("platformdirs.user_state_path", nothing)
-    with pytest.raises(UsageError, match="has no home folder") as refused:
-        paths.state_dir()
-    assert "TUIBENCH_HOME" in refused.value.hint
-    assert internal_error_text(KeyError("x")) == "this is a bug in tuibench: KeyError: 'x'"
+    monkeypatch.setattr(paths, "HOMELESS", tmp_path)
+    own = tmp_path / f"tuibench-{os.geteuid()}"
+    assert paths.state_dir() == own / "state"
+    paths.ensure_private(paths.journal_dir())
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    assert paths.state_dir() == own / "state"
     monkeypatch.setenv("TUIBENCH_HOME", str(tmp_path))
     assert paths.state_dir() == tmp_path / "state"
+
+
+@for_each("kind", ["open to others", "a link", "a file"])
+def test_a_folder_that_others_can_write_is_not_taken(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def nothing(app: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("TUIBENCH_HOME", raising=False)
+    monkeypatch.setattr("platformdirs.user_config_path", nothing)
+    place = tmp_path / kind
+    place.mkdir()
+    monkeypatch.setattr(paths, "HOMELESS", place)
+    own = place / f"tuibench-{os.geteuid()}"
+    match kind:
+        case "a link":
+            own.symlink_to(tmp_path)
+        case "a file":
+            own.touch(mode=0o600)
+        case _:
+            own.mkdir()
+            own.chmod(0o770)
+    with pytest.raises(UsageError, match="is not its own alone") as refused:
+        paths.config_dir()
+    assert "TUIBENCH_HOME" in refused.value.hint
 
 
 def test_a_folder_for_records_that_cannot_be_created_is_named(tmp_path: Path) -> None:
