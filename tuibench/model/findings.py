@@ -258,7 +258,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     who: str = ""
     """User and host."""
     doing: str = ""
-    """What the connection did: idle in transaction, executing."""
+    """What the connection did for the longest time: idle in transaction, executing; empty if unknown."""
     lock: str = ""
     """The kind of the lock, with its table or name unless it is a row lock."""
     blocked: int = 0
@@ -281,7 +281,8 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
             return self.cause
         what = ", ".join(filter(None, (self.doing, self.lock.removeprefix("row lock"))))
         maybe = "probably " if self.is_probable else ""
-        return f"{maybe}session {self.connection} ({what}) blocked {self.blocked:,}"
+        details = f" ({what})" if what else ""
+        return f"{maybe}session {self.connection}{details} blocked {self.blocked:,}"
 
 
 class Stall(msgspec.Struct, frozen=True):

@@ -353,7 +353,7 @@ class LockReader:
 
     def __init__(self, flavour: Flavour) -> None:
         self._flavour = flavour
-        self._absent: set[str] = set()
+        self._absent: dict[str, SQLError] = {}
         self.last_blockers: tuple[Blocker, ...] = ()
         self.seen: Mapping[int, str] = {}
         """The last known statement of each connection, for those whose last one the server does not tell."""
@@ -445,7 +445,11 @@ class LockReader:
             if not waiters:
                 return []
             found: dict[int, list[tuple[int, LockKind, str, bool]]] = {}
-            for request, holder in await self._metadata_waits(query):
+            metadata_waits = await self._metadata_waits(query)
+            refusal = self._absent.get("metadata")
+            if refusal and self._flavour is Flavour.MYSQL and refusal.code not in ABSENT_CODES:
+                gaps.append(f"{OTHER_GAP}: {refusal.message}")
+            for request, holder in metadata_waits:
                 name = ".".join(part for part in request.object[1:] if part)
                 found.setdefault(request.id, []).append((holder, request.kind, name, False))
             for waiter in waiters:
@@ -504,8 +508,8 @@ class LockReader:
             return await query(sql)
         except MOMENTARY_ERRORS:
             raise
-        except SQLError:
-            self._absent.add(what)
+        except SQLError as error:
+            self._absent[what] = error
             return ()
 
     async def _metadata_waits(self, query: Query) -> list[tuple[MetadataLock, int]]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from tuibench.base import sanitize
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.lock_graph import Root, lock_graph
@@ -59,11 +61,32 @@ class RowName(NamedTuple):
 
 @dataclass
 class Blame:
-    """A culprit, and the time of its first and last reading."""
+    """A connection in the way, from its first reading to the last one."""
 
-    culprit: Culprit
+    last: Culprit
     first_ns: int
     last_ns: int
+
+    def __post_init__(self) -> None:
+        self._told = {self.last.doing: self.last}
+        self._spent_ns = {self.last.doing: 0}
+        self._blocked = self.last.blocked
+
+    def add(self, culprit: Culprit, at_ns: int) -> None:
+        """Add a reading. The time since the one before counts half for what each of the two found."""
+        for doing in (self.last.doing, culprit.doing):
+            self._spent_ns[doing] = self._spent_ns.get(doing, 0) + (at_ns - self.last_ns) // 2
+        self._told[culprit.doing] = self.last = culprit
+        self._blocked = max(self._blocked, culprit.blocked)
+        self.last_ns = at_ns
+
+    @property
+    def culprit(self) -> Culprit:
+        """With what it did for the longest time, if that is known, and the most that it blocked. The last
+        reading may find it as it ends.
+        """
+        longest = max(self._spent_ns, key=lambda doing: (bool(doing), self._spent_ns[doing]))
+        return replace(self._told[longest], blocked=self._blocked)
 
 
 class LockWatch:
@@ -166,12 +189,10 @@ class LockWatch:
 
     def _blame(self, culprit: Culprit, at_ns: int) -> None:
         last = self._blames[-1] if self._blames else None
-        if last is None or (last.culprit.connection, last.culprit.lock) != (culprit.connection, culprit.lock):
+        if last is None or (last.last.connection, last.last.lock) != (culprit.connection, culprit.lock):
             self._blames.append(Blame(culprit, at_ns, at_ns))
-            return
-        last.last_ns = at_ns
-        if culprit.blocked >= last.culprit.blocked:
-            last.culprit = culprit
+        else:
+            last.add(culprit, at_ns)
 
     async def _read(self, connection: Connection, ours: Set[int], monitors: Set[int]) -> LockReading:
         return await self._reader.read(timed(connection, self._timer).query, ours, monitors)
@@ -183,10 +204,11 @@ def culprit_of(root: Root, known: Blocker, blocked: int) -> Culprit:
     lock = "" if wait is None else str(wait.kind)
     if wait is not None and wait.table and wait.kind is not LockKind.ROW:
         lock += f" {wait.table.rpartition('.')[2]}"
+    is_listed = bool(known.command)
     return Culprit(
         connection=root.id,
         who=f"{known.user}@{known.host.partition(':')[0]}" if known.user else "",
-        doing=known.doing if root.id else "a prepared XA transaction",
+        doing=known.doing if is_listed else "" if root.id else "a prepared XA transaction",
         lock=lock,
         blocked=blocked,
         statement=known.statement,

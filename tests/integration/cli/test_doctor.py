@@ -151,7 +151,9 @@ def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     assert partly.code == 1
     assert "stop    data_set" in partly.out
     assert re.search(
-        "→ drop the others with: tuibench cleanup .* and create all with: tuibench prepare", partly.out
+        "→ 2 of 3 exist: run with --tables=2, or drop them with: tuibench cleanup .* "
+        "and create all with: tuibench prepare",
+        partly.out,
     )
     assert "a run would be invalid" in partly.err
     nowhere = tuibench("doctor", "--socket=/nowhere/s.sock")

@@ -41,8 +41,10 @@ async def test_the_record_has_the_servers_functions_or_says_why_not(
     assert function_blocks(list(found.seconds.values()))
 
 
-ENOUGH_CPU_SECONDS = 0.4
-"""Of the server: forty samples of it, however long it takes."""
+ENOUGH_CPU_SECONDS = 1.0
+"""Of the server, however long it takes: a hundred samples, less those before perf is ready. perf needs some
+0.2 s of its own for that; the server's two threads get about twice as much meanwhile.
+"""
 
 
 def cpu_seconds(pid: int) -> float:

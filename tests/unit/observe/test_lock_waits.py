@@ -179,6 +179,21 @@ async def test_a_missing_privilege_is_a_gap_and_ends_nothing() -> None:
     assert (found.waits, found.gaps) == ((), ("lock waits: you need PROCESS",))
 
 
+async def test_a_holder_that_may_not_be_read_is_inferred_and_a_gap() -> None:
+    """It is asked once and said at every reading. A server without such a table lacks nothing."""
+    reader = {code: LockReader(Flavour.MYSQL) for code in (1142, 1146)}
+    for code, gaps in ((1142, ("metadata locks: SELECT denied",)), (1146, ())) * 2:
+        query = Scripted()
+        query.answers = {
+            "STATE LIKE": [(8, "Waiting for table metadata lock", 3000, "ALTER TABLE t COMMENT 'x'")],
+            "metadata_locks": SQLError(code, "SELECT denied"),
+            "LEFT JOIN": [(41, "Sleep", "", 9000, None, 9)],
+        }
+        found = await reader[code].read(query, set(), set())
+        assert [(wait.blocking, wait.is_probable) for wait in found.waits] == [(41, True)]
+        assert found.gaps == gaps
+
+
 async def test_own_monitoring_is_never_the_culprit() -> None:
     query = Scripted()
     query.answers = {

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from tests.fakes import FakeClock
 from tuibench.base.clock import NS_PER_SECOND
@@ -116,6 +117,32 @@ async def test_the_culprit_has_its_lock_and_the_most_that_it_blocked(it: Watched
     assert found.text == "session 41 (idle in transaction, metadata lock t) blocked 9"
     assert found.who == "app@web3"
     assert it.watch.locked[100] == "shop.t, held by 41"
+
+
+@pytest.mark.parametrize("end", [{"command": "Killed"}, {"command": "", "user": ""}, {"command": "Query"}])
+async def test_the_culprit_did_what_it_did_longest(it: Watched, end: dict[str, str]) -> None:
+    """First it executes the statement that blocks; the last reading finds it as it ends, or no longer."""
+    idle = reading(41, 8)
+    (blocker,) = idle.blockers
+    for seconds, known in (
+        (0.5, replace(blocker, command="Query", open_seconds=None)),
+        (2, blocker),
+        (0.5, replace(blocker, **end)),
+    ):
+        it.answer = idle._replace(blockers=(known,))
+        await it.play(seconds, waiting=8)
+    found = it.watch.culprit(0, it.clock.now_ns())
+    assert found is not None
+    assert found.text == "session 41 (idle in transaction) blocked 8"
+    assert found.who == "app@web3"
+
+
+async def test_a_culprit_that_is_never_listed_is_named_without_what_it_did(it: Watched) -> None:
+    it.answer = reading(41, 8)._replace(blockers=())
+    await it.play(1, waiting=8)
+    found = it.watch.culprit(0, it.clock.now_ns())
+    assert found is not None
+    assert found.text == "session 41 blocked 8"
 
 
 def row(key: str, holder: str = "") -> KeyWait:
