@@ -90,7 +90,7 @@ async def _sleep_until(clock: Clock, due_ns: int) -> None:
 
 T = TypeVar("T")
 
-NOTICE_SECONDS = 2.0
+NOTICE_SECONDS = 1.0
 """The duration of a wait after which the listener is notified."""
 
 Report = Callable[[str], None]

@@ -19,7 +19,7 @@ import typer
 from msgspec.structs import replace
 
 from tuibench.base import paths, unix_sockets
-from tuibench.base.clock import listener
+from tuibench.base.clock import listener, with_notice
 from tuibench.base.errors import (
     ExitCode,
     RunError,
@@ -136,7 +136,16 @@ def find_session_socket(session: str) -> Path:
 
     Raises SessionUnreachableError if there is no session, UsageError if several match.
     """
-    return run_async(registry.find_session(session))
+    return run_async(reach_session(session))
+
+
+async def reach_session(session: str) -> Path:
+    """The socket of a session, with a notice if some do not answer at once."""
+
+    async def notice() -> str:
+        return f"connecting to session {session} …" if session else "connecting to the session …"
+
+    return await with_notice(registry.find_session(session), notice)
 
 
 def session_hints(session: str, *, has_load: bool = True) -> list[str]:
@@ -170,10 +179,14 @@ LOG_FILE = "sessions.log"
 
 
 async def start_session(spec: SessionSpec, grace_seconds: float | None) -> Path:
-    """Start the session's own process; returns the socket that it listens on."""
+    """Start the session's own process; returns the socket that it listens on. A long wait is reported."""
+
+    async def notice() -> str:
+        return f"connecting to {spec.target.where} …"
+
     socket = unix_sockets.socket_path(spec.session)
     service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
-    await launch(service, paths.state_dir() / LOG_FILE)
+    await with_notice(launch(service, paths.state_dir() / LOG_FILE), notice)
     if spec.metrics_at is not None:
         info(f"metrics at {(await fetch_hello(socket)).metrics}")
     return socket

@@ -115,7 +115,7 @@ async def test_a_long_wait_is_reported_with_its_reason(
         with pytest.raises(asyncio.CancelledError):
             await asking
     assert told == [
-        f"waiting for {server.target.where}: no answer to '{QUESTION}' for 2 s; it waits for a table "
+        f"waiting for {server.target.where}: no answer to '{QUESTION}' for 1 s; it waits for a table "
         "metadata lock; the server does not say which session holds it "
         "(others in this database: session 12 (root@localhost, idle for 50 s))"
     ]
