@@ -271,7 +271,7 @@ def effect_lines(
         *difference_rows(shown, width),
         *reasons,
         *_reason_lines(effect, width, height - 1 - len(shown) - len(reasons)),
-        (*_windows_line(effect), TextSpan(f"   {ends}" if ends else "", "strong")),
+        (*_windows_line(effect), *([TextSpan(f"   {ends}", "strong")] if ends else ())),
         *time_line(effect.time_before, effect.time_after, width),
         *[
             (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
