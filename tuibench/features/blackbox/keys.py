@@ -5,7 +5,7 @@ from tuibench.tui.action import UserAction
 
 ACTIONS = (
     UserAction(
-        "black_box", "W", "W", "black box", "Keep the last minute: who held what",
+        "black_box", "W", "W", "black box", "Black box of the last minute",
         command=lambda _: KeepBlackBox(), in_footer=False, after="locks",
     ),
 )  # fmt: skip

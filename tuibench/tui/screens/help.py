@@ -52,10 +52,11 @@ _GLOSSARY = (
 _SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": (
-        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "callers", "burst"),
+        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "disk"),
+        *("callers", "burst"),
         *("type_plan", "plan", "probe", "ab_test", "pause"),
     ),
-    "SERVER": ("durability", "undo", "screening", "locks", "cpu_profile", "run_sql", "crash"),
+    "SERVER": ("durability", "undo", "keep", "screening", "locks", "cpu_profile", "run_sql", "crash"),
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
     "CHARTS": ("pin", "resolve", "mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
 }
@@ -74,8 +75,11 @@ ACTION_SUBJECTS = {title: tuple(with_followers(names, ACTIONS)) for title, names
 PAIRS = {
     "more": ("fewer", "One thread more, or fewer"),
     "rate": ("weights", "Target rate; weights"),
+    "delay": ("disk", "Simulated network; disk"),
     "callers": ("burst", "Deadline and callers; a burst"),
     "halve": ("double", "Half the threads, or twice"),
+    "undo": ("keep", "Undo, or keep the changes"),
+    "cpu_profile": ("black_box", "CPU profile; black box"),
     "cursor_left": ("cursor_right", "Cursor by one column"),
     "cursor_far_left": ("cursor_far_right", "Cursor by ten columns"),
     "zoom_out": ("zoom_in", "Zoom out, or in"),
