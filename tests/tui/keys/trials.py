@@ -20,6 +20,7 @@ from tuibench.metrics.wait_classes import WaitClass
 from tuibench.model.disk import DiskDelays
 from tuibench.model.message import (
     ApplyPreset,
+    CloseConnection,
     Command,
     CrashServer,
     HoldPlan,
@@ -50,6 +51,7 @@ from tuibench.model.message import (
 from tuibench.model.schedule import ConstantStage
 from tuibench.model.tune import parse_tune_words
 from tuibench.tui.panels.lists import PAGE_LINES
+from tuibench.tui.panels.locks import lock_rows
 from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.dialogs import (
@@ -264,6 +266,12 @@ def connection(it: Any) -> int:
     return it.app.screen.chosen.id  # type: ignore[no-any-return]
 
 
+def told(it: Any) -> str:
+    """Whose statement is shown in full; empty if none is."""
+    detail = it.app.screen.query_one("#session-detail")
+    return detail.text().splitlines()[0].rstrip() if detail.display else ""
+
+
 def setting(it: Any) -> str:
     return it.app.screen.chosen.name  # type: ignore[no-any-return]
 
@@ -289,7 +297,9 @@ def is_searched(it: Any) -> bool:
     return isinstance(it.app.focused, Input)
 
 
-CONNECTIONS = [session.id for session in ACTIVITY.sessions]
+CONNECTIONS = [row.id for row in lock_rows(ACTIVITY)]
+"""As listed: those that block and wait, then the others."""
+CONNECTIONS += [session.id for session in ACTIVITY.sessions if session.id not in CONNECTIONS]
 SETTINGS = [state.name for state in catalogue.STATES if not state.only]
 EVENTS = [event.text for event in reversed(script.EVENTS)]
 FLUSH_VALUES = list(next(state for state in catalogue.STATES if state.name == OURS[0]).choices)
@@ -343,7 +353,8 @@ OWN_KEYS = (
         scene("sessions"),
         {
             "k": submits(KillQuery(CONNECTIONS[0]), "y"),
-            "enter": submits(KillQuery(CONNECTIONS[0]), "y"),
+            "K": submits(CloseConnection(CONNECTIONS[0]), "y"),
+            "enter": Trial(told, "", f"STATEMENT OF {CONNECTIONS[0]}  ann@pc7"),
             **dict(moves(connection, CONNECTIONS)),
         },
         rest=("home",),
@@ -429,7 +440,8 @@ OWN_KEYS = (
     ),
     Keys(StopDialog, Scene(CALM, ("q",)), {"s": submits(Stop())}),
     Keys(StopDialog, Scene(CALM, ("q",)), {"x": LEAVES}),
-    Keys(StopDialog, Scene(CHANGED, ("q",)), {"k": submits(Stop(keeps=True)), "l": submits(Stop())}),
+    Keys(StopDialog, Scene(CHANGED, ("q",)), {"k": submits(Stop(keeps=True))}),
+    Keys(StopDialog, Scene(CHANGED, ("q",)), {"l": submits(Stop())}),
     Keys(AbTestDialog, Scene(CALM, ("A",)), {"escape": leads(AbTestDialog, LiveScreen)}),
     Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(InputDialog, LiveScreen)}),
 )

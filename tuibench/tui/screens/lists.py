@@ -130,7 +130,7 @@ class SessionsScreen(SearchScreen):
     KEYS = (
         ("↑ ↓", "choose"),
         ("/", "search"),
-        ("enter", "statement"),
+        ("enter", "SQL"),
         ("k", "end query"),
         ("K", "close connection"),
         ("esc", "back"),
