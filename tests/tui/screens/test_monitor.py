@@ -78,7 +78,9 @@ async def test_the_small_screen_has_everything() -> None:
         assert "CPU" in it.shown("host-strip")
         assert "▲ AT RISK" in it.shown("durability")
         assert it.shown("effect").startswith("EFFECT of 3  preset unsafe"), "in place of the events, as news"
-        assert "fsyncs/trx 1.04 → 0.020        ÷53 (42..63)" in it.shown("effect")
+        fsyncs = it.shown("effect").splitlines()[-1]
+        assert fsyncs.startswith("fsyncs/trx 1.04 → 0.020        ◂··"), "beyond the interval's scale"
+        assert fsyncs.endswith("···   ÷53 (42..63)")
         assert "1.04 │ 0.020" in it.shown("chart-fsyncs")
 
 
