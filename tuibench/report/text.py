@@ -39,6 +39,7 @@ from tuibench.record.sysbench_report import (
 )
 from tuibench.report.analysis import addenda, experiment_blocks
 from tuibench.report.anomalies import anomalies_sentence
+from tuibench.report.answer import answer_sentence
 from tuibench.report.effects import cost_table, effect_line, hot_rows_line, stalls_line, steadiness_line
 
 
@@ -216,7 +217,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
         lines.append(f"engine: {engine}")
     lines.append(_server_counters_note(summary))
     lines += [f"warning: {warning}" for warning in summary.warnings]
-    lines += [_record_note(Path(run_directory)), _headline_note(summary)]
+    lines += [_record_note(Path(run_directory)), _headline_note(summary), _answer(summary)]
     return [line for line in lines if line]
 
 
@@ -246,6 +247,7 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
         *commit_cost_lines(summary.costs),
         *(f"warning: {warning}" for warning in summary.warnings),
         _record_note(Path(run_directory)),
+        _answer(summary),
     ]
     return [line for line in lines if line]
 
@@ -257,7 +259,7 @@ def commit_cost_lines(costs: Sequence[CommitCost]) -> list[str]:
 
 
 def _headline_note(summary: Summary) -> str:
-    """A note with the most important figures, printed last."""
+    """A note with the most important figures."""
     if not summary.transactions.total:
         return ""
     latency = summary.latency_ms
@@ -265,6 +267,11 @@ def _headline_note(summary: Summary) -> str:
     known = summary.headline
     first = f"{known.title} {known.value:,.1f}, " if known is not None else ""
     return f"{first}{summary.transactions.per_second:,.1f} TPS{p95}"
+
+
+def _answer(summary: Summary) -> str:
+    """The answer of the run, printed last; that it failed is the first note."""
+    return "" if summary.failure else answer_sentence(summary)
 
 
 def _record_note(directory: Path) -> str:

@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 
 from tests.examples import EVENT, LATENCY, sample, summary
 from tests.paths import DATA
+from tests.tui.support.script import AB_TEST
 from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError, UsageError
 from tuibench.cli import runner
 from tuibench.cli.headless import (
@@ -229,6 +230,13 @@ def test_a_record_that_ended_early_is_not_passed_off_as_whole(tmp_path: Path) ->
         f"recorded partially, without a summary, in {tmp_path}",
         LAST_NOTE,
     ]
+
+
+def test_the_last_line_of_an_ab_test_is_its_answer(tmp_path: Path) -> None:
+    notes = run_notes(summary(ab=AB_TEST), str(tmp_path))
+    assert notes[-2:] == [LAST_NOTE, "sync_binlog 0 against 1: TPS +55 % (49..61 %), p95 −54 % (−57..−51 %)"]
+    failed = summary(ab=AB_TEST, outcome="failed", failure="the server went away")
+    assert run_notes(failed, str(tmp_path))[-1] == LAST_NOTE
 
 
 def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:

@@ -431,9 +431,11 @@ def run_and_print(
     run: Coroutine[Any, Any, None],
     write: Callable[[Sweep], None],
     *,
+    write_page: Callable[[Sweep], None] | None = None,
     keeps_tables: bool = False,
 ) -> ExitCode:
-    """Run the rest of a sweep, then write its results and notes, even if it fails or is interrupted.
+    """Run the rest of a sweep, then write its page, its notes and its results, even if it fails or is
+    interrupted. The results come last, because they are the answer.
 
     A new sweep that fails before its first result is discarded, unless it left tables on the server.
     """
@@ -450,10 +452,12 @@ def run_and_print(
     if failure is not None and not known.results and not has_tables:
         folder.discard()
         raise failure
-    if known.done:
-        write(known)
+    if known.done and write_page is not None:
+        write_page(known)
     for line in sweep_notes(known, folder.directory):
         info(line)
+    if known.done:
+        write(known)
     if failure is not None:
         raise failure
     if interrupted:
@@ -623,7 +627,12 @@ def versions(
         folder = _new_comparison(words, rest, tests, servers, start, options)
     with closing(folder):
         run = run_on_private_servers(folder, versions_setup(folder.sweep))
-        code = run_and_print(folder, run, partial(_write, folder, output))
+        code = run_and_print(
+            folder,
+            run,
+            lambda known: output.write(versions_text(known, output.form)),
+            write_page=partial(_write_page, folder),
+        )
     raise typer.Exit(code)
 
 
@@ -667,9 +676,8 @@ def _new_comparison(
     return run_async(create_versions(plan, builds, limits, directory, bisect=bisect))
 
 
-def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
-    """Write the result, and the page with charts."""
-    output.write(versions_text(known, output.form))
+def _write_page(folder: SweepFolder, known: Sweep) -> None:
+    """Write the page with charts; a bisection has none."""
     if versions_setup(known).bisect:
         return
     (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")

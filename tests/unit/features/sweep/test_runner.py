@@ -22,6 +22,7 @@ from tuibench.base.errors import (
     TuibenchError,
     UsageError,
 )
+from tuibench.features.sweep import execution
 from tuibench.features.sweep.planning import (
     OVERHEAD_SECONDS,
     all_cells,
@@ -640,3 +641,10 @@ def test_tables_that_were_there_are_not_touched(directory: Path) -> None:
     stage = Stage(directory, plan=two_sizes())
     stage.run()
     assert stage.tables.told == []
+
+
+def test_the_last_lines_of_a_sweep_are_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, said = Stage(tmp_path / "one"), list[str]()
+    monkeypatch.setattr(execution, "info", said.append)
+    execution.run_and_print(stage.folder, stage.conductor.run(), lambda _: said.append("the table"))
+    assert said[-2:] == [f"recorded in {tmp_path / 'one'}", "the table"]
