@@ -38,6 +38,7 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import on_ending_signals
+from tuibench.metrics.measurement_warnings import warning_name
 from tuibench.metrics.thresholds import NOT_OF_A_STEP, Threshold, crossed_thresholds
 from tuibench.model.event import REPORTED_KINDS, Event, EventKind, Trouble, TroubleKind
 from tuibench.model.message import RunState, SessionMessage, SessionSpec, Status
@@ -275,9 +276,24 @@ class IntervalPrinter:
             if message.state is not RunState.STOPPING:
                 self._write(THREADS_STARTED)
 
-    def note(self, message: SessionMessage) -> None:
+
+class EventNotes:
+    """Prints events when they happen. The notes at the end do not repeat a warning that was printed."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._warned: set[str] = set()
+
+    def hear(self, message: SessionMessage) -> None:
         if isinstance(message, Event) and message.kind in REPORTED_KINDS:
-            note(f"{timestamp(message.elapsed_seconds)} {message.text}")
+            self._write(f"{timestamp(message.elapsed_seconds)} {message.text}")
+            if message.kind is EventKind.WARNING:
+                self._warned.add(warning_name(message.text))
+
+    def of_end(self, summary: Summary) -> Summary:
+        """The summary without the warnings that were printed."""
+        left = tuple(each for each in summary.warnings if warning_name(each) not in self._warned)
+        return msgspec.structs.replace(summary, warnings=left)
 
 
 async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
@@ -300,8 +316,9 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     printer = IntervalPrinter(output.report_interval_seconds, spec.plan.percentiles, words, hooks)
     if output.is_reporting or hooks.reports_intervals:
         bus.interval_listeners.append(printer.tick)
+    notes = EventNotes(note)
     if output.verbosity:
-        bus.listeners.append(printer.note)
+        bus.listeners.append(notes.hear)
     async with run:
         on_ending_signals(run.request_stop, "interrupted")
         if output.is_reporting:
@@ -325,7 +342,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     await hooks.end(run.measuring.full_report())
     if output.is_reporting:
         words(addenda(summary) if hooks.reports_totals and not hooks.has_failed else run.text(summary))
-        for line in run_notes(summary, spec.run_directory):
+        for line in run_notes(notes.of_end(summary), spec.run_directory):
             note(line)
     code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.total))
     is_cut = hooks.has_failed or (rows is not None and rows.is_cut)
@@ -385,7 +402,8 @@ async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
     run = WatchRun(spec)
     stdout = PipeSafeStdout(partial(run.request_stop, "interrupted"))
     bus = run.watcher.bus
-    bus.listeners.append(_report_event)
+    notes = EventNotes(info)
+    bus.listeners.append(notes.hear)
     if form == TEXT:
         bus.interval_listeners.append(partial(_print_interval, stdout.write, spec.plan.percentiles))
     elif form != JSON:
@@ -406,7 +424,7 @@ async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
         echo_json(summary)
     else:
         stdout.write(msgspec.json.encode(summary).decode() + "\n")
-    for line in watch_notes(summary, run.spec.run_directory):
+    for line in watch_notes(notes.of_end(summary), run.spec.run_directory):
         info(line)
     return stdout.judged(run.watcher.lifecycle.exit_code)
 
@@ -416,11 +434,6 @@ def _report_start(run: WatchRun, event: Event) -> None:
     if event.kind is EventKind.START:
         server = run.watcher.server
         info(f"watching {server.version_text} at {server.where}")
-
-
-def _report_event(message: SessionMessage) -> None:
-    if isinstance(message, Event) and message.kind in REPORTED_KINDS:
-        info(f"{timestamp(message.elapsed_seconds)} {message.text}")
 
 
 def _print_line(write: Write, message: SessionMessage) -> None:

@@ -214,6 +214,11 @@ def worst_of(ticks: Iterable[BadTick | None]) -> BadTick | None:
     return max((tick for tick in ticks if tick), key=itemgetter(0), default=None)
 
 
+def warning_name(text: str) -> str:
+    """The name of a warning, which its text begins with: the figures in it differ from time to time."""
+    return text.partition(":")[0]
+
+
 class TickAlarm:
     """Alarm with hysteresis: a single bad tick does not raise it, and a single good one does not clear it.
 
@@ -282,7 +287,7 @@ class ClientLimit:
     @property
     def raised(self) -> frozenset[str]:
         """The names of the active alarms."""
-        return frozenset(text.partition(":")[0] for text in self.active_warnings)
+        return frozenset(map(warning_name, self.active_warnings))
 
     @property
     def overall(self) -> bool:

@@ -24,6 +24,7 @@ from tuibench.metrics.measurement_warnings import (
     measurement_warnings,
     simulated_disk_warning,
     simulated_network_warning,
+    warning_name,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import (
@@ -279,7 +280,7 @@ class MeasuringLoop:
                 self.limit.add(sample.load, sample.client_host or sample.host, sample.hosts)
             if self.limit.raised != before:
                 for warning in self.limit.active_warnings:
-                    if warning.partition(":")[0] not in before:
+                    if warning_name(warning) not in before:
                         self._watcher.emit(EventKind.WARNING, warning)
                 self._watcher.publish_status()
         self.emit_refused(measured.refused)

@@ -15,6 +15,7 @@ from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError, Usa
 from tuibench.cli import runner
 from tuibench.cli.headless import (
     CsvWriter,
+    EventNotes,
     IntervalPrinter,
     final_exit_code,
     note,
@@ -135,20 +136,18 @@ def test_a_tick_that_is_a_little_early_still_prints(capsys: pytest.CaptureFixtur
 
 
 def test_what_an_operator_must_know_is_said_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = IntervalPrinter(1, (95.0,))
-    printer.note(
+    EventNotes(note).hear(
         msgspec.structs.replace(EVENT, kind=EventKind.RESTART, elapsed_seconds=12.4, text="restarted")
     )
-    printer.note(msgspec.structs.replace(EVENT, kind=EventKind.START))
-    printer.note(sample())
+    EventNotes(note).hear(msgspec.structs.replace(EVENT, kind=EventKind.START))
+    EventNotes(note).hear(sample())
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "at 12 s: restarted\n")
 
 
 def test_what_is_said_before_the_measured_time_is_of_the_warm_up(capsys: pytest.CaptureFixture[str]) -> None:
-    printer = IntervalPrinter(1, (95.0,))
     for elapsed in (-1.4, -0.1, 0.0):
-        printer.note(
+        EventNotes(note).hear(
             msgspec.structs.replace(EVENT, kind=EventKind.RESTART, elapsed_seconds=elapsed, text="restarted")
         )
     assert capsys.readouterr().err.splitlines() == [
@@ -237,6 +236,19 @@ def test_the_last_line_of_an_ab_test_is_its_answer(tmp_path: Path) -> None:
     assert notes[-2:] == [LAST_NOTE, "sync_binlog 0 against 1: TPS +55 % (49..61 %), p95 −54 % (−57..−51 %)"]
     failed = summary(ab=AB_TEST, outcome="failed", failure="the server went away")
     assert run_notes(failed, str(tmp_path))[-1] == LAST_NOTE
+
+
+def test_a_warning_is_printed_once() -> None:
+    """When it arises; what is known of the whole run alone, at the end."""
+    said: list[str] = []
+    notes = EventNotes(said.append)
+    busy = "host busy: other programs use {} % of CPU"
+    notes.hear(replace(EVENT, elapsed_seconds=3.0, kind=EventKind.WARNING, text=busy.format(41)))
+    notes.hear(replace(EVENT, kind=EventKind.THREADS, text="threads 8 → 16"))
+    said += run_notes(notes.of_end(summary(warnings=(busy.format(67), "incomplete: box2"))), "/runs/1")
+    assert [line for line in said if "host busy" in line] == [f"at 3 s: {busy.format(41)}"]
+    assert "warning: incomplete: box2" in said
+    assert not any("threads 8" in line for line in said)
 
 
 def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:
@@ -476,5 +488,5 @@ def test_no_note_beside_the_report_has_a_label_of_it(capsys: pytest.CaptureFixtu
     assert "read – 3 transactions" in printed
     assert not [label for label in labels if f"{label}:" in printed]
     event = Event(at=0.0, elapsed_seconds=12.0, kind=EventKind.RESTART, text="restarted")
-    IntervalPrinter(1.0, ()).note(event)
+    EventNotes(note).hear(event)
     assert not capsys.readouterr().err.startswith("[")
