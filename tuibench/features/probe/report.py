@@ -7,6 +7,7 @@ from tuibench.base import units
 from tuibench.base.document import Block, Section, Shape, Text, section
 from tuibench.base.units import count, milliseconds, pluralize, three_digits
 from tuibench.features.probe.text import (
+    bracket_text,
     probe_blocks,
     probe_commands,
     probe_level_text,
@@ -66,13 +67,11 @@ def _lines(found: ProbeResult) -> Sequence[str]:
 
 
 def _tiles(found: ProbeResult, summary: Summary) -> Iterator[Tile]:
-    if (knee := found.knee) is not None:
+    if found.is_inconclusive:
+        yield "saturation point", bracket_text(found), "inconclusive"
+    elif (knee := found.knee) is not None:
         name = probe_level_text(found.order, knee.level)
-        yield (
-            "saturation point",
-            name,
-            "not reliable" if found.is_inconclusive else "the fewest with 95 % of the plateau",
-        )
+        yield "saturation point", name, "the fewest with 95 % of the plateau"
         yield "transactions per second there", three_digits(knee.tps), f"p95 {milliseconds(knee.p95_ms)}"
     if found.plateau is not None:
         half = found.plateau.half_width

@@ -154,10 +154,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         least = max(result.steps, key=lambda step: step.tps).level if result.steps else None
         yield f"Not saturated: {END_TEXTS[result.end]}. Most: {most} at {probe_level_text(order, least)}."
     elif result.is_inconclusive:
-        yield (
-            f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
-            f"{probe_level_text(order, result.knee_high)}, at {most}."
-        )
+        yield (f"Inconclusive: throughput stops growing somewhere from {bracket_text(result)}, at {most}.")
     elif order.by is Quantity.RATE:
         yield f"Saturated at {most}: the rate that is reached up to {probe_level_text(order, knee.level)}."
     else:
@@ -168,6 +165,11 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         )
     if order.by is Quantity.RATE and result.recommended is not None and not result.objective:
         yield f"Recommended: {probe_level_text(order, result.recommended)}, at which nothing is left waiting."
+
+
+def bracket_text(result: ProbeResult) -> str:
+    """Between which levels the saturation point is: `1 to 8 threads`."""
+    return f"{_number(result.knee_low)} to {probe_level_text(result.order, result.knee_high)}"
 
 
 def mean_text(mean: Mean) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.examples import sample
+from tests.examples import sample, summary
 from tests.ticks import load_tick
 from tests.unit.features.probe.simulated_probe import (
     TICK_SECONDS,
@@ -34,6 +34,7 @@ from tuibench.features.probe.plan import (
     next_level,
     recommended_level,
 )
+from tuibench.features.probe.report import REPORT
 from tuibench.features.probe.text import probe_lines, probe_text
 from tuibench.metrics.diagnosis import CLIENT_LIMITED, QUEUE_OUTSIDE
 from tuibench.metrics.thresholds import parse_objectives
@@ -449,6 +450,13 @@ def test_noise_that_hides_the_saturation_point_is_inconclusive_and_names_the_swe
     assert found.lines[0].startswith("Inconclusive: throughput stops growing somewhere from ")
     assert found.knee_low is not None
     assert found.knee_high is not None
+    tiles = REPORT.tiles(summary(probe=found))
+    assert tiles[0] == (
+        "saturation point",
+        f"{found.knee_low:g} to {found.knee_high:g} threads",
+        "inconclusive",
+    )
+    assert tiles[1][0] == "plateau", "no throughput of a level that may not be the saturation point"
     (line,) = deciding_sweep(RunPlan(profile="tpcc"), Target(socket="/s"), found).values()
     assert line.startswith("tuibench sweep tpcc --threads=")
     levels = [float(word) for word in line.split("--threads=")[1].split()[0].split(",")]
