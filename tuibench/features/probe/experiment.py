@@ -336,14 +336,17 @@ def confidence_of(
     progress: ProbeProgress, doubts: Sequence[str], end: ProbeEnd, bracket: Bracket | None, *, limited: bool
 ) -> str:
     """Low if the result is not the server's own, or would probably differ next time; also where other
-    programs take most of the host, or after a single step.
+    programs take most of the host, after a single step, or after a few of which none was stable.
     """
     edge = objective_edge(progress)
     is_undecided = edge.most is None and bool(edge.contrary)
     is_unlikely = bracket is not None and bracket.chance < LIKELY
     if limited or end is ProbeEnd.ABORTED or is_unlikely or is_undecided:
         return LOW
-    if is_busy_host(progress) or len(progress.visits) <= 1:
+    is_unsteady = len(progress.visits) <= FEWEST_VISITS and not any(
+        step.is_stable for step in progress.measured
+    )
+    if is_busy_host(progress) or len(progress.visits) <= 1 or is_unsteady:
         return LOW
     return "medium" if doubts or (bracket is not None and not bracket.is_narrow) else "high"
 

@@ -437,6 +437,11 @@ def test_steps_that_were_not_stable_lower_the_confidence() -> None:
     )
     most = [replace(s, is_stable=False) for s in progress.steps]
     assert answered(progress._replace(steps=most)).confidence == "medium"
+    few = progress._replace(steps=[step for step in most if step.level in (1, 8, 64)][:3])
+    assert len(few.steps) == 3
+    assert answered(few).confidence == "low", "three steps, none of them stable"
+    calm = few._replace(steps=[replace(step, is_stable=True) for step in few.steps])
+    assert answered(calm).confidence != "low"
 
 
 def test_noise_that_hides_the_saturation_point_is_inconclusive_and_names_the_sweep_that_decides() -> None:
