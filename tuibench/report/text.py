@@ -39,7 +39,6 @@ from tuibench.record.sysbench_report import (
 )
 from tuibench.report.analysis import addenda, experiment_blocks
 from tuibench.report.anomalies import anomalies_sentence
-from tuibench.report.answer import answer_sentence
 from tuibench.report.effects import cost_table, effect_line, hot_rows_line, stalls_line, steadiness_line
 
 
@@ -271,6 +270,8 @@ def _headline_note(summary: Summary) -> str:
 
 def _answer(summary: Summary) -> str:
     """The answer of the run, printed last; that it failed is the first note."""
+    from tuibench.report.answer import answer_sentence
+
     return "" if summary.failure else answer_sentence(summary)
 
 
