@@ -149,6 +149,8 @@ def plans(draw: st.DrawFn) -> RunPlan:
         order = ProbeOrder(**part(draw, "probe", command))
         low, high = sorted(draw(st.tuples(st.integers(1, 999), st.integers(1, 999))))
         order = replace(order, least=float(low), most=draw(st.sampled_from([0.0, float(high)])))
+        if order.by is Quantity.THREADS:
+            order = replace(order, recover=False, remedies=False)
         threads = low if order.by is Quantity.THREADS else plan.threads
         warmup = draw(steps)
         return replace(
