@@ -15,13 +15,13 @@ from tests.unit.record.steady import steady
 from tuibench.cli.main import program as parser
 from tuibench.cli.server_options import ServerOptions
 from tuibench.metrics.figures import deciding_figure
-from tuibench.model.callers import Backoff, Breaker
+from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.option import At, BoundOption
 from tuibench.model.plan import PARTS, PLAN_COMMANDS, RunPlan, part_options
-from tuibench.model.probe import ProbeOrder
+from tuibench.model.probe import MOST_DEADLINE_MS, ProbeOrder
 from tuibench.model.schedule import ConstantStage, Quantity, RampStage, Schedule, first_level
 from tuibench.model.server import Endpoint, Target
 from tuibench.model.tune import TunePlan
@@ -144,13 +144,14 @@ def plans(draw: st.DrawFn) -> RunPlan:
     own["options"] = draw(st.dictionaries(names.map("x{}".format), names, max_size=2))
     if not own.get("replicas") or command == "watch":
         own["max_lag_seconds"] = 0.0
-    plan = RunPlan(profile="oltp_read_write", **own)
+    plan = _with_possible_callers(RunPlan(profile="oltp_read_write", **own))
     if command == "probe":
         order = ProbeOrder(**part(draw, "probe", command))
         low, high = sorted(draw(st.tuples(st.integers(1, 999), st.integers(1, 999))))
         order = replace(order, least=float(low), most=draw(st.sampled_from([0.0, float(high)])))
-        if order.by is Quantity.THREADS:
-            order = replace(order, recover=False, remedies=False)
+        is_limited = 0 < plan.deadline_ms <= MOST_DEADLINE_MS
+        recover = order.recover and order.by is Quantity.RATE and is_limited
+        order = replace(order, recover=recover, remedies=order.remedies and recover)
         threads = low if order.by is Quantity.THREADS else plan.threads
         warmup = draw(steps)
         return replace(
@@ -170,6 +171,16 @@ def plans(draw: st.DrawFn) -> RunPlan:
         plan = _tried(draw, replace(plan, schedule=()))
     if command == "live":
         plan = replace(plan, threads=0) if not plan.trial and not plan.schedule else plan
+    return plan
+
+
+def _with_possible_callers(plan: RunPlan) -> RunPlan:
+    """Without what needs a deadline that the plan has not, or what its users exclude."""
+    if plan.users or not plan.deadline_ms:
+        plan = replace(plan, attempts=1, breaker=None)
+    if not plan.deadline_ms:
+        queue = QueueOrder.FIFO if plan.queue is QueueOrder.SHED else plan.queue
+        plan = replace(plan, queue=queue, retry_budget=None, on_deadline=OnDeadline.LEAVE)
     return plan
 
 
