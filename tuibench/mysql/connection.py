@@ -198,6 +198,8 @@ class Connection:
         """The properties of its login."""
         self.statements = 0
         """The number of statements sent, for the reconciliation."""
+        self.selects = 0
+        """How many of them are SELECT statements, sent as text."""
         self.questions: Questioned | None = None
         self._protocol: StatementProtocol | None = None
         self._text_rows: ResultReader | None = None
@@ -262,6 +264,7 @@ class Connection:
 
     async def _answer(self, sql: str) -> bytes:
         """The whole response to a text statement."""
+        self.selects += sql.lstrip().startswith("SELECT")
         work: Awaitable[bytes] = self.ask(CaptureResponse(self.packet(sql)))
         answer = await (self.questions.answer(self, sql, work) if self.questions else work)
         if (status := status_of(answer)) is not None:
@@ -361,10 +364,15 @@ class OwnConnections:
     def __init__(self) -> None:
         self._open: set[Connection] = set()
         self._ended_statements = 0
+        self._ended_selects = 0
 
     @property
     def statements(self) -> int:
         return self._ended_statements + sum(each.statements for each in self._open)
+
+    @property
+    def selects(self) -> int:
+        return self._ended_selects + sum(each.selects for each in self._open)
 
     @property
     def ids(self) -> set[int]:
@@ -377,6 +385,7 @@ class OwnConnections:
         """Remove a connection that has ended: it sends no more statements."""
         self._open.discard(connection)
         self._ended_statements += connection.statements
+        self._ended_selects += connection.selects
 
 
 def _single_statement(request: bytes | CaptureResponse, answers: list[Any]) -> TransactionLoop:

@@ -113,8 +113,6 @@ class QueryTimer:
     """Measures the session's own statements, which a reader of the server's statement times subtracts."""
 
     def __init__(self) -> None:
-        self.selects = 0
-        """The number of its SELECT statements."""
         self._durations_us: list[int] = []
 
     async def measure(self, connection: Queries, sql: str) -> Sequence[Row]:
@@ -123,7 +121,6 @@ class QueryTimer:
         try:
             return await connection.query(sql)
         finally:
-            self.selects += sql.lstrip().startswith("SELECT")
             self._durations_us.append((time.perf_counter_ns() - since_ns) // 1000)
 
     def take(self) -> tuple[int, ...]:

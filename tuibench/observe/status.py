@@ -548,7 +548,7 @@ class StatusSampler:
             max_connections=limits.found.get(ServerVariable.MAX_CONNECTIONS, 0),
             table_open_cache=limits.found.get(ServerVariable.TABLE_OPEN_CACHE, 0),
             transactions=None,
-            own=OwnStatements(self._own.statements, self._timer.selects if self._timer is not None else 0),
+            own=OwnStatements(self._own.statements, self._own.selects),
             times=times,
         )
 

@@ -125,6 +125,7 @@ class FakeConnection(Connection):
 
     async def query(self, sql: str) -> Sequence[Row]:
         self.statements += 1
+        self.selects += sql.lstrip().startswith("SELECT")
         if self.is_broken:
             raise ConnectionLostError(2013, "connection lost")
         return await self._server.answer(sql)

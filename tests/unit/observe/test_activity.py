@@ -319,7 +319,7 @@ class Scripted:
     """A server with a performance schema."""
 
     thread_id = 5
-    statements = 0
+    statements = selects = 0
 
     def __init__(self, digests: Sequence[Row], *, is_on: bool = True, counts_cpu: bool = True) -> None:
         self._digests = digests

@@ -139,14 +139,14 @@ async def test_a_source_that_refuses_is_not_asked_again(code: int, words: str) -
     assert len(server.received) == 1
 
 
-async def test_own_statements_are_timed_and_counted() -> None:
+async def test_own_statements_are_timed() -> None:
     server, timer = FakeServer(), QueryTimer()
     connection = await server.log_in(TARGET)
     await timed(connection, timer).query("SHOW GLOBAL STATUS")
     await timed(connection, timer).query("\nSELECT 1")
-    assert (timer.selects, len(timer.take()), timer.take()) == (1, 2, ())
+    assert (len(timer.take()), timer.take()) == (2, ())
     await timed(connection, None).query("SELECT 1")
-    assert (timer.selects, timer.take()) == (1, ())
+    assert timer.take() == ()
 
 
 # Statement digests: what grew meanwhile, and what MariaDB keeps no digests of.

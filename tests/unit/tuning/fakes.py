@@ -135,7 +135,7 @@ class FakeConnection:
         self._server = server
         self._number = server.logins
         self.target = Target()
-        self.statements = 0
+        self.statements = self.selects = 0
 
     async def query(self, sql: str) -> Sequence[Row]:
         self.statements += 1

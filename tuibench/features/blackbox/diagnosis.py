@@ -553,7 +553,8 @@ def _same_work(look: Look) -> _Found | None:
     states = Counter(
         row.state for frame in look.inside for row in frame.sessions if row.statement == text and row.state
     )
-    state = f" ({states.most_common(1)[0][0]})" if states else ""
+    usual_state = states.most_common(1)[0][0] if states else ""
+    state = f" ({usual_state})" if usual_state else ""
     said = shorten(text, STATEMENT_CHARACTERS)
     most = max(
         sum(row.statement == text and row.command != "Sleep" for row in frame.sessions)
@@ -561,7 +562,9 @@ def _same_work(look: Look) -> _Found | None:
     )
     before = f"{usual.get(text, 0.0):.1f} on average before"
     words = f"{pluralize(most, 'connection')} executed the same statement{state}, {before}: {said}"
-    return _Found(Diagnosis(cause=Cause.SAME_WORK, text=words), [])
+    # A short wait may end before the graph of lock waits is read; then its holder is not known.
+    is_lock = wait_of(Observed("Query", usual_state), look.box.flavour) is WaitClass.METADATA_LOCK
+    return _Found(Diagnosis(cause=Cause.OTHER_LOCK if is_lock else Cause.SAME_WORK, text=words), [])
 
 
 # Lanes

@@ -192,6 +192,17 @@ def test_the_same_statement_on_many_connections() -> None:
     )
 
 
+def test_a_lock_without_a_known_holder_is_still_a_lock() -> None:
+    def busy(at: float) -> Frame:
+        ids = range(20) if within(at) else range(2)
+        state = "Waiting for table metadata lock"
+        return frame(*(row(id, state=state, statement="SELECT c FROM t") for id in ids))
+
+    found = diagnose(replace(box(busy), frames=tuple(replace(f, connections=20) for f in box(busy).frames)))
+    assert (found.cause, found.connection) == (Cause.OTHER_LOCK, 0)
+    assert "Waiting for table metadata lock" in found.text
+
+
 def test_nothing_is_invented() -> None:
     found = diagnose(box(lambda at: frame(row(8))))
     assert (found.cause, found.connection) == (Cause.UNKNOWN, 0)
