@@ -27,6 +27,9 @@ with examples, and `tuibench profiles check FILE` checks a file. An *operand* is
 or an expression of options, lists and variables.
 """
 
+BY_HAND = "## Expressions"
+"""From this heading on the page is written by hand, and kept."""
+
 TABLES: dict[type[msgspec.Struct], str] = {
     language.Profile: "The file",
     ProfileOption: "Option",
@@ -54,7 +57,7 @@ NAMES: dict[Any, str] = {
 def reference() -> str:
     """The page."""
     parts = [HEAD, *(_section(table, title, "##") for table, title in TABLES.items())]
-    parts.append(_generators())
+    parts += [_generators(), BY_HAND + PAGE.read_text(encoding="utf-8").partition(BY_HAND)[2]]
     return "\n".join(parts)
 
 

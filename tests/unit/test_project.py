@@ -168,6 +168,7 @@ PAGES = [
     ROOT / ".github" / "SECURITY.md",
     ROOT / "docs" / "schemas" / "README.md",
     ROOT / "profiles" / "README.md",
+    ROOT / "tuibench" / "metrics" / "README.md",
     ROOT / "tuibench" / "features" / "scenes" / "README.md",
     ROOT / "tests" / "bench" / "README.md",
     ROOT / "tests" / "bench" / "verdicts.md",
@@ -240,6 +241,19 @@ def anchors(page: Path) -> set[str]:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+LONGEST_LINE = 460
+"""Characters of a line, or of a table's row: longer ones are not read to their end."""
+
+
+@for_each("page", PAGES)
+def test_a_line_of_a_page_is_not_too_long(page: Path) -> None:
+    """The rows of generated pages are those of their tables."""
+    if page.parent.name in ("profiles", "metrics"):
+        return
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert not [f"{number}: {len(line)}" for number, line in enumerate(lines, 1) if len(line) > LONGEST_LINE]
 
 
 NAMED = re.compile(r"(?:[\w.-]+/)+[\w.-]+\.(?:py|rs|md|toml|c)\b|\btest_\w+\.py\b|tests(?:\.\w+)+")
