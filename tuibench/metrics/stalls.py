@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from tuibench.metrics.figures import read
 from tuibench.metrics.wait_classes import WaitClass
-from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.counters import Counter, redo_limit
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Culprit, Stall, StallConditions, Steadiness
 from tuibench.model.tick import ERROR, Sample, Tick
@@ -35,12 +35,17 @@ from tuibench.model.tick import ERROR, Sample, Tick
 Number = TypeVar("Number", int, float)
 
 
+def time_spent(tick: Tick) -> dict[WaitClass, float]:
+    """The time of the connections in each wait class of a tick, in microseconds."""
+    return {wait: us for wait in WaitClass if (us := tick.sums.get(wait.key, 0.0))}
+
+
 def conditions_of(sample: Sample) -> StallConditions:
     server, host = sample.server, sample.host
     disk_write_ms = read("disk_write_ms", host)
     if server is None:
         return StallConditions(is_answered=False, disk_write_ms=disk_write_ms)
-    room, age = first_known(REDO_CAPACITY, server.levels), read("checkpoint_age", server)
+    room, age = redo_limit(server.levels), read("checkpoint_age", server)
     return StallConditions(
         checkpoint_age_percent=100 * age / room if age is not None and room else None,
         dirty_bytes=_whole(server.levels.get(Counter.POOL_BYTES_DIRTY)),
@@ -133,30 +138,43 @@ class StallTick(NamedTuple):
         return self.end_seconds - self.start_seconds
 
 
-FULL_PERCENT = 80.0
-"""Percent of the redo log from which the server lets no change in until pages are written: MySQL begins some
-15 % before its end.
-"""
+FULL_PERCENT = 90.0
+"""Percent of its limit from which the redo log is the cause of a stall."""
 MAIN_SHARE, PURGE_SHARE = 0.5, 0.3
 """The shares of the connections' time in a wait class from which it is the cause of a stall."""
 NO_CAUSES = frozenset((WaitClass.CLIENT, WaitClass.OTHER, WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK))
 """Classes that explain nothing by themselves."""
 
 
+def purge_share(spent: Mapping[WaitClass, float]) -> float:
+    """The share of the connections' time in statements for which innodb_max_purge_lag delayed them."""
+    whole = sum(us for wait, us in spent.items() if wait is not WaitClass.CLIENT)
+    return spent.get(WaitClass.PURGE_LAG, 0.0) / whole if whole else 0.0
+
+
+def innodb_delay(purge: float, age_percent: float | None) -> str:
+    """What inside InnoDB delays all changes, from the share of purge lag in the time and the age of the
+    checkpoint; empty if nothing does.
+    """
+    if purge >= PURGE_SHARE:
+        return "purge is behind: innodb_max_purge_lag delayed every change"
+    if age_percent is not None and age_percent >= FULL_PERCENT:
+        return f"the redo log was full ({min(age_percent, 100.0):.0f} % of its limit)"
+    return ""
+
+
 def other_cause(inside: Sequence[StallTick], *, only_certain: bool = False) -> Culprit | None:
-    """The cause of a stall that is no connection: delayed changes, a full redo log; unless `only_certain`,
-    also the wait in which most of the time was spent. None if there is none of these.
+    """The cause of a stall that is no connection: what delays all changes inside InnoDB; unless
+    `only_certain`, also the wait in which most of the time was spent. None if there is none of these.
     """
     spent: dict[WaitClass, float] = {}
     for tick in inside:
         for wait, us in tick.waits.items():
             spent[wait] = spent.get(wait, 0.0) + us
     whole = sum(us for wait, us in spent.items() if wait is not WaitClass.CLIENT)
-    if whole and spent.get(WaitClass.PURGE_LAG, 0.0) >= PURGE_SHARE * whole:
-        return Culprit(cause="purge is behind: innodb_max_purge_lag delayed every change")
     age = _most(tick.conditions.checkpoint_age_percent for tick in inside)
-    if age is not None and age >= FULL_PERCENT:
-        return Culprit(cause=f"the redo log was full ({age:.0f} % of its capacity)")
+    if delay := innodb_delay(purge_share(spent), age):
+        return Culprit(cause=delay)
     named = {wait: us for wait, us in spent.items() if wait not in NO_CAUSES}
     main = max(named, key=lambda wait: named[wait], default=None)
     if main is None or only_certain or not whole or named[main] < MAIN_SHARE * whole:
@@ -221,7 +239,7 @@ class StallLog:
                     conditions,
                     slot.counts(ERROR),
                     slot.sums.get("unknown_commits", 0),
-                    {wait: us for wait in WaitClass if (us := sample.tick.sums.get(wait.key, 0.0))},
+                    time_spent(sample.tick),
                 )
             )
         self._end_seconds, self._is_partial = max(slot.end, self._end_seconds), False

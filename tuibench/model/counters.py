@@ -331,9 +331,26 @@ ROWS_UPDATED = (Counter.INNODB_ROWS_UPDATED, Counter.HANDLER_UPDATE)
 ROWS_DELETED = (Counter.INNODB_ROWS_DELETED, Counter.HANDLER_DELETE)
 DEADLOCKS = (Counter.DEADLOCKS, Counter.METRICS_DEADLOCKS)
 HISTORY_LIST_LENGTH = (Counter.HISTORY_LIST_LENGTH, Counter.METRICS_HISTORY_LIST_LENGTH)
-REDO_CAPACITY = (Counter.CHECKPOINT_MAX_AGE, Counter.REDO_LOG_CAPACITY)
+
+REDO_SHARE = 30 / 32 * 0.95 * 0.95
+"""MySQL: the part of the redo log's capacity for changes: without two of its 32 files, a part for its writer
+and a margin (InnoDB's log0files_capacity.cc).
+"""
+REDO_PAGES = 4 * 10
+"""MySQL: pages that are reserved for the threads in the background."""
 
 
 def first_known(counters: Iterable[Counter], values: Mapping[str, Number]) -> Number | None:
     """The value of the first known counter; None if none is known."""
     return next((values[counter] for counter in counters if counter in values), None)
+
+
+def redo_limit(values: Mapping[str, float]) -> float | None:
+    """The bytes of redo since the last checkpoint from which InnoDB lets no change in; None if unknown.
+
+    MariaDB reports it; for MySQL it is computed from the capacity.
+    """
+    if Counter.REDO_LOG_CAPACITY not in values:
+        return values.get(Counter.CHECKPOINT_MAX_AGE)
+    reserved = REDO_PAGES * values.get(Counter.PAGE_SIZE, 16_384)
+    return max(REDO_SHARE * values[Counter.REDO_LOG_CAPACITY] - reserved, 1.0)

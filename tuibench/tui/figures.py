@@ -24,7 +24,7 @@ from tuibench.metrics.figures import (
     Ratio,
 )
 from tuibench.metrics.figures import Figure as TableFigure
-from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.counters import Counter, redo_limit
 from tuibench.model.tick import HOST, Latency, Sample, Tick
 
 NumberFormat = Callable[[float | None], str]
@@ -204,7 +204,7 @@ def _pool_size(tick: Tick) -> str:
 
 
 def _redo_room(tick: Tick) -> str:
-    room = first_known(REDO_CAPACITY, tick.levels)
+    room = redo_limit(tick.levels)
     return f"of {binary_size(room)}" if room else ""
 
 

@@ -268,7 +268,7 @@ def test_a_stall_has_the_worst_conditions_of_its_samples() -> None:
         found += log.tick(measured_tick(float(place), 1.0, 30.0), state, [gap] if place >= 22 else [])
     (stall,) = found
     assert stall_event_text(stall) == (
-        "stall of 2.2 s at 00:19: the redo log was full (95 % of its capacity); checkpoint age 95 % of the "
+        "stall of 2.2 s at 00:19: the redo log was full (95 % of its limit); checkpoint age 95 % of the "
         "redo log, 1 MiB dirty, 3.00 log fsyncs/s, "
         "7 waiting for row locks, 40 log waits"
     )
@@ -303,7 +303,7 @@ def stall_with(
     [
         (HOLDER, {}, 190, "session 41 (idle in transaction) blocked 10"),
         (BUSY, {}, 20, "session 41 (executing) blocked 10"),
-        (BUSY, {}, 190, "the redo log was full (95 % of its capacity)"),
+        (BUSY, {}, 190, "the redo log was full (95 % of its limit)"),
         (BUSY, {WaitClass.PURGE_LAG: 9e6}, 20, "purge is behind: innodb_max_purge_lag delayed every change"),
         (None, {WaitClass.COMMIT: 9e6, WaitClass.CPU: 1e6}, 20, "most waited for commit (90 % of the time)"),
         (

@@ -153,7 +153,7 @@ def test_a_missing_privilege_is_named() -> None:
         (
             {"Innodb_redo_log_checkpoint_lsn": 1000, "Innodb_redo_log_capacity_resized": 1 << 27},
             {"Innodb_redo_log_current_lsn": 1000 + (1 << 20)},
-            ("1.00 MiB", "of 128 MiB"),
+            ("1.00 MiB", "of 108 MiB"),
         ),
         ({}, {}, ("–", "not reported here")),
     ],

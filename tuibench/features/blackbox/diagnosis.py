@@ -3,10 +3,12 @@
 The cause is the first of these that explains the time:
 
 1. the server's process is stopped, or has ended;
-2. a lock, of a row or of a table or the server: the connection at the root, which does not wait itself;
-3. many more connections than before; before the locks, if only few of them wait for one;
-4. commits that wait for a log, a full redo log, slow writes;
-5. many connections that do the same thing.
+2. a delay of all changes inside InnoDB: purge is behind, the redo log is full; not if the connection at the
+   root of locks is idle, because one that executes may wait for this itself;
+3. a lock, of a row or of a table or the server: the connection at the root, which does not wait itself;
+4. many more connections than before; before the locks, if only few of them wait for one;
+5. commits that wait for a log, slow writes;
+6. many connections that do the same thing.
 
 Who holds what is read by `observe.lock_waits`; where that infers the holder, the text says *probably*.
 """
@@ -25,6 +27,7 @@ import msgspec
 from tuibench.base.units import pluralize, shorten
 from tuibench.features.blackbox.frames import BlackBox, Frame, SessionRow
 from tuibench.metrics.lock_graph import lock_graph
+from tuibench.metrics.stalls import FULL_PERCENT, PURGE_SHARE, innodb_delay
 from tuibench.metrics.wait_classes import Observed, WaitClass, wait_of
 from tuibench.model.event import TroubleKind
 from tuibench.model.server import LockKind, LockWait, OpenTransaction
@@ -37,7 +40,6 @@ STORM_FACTOR, STORM_CONNECTIONS = 1.5, 15
 """Connections are a storm if they are so many times the usual number, and so many more."""
 FLOOD_FACTOR = 3.0
 """A storm with so many more new connections than waiting ones is a cause and no result of their waits."""
-FULL_PERCENT = 85.0
 SLOW_FACTOR, SLOW_MS = 4.0, 5.0
 STATEMENT_CHARACTERS = 90
 MOST_LANES = 24
@@ -53,6 +55,7 @@ class Cause(StrEnum):
     CONNECTIONS = "connections"
     LOG = "log"
     REDO = "redo"
+    PURGE = "purge"
     DISK = "disk"
     SAME_WORK = "same work"
     UNKNOWN = "unknown"
@@ -202,7 +205,7 @@ def diagnose(box: BlackBox) -> Diagnosis:
     found = next(
         (
             cause
-            for judge in (_stopped, _flood, _locks, _storm, _silent, _log, _same_work, _unheld_locks)
+            for judge in (_stopped, _flood, _delay, _locks, _storm, _silent, _log, _same_work, _unheld_locks)
             if (cause := judge(look))
         ),
         None,
@@ -244,6 +247,7 @@ def _moments_of_all(look: Look) -> Iterator[Moment]:
             yield Moment(trouble.end_seconds, ends)
     for key, level, words_of in (
         ("checkpoint_age_percent", FULL_PERCENT, "the redo log is {:.0f} % full"),
+        ("purge_lag_percent", 100 * PURGE_SHARE, "innodb_max_purge_lag delays changes {:.0f} % of the time"),
         ("throttled", 20.0, "the server's control group is throttled {:.0f} % of the time"),
     ):
         for figures in look.box.figures:
@@ -314,7 +318,27 @@ def _silent(look: Look) -> _Found | None:
     return _Found(Diagnosis(cause=Cause.NO_ANSWER, text=text), [moment])
 
 
-# 2. Locks
+# 2. Delays inside InnoDB
+
+
+def _delay(look: Look) -> _Found | None:
+    figures = [each.values for each in look.box.figures if look.start - 2 <= each.at_seconds <= look.end + 1]
+    purge = max((each.get("purge_lag_percent", 0.0) for each in figures), default=0.0) / 100
+    age = max((each.get("checkpoint_age_percent", 0.0) for each in figures), default=0.0)
+    text = innodb_delay(purge, age)
+    root = next(iter(_roots(look)), None)
+    is_held = root is not None and any(
+        row.id == root.connection and row.command == "Sleep"
+        for frame in look.inside
+        for row in frame.sessions
+    )
+    if not text or is_held:
+        return None
+    cause = Cause.PURGE if purge >= PURGE_SHARE else Cause.REDO
+    return _Found(Diagnosis(cause=cause, text=text), [])
+
+
+# 3. Locks
 
 
 class _Root(NamedTuple):
@@ -466,7 +490,7 @@ def _relative(at: float, zero: float) -> str:
     return f"{abs(at - zero):.1f} s {'before' if at <= zero else 'after'} it began"
 
 
-# 3 to 5
+# 4 to 6
 
 
 def _flood(look: Look) -> _Found | None:
@@ -509,10 +533,6 @@ def _storm(look: Look) -> _Found | None:
 def _log(look: Look) -> _Found | None:
     figures = [each.values for each in look.box.figures if look.start - 2 <= each.at_seconds <= look.end + 1]
     before = [each.values for each in look.box.figures if each.at_seconds < look.start - 2]
-    age = max((each.get("checkpoint_age_percent", 0.0) for each in figures), default=0.0)
-    if age >= FULL_PERCENT:
-        text = f"the redo log was {age:.0f} % full: writes wait until pages are flushed"
-        return _Found(Diagnosis(cause=Cause.REDO, text=text), [])
     busy = Counter(
         wait
         for frame in look.inside

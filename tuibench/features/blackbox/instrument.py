@@ -13,7 +13,7 @@ from tuibench.features.blackbox.frames import BlackBox, Figures, write_box
 from tuibench.features.blackbox.ring import Encoded, Keeper, Request, Ring
 from tuibench.features.blackbox.sampler import BlackBoxSampler, Reading, frame_of
 from tuibench.metrics.figures import read, throughput
-from tuibench.metrics.stalls import conditions_of
+from tuibench.metrics.stalls import conditions_of, purge_share, time_spent
 from tuibench.model.event import Event, EventKind, Trouble, TroubleKind
 from tuibench.model.message import KeepBlackBox
 from tuibench.model.tick import Sample
@@ -90,6 +90,8 @@ class BlackBoxInstrument(Instrument):
         values = {name: value for name in FIGURES if (value := read(name, tick)) is not None}
         age = conditions_of(sample).checkpoint_age_percent
         values |= {"checkpoint_age_percent": age} if age is not None else {}
+        lag = purge_share(time_spent(tick))
+        values |= {"purge_lag_percent": 100 * lag} if lag else {}
         self._figures.append(Figures(tick.end, values))
         has_work = bool(read("requested_threads", tick)) if sample.load is not None else False
         running = read("threads_running", tick)

@@ -35,7 +35,8 @@ KEY = "w waits for a lock · H idle in a transaction · R executes · . idle · 
 FIGURES = (
     ("tps", "TPS", 0), ("qps", "QPS", 0), ("threads_running", "threads running", 0),
     ("threads_connected", "connections", 0), ("checkpoint_age_percent", "redo log full, %", 0),
-    ("history_list", "history list", 0), ("fsyncs_per_second", "log fsyncs/s", 0),
+    ("history_list", "history list", 0), ("purge_lag_percent", "purge lag, %", 0),
+    ("fsyncs_per_second", "log fsyncs/s", 0),
     ("disk_write_ms", "disk write, ms", 2), ("cpu_total", "host's CPU, %", 0),
 )  # fmt: skip
 OFFSETS = (-60, -30, -10, -5, -2, -1, 0, 1, 2, 5, 10)

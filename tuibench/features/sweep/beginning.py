@@ -22,7 +22,7 @@ from tuibench.base.errors import TuibenchError
 from tuibench.load.script_commands import run_command
 from tuibench.load.tables import prewarm_tables
 from tuibench.metrics.figures import read
-from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.counters import Counter, redo_limit
 from tuibench.model.message import ChangeSetting
 from tuibench.model.server import Target
 from tuibench.model.sweep import Start, Sweep, SweepCase
@@ -72,7 +72,7 @@ def readings(status: Mapping[str, float]) -> dict[str, float]:
     history = read("history_list", tick)
     if history is not None:
         found["history_list"] = history
-    age, capacity = read("checkpoint_age", tick), first_known(REDO_CAPACITY, status)
+    age, capacity = read("checkpoint_age", tick), redo_limit(status)
     if age is not None and capacity:
         found["checkpoint_age_percent"] = 100 * age / capacity
     return found

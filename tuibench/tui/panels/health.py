@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tuibench.base.units import DASH, binary_size, count, duration, hms, milliseconds, percent
 from tuibench.metrics.figures import read
 from tuibench.metrics.wait_classes import WaitClass
-from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.counters import Counter, redo_limit
 from tuibench.model.event import EventKind
 from tuibench.model.server import Flavour
 from tuibench.model.tick import Tick
@@ -83,7 +83,7 @@ PRESSURES = (
     Pressure(
         "Redo log age",
         _figure("checkpoint_age"),
-        lambda tick: first_known(REDO_CAPACITY, tick.levels),
+        lambda tick: redo_limit(tick.levels),
         binary_size,
     ),
     Pressure("Dirty pages", _figure("innodb_buffer_pool_bytes_dirty"), _pool_bytes, binary_size),

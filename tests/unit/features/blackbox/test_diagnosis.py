@@ -180,6 +180,17 @@ def test_a_full_redo_log() -> None:
     assert (found.cause, found.first) == (Cause.REDO, "the redo log is 97 % full")
 
 
+def test_a_purge_that_is_behind() -> None:
+    """Executing connections that hold row locks are delayed themselves; an idle one is to blame."""
+    figures = tuple(
+        Figures(float(at), {"purge_lag_percent": 80.0 if at > 98 else 0.0}) for at in range(60, 110)
+    )
+    found = diagnose(replace(box(lambda at: frame(row(8, statement="UPDATE t"))), figures=figures))
+    assert (found.cause, "innodb_max_purge_lag" in found.text) == (Cause.PURGE, True)
+    assert found.first == "innodb_max_purge_lag delays changes 80 % of the time"
+    assert diagnose(replace(box(idle_holder), figures=figures)).cause is Cause.ROW_LOCK
+
+
 def test_the_same_statement_on_many_connections() -> None:
     def busy(at: float) -> Frame:
         ids = range(20) if within(at) else range(2)
