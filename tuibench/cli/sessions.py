@@ -16,9 +16,9 @@ import msgspec
 import typer
 from msgspec.structs import asdict, replace
 
-from tuibench.base import sanitize
+from tuibench.base import numerals, sanitize
 from tuibench.base.errors import ExitCode, RunError, SessionUnreachableError, UsageError, did_you_mean
-from tuibench.base.units import DASH, count, decimal, hms, milliseconds
+from tuibench.base.units import DASH, count, decimal, hms, milliseconds, pluralize
 from tuibench.cli import candidates
 from tuibench.cli.options import TextOrJson
 from tuibench.cli.output import JSON, TEXT, align_columns, check_format, echo_json, info, table_width
@@ -45,7 +45,7 @@ from tuibench.model.schedule import (
 from tuibench.model.server import StatementReport
 from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import parse_tune_words
-from tuibench.report.analysis import statements_text
+from tuibench.report.analysis import plan_text, statements_text
 from tuibench.report.text import run_notes
 from tuibench.session import registry
 from tuibench.session.client import SessionClient
@@ -311,7 +311,8 @@ STATEMENTS = "statements"
 """A verb whose reply is a report, not a text."""
 REPORTS = {
     STATUS: "print its status; --format json",
-    STATEMENTS: "print the statements with the most execution time on the server since the first request",
+    STATEMENTS: "print the statements with the most execution time on the server since the first request; "
+    "with the number of a line, that statement in full with its plan",
 }
 
 
@@ -607,26 +608,33 @@ ctl.__doc__ = f"{getdoc(ctl)}\n\n\b\n{verbs_help()}"
 
 
 def _print_statements(session: str, rest: list[str], output: str, timeout: float) -> None:
-    if rest:
-        raise UsageError(f"ctl statements takes no argument, not '{rest[0]}'")
-    report = run_async(_read_statements(find_session_socket(session), timeout))
+    number = (numerals.count(rest[0]) or 0) if rest else None
+    if len(rest) > 1 or number == 0:
+        raise UsageError(f"ctl statements takes the number of a line, not '{' '.join(rest)}'")
+    report = run_async(_read_statements(find_session_socket(session), timeout, number))
     if output == JSON:
         echo_json(report)
     else:
-        typer.echo(statements_text(report))
+        typer.echo(statements_text(report) if number is None else plan_text(report))
 
 
-async def _read_statements(socket: Path, seconds: float) -> StatementReport:
-    """Poll until the session has read the statements twice: the report is about the time in between."""
+async def _read_statements(socket: Path, seconds: float, number: int | None) -> StatementReport:
+    """Poll until the session has read the statements twice: the report is about the time in between. With
+    `number`, until it has also read the statement of that line in full.
+    """
+    wanted = ""
     client = await SessionClient.join(socket, samples=0, read_only=True)
     try:
         async with asyncio.timeout(seconds):
             await client.submit(Watch("statements"))
             async for news in client.messages():
                 if isinstance(news, Sample):
-                    await client.submit(Watch("statements"))
+                    await client.submit(Watch("statements", statement=wanted))
                 if isinstance(news, StatementReport) and news.seconds:
-                    return news
+                    if number is None or (news.detail is not None and news.detail.key == wanted):
+                        return news
+                    if not wanted:
+                        wanted = _key_of_line(news, number)
     except TimeoutError:
         pass
     finally:
@@ -634,6 +642,15 @@ async def _read_statements(socket: Path, seconds: float) -> StatementReport:
     raise SessionUnreachableError(
         f"the session has read no statements in {seconds:g} s", "--timeout=60 waits longer"
     )
+
+
+def _key_of_line(report: StatementReport, number: int) -> str:
+    if number > len(report.rows):
+        raise UsageError(
+            f"there is no line {number}: {pluralize(len(report.rows), 'statement')}",
+            "tuibench ctl statements",
+        )
+    return report.rows[number - 1].key
 
 
 async def _submit(socket: Path, command: Command, seconds: float) -> CommandReply:

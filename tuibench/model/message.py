@@ -252,6 +252,8 @@ class Watch(msgspec.Struct, frozen=True, tag="watch"):
     """
     connection: int = 0
     """With `activity`: the connection whose statement is reported in full, with its plan; 0 for none."""
+    statement: str = ""
+    """With `statements`: the key of the row that is reported in full, with its plan; empty for none."""
 
 
 class KeepBlackBox(msgspec.Struct, frozen=True, tag="black box"):

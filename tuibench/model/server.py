@@ -362,16 +362,23 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True):
         return "idle" if self.open_seconds is None else "idle in transaction"
 
 
-class SessionDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """The statement of one session in full, and its plan."""
+class StatementDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement in full, and its plan."""
 
-    id: int
+    key: str = ""
+    """The key of its row in a report of statements; empty for the statement of a session."""
     statement: str = ""
-    """Empty if it executes none."""
+    """Empty if a session executes none."""
     plan: tuple[tuple[str, ...], ...] = ()
     """The rows of EXPLAIN, the names of the columns first; empty if unknown."""
     note: str = ""
-    """Why there is no plan."""
+    """Why there is no plan, or for which values it is."""
+
+
+class SessionDetail(StatementDetail, frozen=True, kw_only=True):
+    """The statement of one session in full, and its plan."""
+
+    id: int
 
 
 class OpenTransaction(msgspec.Struct, frozen=True, kw_only=True):
@@ -453,6 +460,8 @@ class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):
 class StatementRow(msgspec.Struct, frozen=True, kw_only=True):
     """One statement."""
 
+    key: str = ""
+    """What names it among the statements of the server; empty in reports of older versions."""
     text: str
     source: str
     """The source of its figures."""
@@ -473,6 +482,8 @@ class StatementReport(msgspec.Struct, frozen=True, tag="statements", kw_only=Tru
     """The last change in words."""
     gaps: tuple[str, ...] = ()
     """What could not be read."""
+    detail: StatementDetail | None = None
+    """The statement that was asked for last, in full."""
 
 
 class TimePart(msgspec.Struct, frozen=True, kw_only=True):

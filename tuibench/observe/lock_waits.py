@@ -354,6 +354,7 @@ class LockReader:
     def __init__(self, flavour: Flavour) -> None:
         self._flavour = flavour
         self._absent: dict[str, SQLError] = {}
+        self.last_waits: tuple[LockWait, ...] = ()
         self.last_blockers: tuple[Blocker, ...] = ()
         self.seen: Mapping[int, str] = {}
         """The last known statement of each connection, for those whose last one the server does not tell."""
@@ -369,6 +370,7 @@ class LockReader:
         others = await self._other_waits(query, ours, monitors, in_rows, gaps)
         waits = _longest_first({(each.waiting, each.blocking): each for each in (*of_rows, *others)}.values())
         blocked += len({each.waiting for each in others})
+        self.last_waits = waits
         self.last_blockers = await self._blockers(query, waits, ours) if waits else ()
         return LockReading(waits, self.last_blockers, blocked, keys, tuple(gaps))
 

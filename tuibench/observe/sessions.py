@@ -23,7 +23,6 @@ from tuibench.model.server import (
     Deadlock,
     DeadlockParty,
     Flavour,
-    LockWait,
     OpenTransaction,
     OwnSessions,
     ServerSession,
@@ -33,7 +32,8 @@ from tuibench.model.server import (
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
 from tuibench.observe.lock_waits import STATEMENT_CHARACTERS, LockReader, seconds_of
-from tuibench.observe.statements import normalize_sql
+from tuibench.observe.plans import Explained, explain, plan_rows
+from tuibench.observe.statements import MOST_FULL, normalize_sql
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
 _SECTION = re.compile(
@@ -145,26 +145,14 @@ def open_transactions(rows: Sequence[Row], own_ids: Set[int]) -> tuple[OpenTrans
     )
 
 
-MOST_FULL = 20_000
-"""Characters of a statement in full."""
-_FULL = "SELECT LEFT(INFO, {most}) FROM information_schema.PROCESSLIST WHERE ID = {id:d}"
-EXPLAIN = {
+_FULL = "SELECT LEFT(INFO, {most}), DB FROM information_schema.PROCESSLIST WHERE ID = {id:d}"
+EXPLAIN_RUNNING = {
     Flavour.MARIADB: "SHOW EXPLAIN FOR {id:d}",
     Flavour.MYSQL: "EXPLAIN FORMAT=TRADITIONAL FOR CONNECTION {id:d}",
 }
-PLAN_COLUMNS = (
-    "id",
-    "select_type",
-    "table",
-    "type",
-    "possible_keys",
-    "key",
-    "ref",
-    "rows",
-    "filtered",
-    "Extra",
+PLANNED_ANEW = (
+    "the plan is that of the same statement now; the server does not tell the plan of its execution"
 )
-NO_PLAN_WHILE_WAITING = "no plan: MariaDB explains a statement that runs, not one that waits for a lock"
 
 TIMEOUT_SECONDS, PLAN_SECONDS = 2.0, 1.0
 GIVE_UP_SECONDS = 15.0
@@ -293,28 +281,40 @@ class ActivitySampler:
             gaps=tuple(gap for gap in (*locks.gaps, opened_gap, self._deadlock_gap) if gap),
             transactions=open_transactions(opened, ids),
             open_transactions=open_count,
-            details=tuple([await self._detail(connection, id, locks.waits) for id in sorted(wanted)]),
+            details=tuple([await self._detail(connection, id) for id in sorted(wanted)]),
         )
 
-    async def _detail(self, connection: Connection, id: int, waits: Sequence[LockWait]) -> SessionDetail:
-        """The statement of a session, and its plan if the server can tell it now."""
+    async def _detail(self, connection: Connection, id: int) -> SessionDetail:
+        """The statement of a session, and its plan: that of its execution, if the server tells it now, else a
+        new one.
+        """
         rows = await connection.query(_FULL.format(id=id, most=MOST_FULL))
-        text = str(rows[0][0] or "") if rows else ""
+        text, database = (str(rows[0][0] or ""), str(rows[0][1] or "")) if rows else ("", "")
         if not text:
-            earlier = next((each.statement for each in self._locks.last_blockers if each.id == id), "")
-            earlier = earlier or self._seen.get(id, "")
-            note = "It executes no statement now" if rows else "It has ended"
-            return SessionDetail(id=id, statement=normalize_sql(earlier, MOST_FULL), note=note)
+            known = next((each.statement for each in self._locks.last_blockers if each.id == id), "")
+            earlier = self._seen.get(id, "")
+            idle = "it executes no statement now" if rows else "it has ended"
+            found = await self._plan_anew(earlier, database) if rows and earlier else Explained()
+            note = f"{idle}: {found.note or 'this is its last one'}" if found.plan or found.note else idle
+            return SessionDetail(
+                id=id, statement=normalize_sql(earlier or known, MOST_FULL), plan=found.plan, note=note
+            )
         statement = normalize_sql(text, MOST_FULL)
-        if self._flavour is Flavour.MARIADB and any(wait.waiting == id for wait in waits):
-            return SessionDetail(id=id, statement=statement, note=NO_PLAN_WHILE_WAITING)
-        found = await self._plans.run(partial(_explain, EXPLAIN[self._flavour].format(id=id)))
-        if found is None:
-            why = f"no plan: {self._plans.last_error}"
-            return SessionDetail(id=id, statement=statement, note=why)
-        names = [name for name in PLAN_COLUMNS if any(name in row for row in found)]
-        plan = [tuple(str(row.get(name) or "") for name in names) for row in found]
-        return SessionDetail(id=id, statement=statement, plan=(tuple(names), *plan) if plan else ())
+        running = EXPLAIN_RUNNING[self._flavour].format(id=id)
+        # MariaDB answers when the statement does, which may wait for a lock.
+        is_waiting = self._flavour is Flavour.MARIADB and any(
+            wait.waiting == id for wait in self._locks.last_waits
+        )
+        own_plan = None if is_waiting else await self._plans.run(partial(_explain, running))
+        if own_plan:
+            return SessionDetail(id=id, statement=statement, plan=plan_rows(own_plan))
+        found = await self._plan_anew(text, database)
+        note = found.note or (PLANNED_ANEW if found.plan else "")
+        return SessionDetail(id=id, statement=statement, plan=found.plan, note=note)
+
+    async def _plan_anew(self, statement: str, database: str) -> Explained:
+        found = await self._plans.run(partial(_plan, self._flavour, statement, database))
+        return found or Explained(note=f"no plan: {self._plans.last_error}")
 
     def _remember(self, listed: Sequence[Row]) -> None:
         """Remember the last statement of each listed session, which an idle one no longer shows."""
@@ -349,6 +349,12 @@ async def _kill(id: int, whole: bool, connection: Connection) -> SQLError | bool
     except SQLError as error:
         return error
     return True
+
+
+async def _plan(flavour: Flavour, sql: str, database: str, connection: Connection) -> Explained:
+    # A list of sessions has the beginning of a statement.
+    cut = f"{sql}…" if len(sql) == STATEMENT_CHARACTERS else sql
+    return await explain(connection, flavour, cut, database)
 
 
 async def _explain(sql: str, connection: Connection) -> list[dict[str, Any]]:

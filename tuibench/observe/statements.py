@@ -22,11 +22,12 @@ from tuibench.base.clock import Clock
 from tuibench.base.errors import MOMENTARY_ERRORS, SQLError
 from tuibench.base.numerals import MOST_TIMER
 from tuibench.metrics.series import growth
-from tuibench.model.server import Flavour, StatementFigures, StatementRow, Target
+from tuibench.model.server import Flavour, StatementDetail, StatementFigures, StatementRow, Target
 from tuibench.model.tick import US_PER_MS, rank_of
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
+from tuibench.observe.plans import explain
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
 LONGEST = 240
@@ -63,6 +64,8 @@ def _replaced(match: re.Match[str]) -> str:
     return match["name"] if match["name"] is not None else "?"
 
 
+MOST_FULL = 20_000
+"""Characters of a statement in full."""
 TIMEOUT_SECONDS, GIVE_UP_SECONDS = 5.0, 15.0
 MOST_STATEMENTS, MOST_HISTOGRAMS = 500, 20
 PS_PER_US = 1_000_000
@@ -75,7 +78,7 @@ PREPARED_NOTE = (
     "prepared_statements_instances as long as they are prepared"
 )
 EXECUTED_NOTE = "digests that begin with EXECUTE are prepared statements"
-EXECUTED = re.compile(r"EXECUTE [A-Z(]")
+EXECUTED = re.compile(r"\AEXECUTE (?=[A-Z(])")
 """A prepared statement among the digests; the statement EXECUTE itself is followed by a quoted name."""
 
 KEY_SQL = "CONCAT(IFNULL(SCHEMA_NAME, ''), ' ', IFNULL(DIGEST, ''))"
@@ -89,6 +92,16 @@ PREPARED_SQL = (
     "SUM(SUM_ROWS_EXAMINED){cpu} FROM performance_schema.prepared_statements_instances "
     f"GROUP BY SQL_TEXT LIMIT {MOST_STATEMENTS}"
 )
+PREPARED_TEXT_SQL = (
+    "SELECT DISTINCT SQL_TEXT FROM performance_schema.prepared_statements_instances "  # noqa: S608 (a number)
+    f"LIMIT {MOST_STATEMENTS}"
+)
+EXAMPLE_SQL, NORMAL_SQL = (
+    f"SELECT {text} FROM performance_schema.events_statements_summary_by_digest "  # noqa: S608 (our own names)
+    "WHERE SCHEMA_NAME {schema} AND DIGEST = '{digest}'"
+    for text in ("QUERY_SAMPLE_TEXT", "DIGEST_TEXT")
+)
+"""The text of a statement as it was executed once, which MariaDB does not keep, and in its normal form."""
 HISTOGRAM_SQL = (
     f"SELECT {KEY_SQL}, BUCKET_TIMER_HIGH, COUNT_BUCKET "  # noqa: S608 (names of our own)
     "FROM performance_schema.events_statements_histogram_by_digest "
@@ -145,14 +158,57 @@ class StatementSampler:
             log_in=log_in,
             own=own,
         )
+        self._plans = MonitoringConnection(
+            target,
+            clock,
+            timeout_seconds=TIMEOUT_SECONDS,
+            give_up_seconds=GIVE_UP_SECONDS,
+            log_in=log_in,
+            own=own,
+        )
+        """A connection of its own, because a plan is that of one database."""
         self._flavour = flavour
+        self._database = target.database
 
     async def read(self, wanted: Sequence[str] = ()) -> StatementReading | None:
         """The current statistics; None without a response. `wanted` selects the histograms to read."""
         return await self._connection.run(partial(self._read, tuple(wanted)))
 
+    async def detail(self, key: str, sql: str = "") -> StatementDetail:
+        """The statement of a key in full, with its plan. `sql` is the text of a statement of the load; any
+        other is one that the server knows. Its values are left out.
+        """
+        found = await self._plans.run(partial(self._detail, key, sql))
+        return found or StatementDetail(key=key, note=f"no plan: {self._plans.last_error}")
+
     async def close(self) -> None:
         await self._connection.close()
+        await self._plans.close()
+
+    async def _detail(self, key: str, sql: str, connection: Connection) -> StatementDetail:
+        database = self._database
+        if not sql:
+            sql, database = await self._known(key, connection)
+        if not sql:
+            return StatementDetail(key=key, note="the server no longer has this statement")
+        plan, note = await explain(connection, self._flavour, sql, database)
+        return StatementDetail(key=key, statement=normalize_sql(sql, MOST_FULL), plan=plan, note=note)
+
+    async def _known(self, key: str, connection: Connection) -> tuple[str, str]:
+        """The fullest text of a statement, and its database: an example with its values, if the server keeps
+        one; two empty texts if it has the statement no longer.
+        """
+        source, _, text = key.partition(" ")
+        if source == PREPARED:
+            rows = await query_if_allowed(connection, PREPARED_TEXT_SQL) or ()
+            found = next((str(row[0]) for row in rows if normalize_sql(str(row[0])) == text), "")
+            return found, self._database
+        for sql in (EXAMPLE_SQL, NORMAL_SQL):
+            chosen = _of_digest(connection, key, sql)
+            rows = (await query_if_allowed(connection, chosen) or ()) if chosen else ()
+            if known := next((str(row[0]) for row in rows if row[0]), ""):
+                return EXECUTED.sub("", known), key.rpartition(" ")[0]
+        return "", ""
 
     async def _read(self, wanted: Sequence[str], connection: Connection) -> StatementReading:
         rows = await connection.query("SHOW GLOBAL VARIABLES LIKE 'performance_schema'")
@@ -212,7 +268,9 @@ class StatementSampler:
         ranked = sorted(totals, key=lambda key: totals[key].time_us, reverse=True)
         keys = dict.fromkeys((*wanted[:MOST_HISTOGRAMS], *ranked[:MOST_HISTOGRAMS]))
         parts = [
-            part for key in keys if totals[key].source == DIGEST and (part := _histogram_sql(connection, key))
+            part
+            for key in keys
+            if totals[key].source == DIGEST and (part := _of_digest(connection, key, HISTOGRAM_SQL))
         ]
         if not parts:
             return {}
@@ -224,13 +282,13 @@ class StatementSampler:
         return {key: totals[key]._replace(distribution=each) for key, each in found.items() if key in totals}
 
 
-def _histogram_sql(connection: Connection, key: str) -> str:
-    """The query for one statement; empty for an invalid key."""
+def _of_digest(connection: Connection, key: str, sql: str) -> str:
+    """The query for one digest; empty for an invalid key."""
     schema, _, digest = key.rpartition(" ")
     if not digest.isalnum():
         return ""
     named = f"= {connection.quote(schema)}" if schema else "IS NULL"
-    return HISTOGRAM_SQL.format(schema=named, digest=digest)
+    return sql.format(schema=named, digest=digest)
 
 
 async def _first_allowed(connection: Connection, sql: str, cpu: str, gaps: list[str]) -> Sequence[Row]:
@@ -314,7 +372,7 @@ def statement_rows(first: Sums, changed: Sums | None, now: Sums) -> tuple[Statem
             continue
         earlier = changed.get(key) if changed is not None else None
         before = figures_between(first.get(key), earlier) if earlier is not None else None
-        rows.append(StatementRow(text=after.text, source=after.source, now=figures, before=before))
+        rows.append(StatementRow(key=key, text=after.text, source=after.source, now=figures, before=before))
     ranked = sorted(rows, key=lambda row: row.now.total_ms, reverse=True)
     server = [row for row in ranked if row.source != CLIENT_SOURCE][:MOST_ROWS]
     return (*server, *(row for row in ranked if row.source == CLIENT_SOURCE))

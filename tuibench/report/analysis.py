@@ -355,6 +355,17 @@ def statements_text(report: StatementReport) -> str:
     return write_text((table,)).rstrip("\n")
 
 
+def plan_text(report: StatementReport) -> str:
+    """The statement that was read in full, with its plan."""
+    detail = report.detail
+    if detail is None:
+        return ""
+    note = (f"{DASH} {detail.note}",) if detail.note else ()
+    header, *rows = detail.plan or ((),)
+    table = Table(title=detail.statement, header=header, rows=tuple(rows), words=len(header), notes=note)
+    return write_text((table,)).rstrip("\n")
+
+
 def _cells(figures: StatementFigures) -> tuple[str, ...]:
     calls = figures.calls
     rows = DASH if figures.rows_examined is None else f"{figures.rows_examined / calls:,.1f}"

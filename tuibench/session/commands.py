@@ -303,7 +303,7 @@ async def watch(session: SteeredSession, command: Watch) -> str:
             session.activity_monitor.renew(command.connection)
             return "watching"
         case "statements":
-            session.statement_monitor.renew()
+            session.statement_monitor.renew(command.statement)
             return "reading statements"
         case "time":
             session.watch_time()

@@ -56,6 +56,7 @@ from tuibench.session.sampling import TickObservation
 from tuibench.session.timeline import PlanRunner
 from tuibench.workload import library, script
 from tuibench.workload.dataset import build_data_set
+from tuibench.workload.program import flat_statements
 
 
 class MeasuringLoop:
@@ -418,7 +419,12 @@ class LoadRun(SessionRun):
         self._accept_commands(SteeredLoad(self.load, self.plan_runner, self.measuring.reset_stats))
         watcher.bus.event_listeners.append(self.effect_tracker.on_event)
         watcher.statement_monitor.own = lambda: self.measuring.total.named(STATEMENT)
+        watcher.statement_monitor.own_sql = self._sql_of
         watcher.extend_status = self._extend_status
+
+    def _sql_of(self, name: str) -> str:
+        """The text of a statement of the load, on its first table; empty if a script makes it."""
+        return next((each.sql for each in flat_statements(self.program) if each.name == name), "")
 
     def _extend_status(self, status: Status) -> Status:
         weights = self.load.weights

@@ -23,7 +23,15 @@ from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import Culprit
 from tuibench.model.message import ReplicaChoice
-from tuibench.model.server import Activity, HotRow, ServerInfo, StatementReport, Target, TimeReport
+from tuibench.model.server import (
+    Activity,
+    HotRow,
+    ServerInfo,
+    StatementDetail,
+    StatementReport,
+    Target,
+    TimeReport,
+)
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -716,6 +724,8 @@ class StatementMonitor:
         start_task: StartTask,
     ) -> None:
         self.own: OwnStatements = dict
+        self.own_sql: Callable[[str], str] = lambda name: ""
+        """The text of a statement of the load by its name; empty if it is not known."""
         self._sampler = sampler
         self._publish = publish
         self._clock = clock
@@ -727,12 +737,19 @@ class StatementMonitor:
         self._is_closed = False
         self._read_at_ns: int | None = None
         self._pending: str = ""
+        self._wanted = ""
+        self._detail: StatementDetail | None = None
 
-    def renew(self) -> None:
-        """Process a viewer's request. Returns at once; the report is published."""
+    def renew(self, detail: str = "") -> None:
+        """Process a viewer's request. Returns at once; the report is published, with the statement of the key
+        `detail` in full unless that is empty.
+        """
         now_ns = self._clock.now_ns()
         is_due = self._read_at_ns is None or now_ns - self._read_at_ns >= LEAST_SECONDS * NS_PER_SECOND
-        if is_due:
+        is_new = bool(detail) and (self._detail is None or self._detail.key != detail)
+        if is_new:
+            self._wanted = detail
+        if is_due or is_new:
             self._begin("")
 
     def on_event(self, event: Event) -> None:
@@ -768,7 +785,17 @@ class StatementMonitor:
             self._first = timed
         elif change:
             self._first, self._changed = self._changed or self._first, timed
+        if self._wanted:
+            self._detail, self._wanted = await self._read_detail(self._wanted), ""
         self._report(timed, reading.gaps)
+
+    async def _read_detail(self, key: str) -> StatementDetail:
+        source, _, name = key.partition(" ")
+        if source != CLIENT_SOURCE:
+            return await self._sampler.detail(key)
+        if sql := self.own_sql(name):
+            return await self._sampler.detail(key, sql)
+        return StatementDetail(key=key, note="the load does not tell the text of this statement")
 
     def _report(self, now: _TimedSums, gaps: tuple[str, ...]) -> None:
         first, changed = self._first, self._changed
@@ -784,6 +811,7 @@ class StatementMonitor:
                 before_seconds=(changed.at_ns - first.at_ns) / NS_PER_SECOND if changed else 0.0,
                 change=changed.label if changed else "",
                 gaps=gaps,
+                detail=self._detail,
             )
         )
 

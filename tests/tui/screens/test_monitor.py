@@ -9,7 +9,7 @@ from tests.ticks import changed
 from tests.tui.pictures.screenshots import CALM
 from tests.tui.support import screened, script
 from tests.tui.support.driving import LARGE, SMALL, viewer
-from tests.tui.support.statements import REPORT
+from tests.tui.support.statements import DETAIL, REPORT
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import StopExperiment, Watch
 from tuibench.model.server import StatementReport
@@ -202,6 +202,31 @@ async def test_statements_by_time_with_the_span_before(size: tuple[int, int]) ->
         assert "no statements in this span yet" in shown
         assert "performance_schema is OFF" in shown
         await screen.press("s")
+        assert "TPS" in screen.shown("figure-tps")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_enter_shows_a_statement_in_full_with_its_plan(size: tuple[int, int]) -> None:
+    async with viewer(script.hello(20), size=size) as screen:
+        await screen.press("s")
+        await screen.hear(REPORT)
+        await screen.press("enter")
+        assert Watch("statements", statement="sbtest ab12") in screen.client.submitted
+        assert "reading …" in screen.shown("statement-detail")
+        await screen.hear(msgspec.structs.replace(REPORT, detail=DETAIL))
+        shown = screen.shown("statement-detail")
+        assert "SELECT c FROM sbtest1 WHERE id=? AND k BETWEEN ? AND ?" in shown
+        assert "without executing it" in shown
+        # A narrow screen leaves out what matters least.
+        assert ("select_type" in shown) == (size == LARGE)
+        assert "Using where" in shown
+        assert "The plan is for 1 as each value" in shown
+        await screen.press("down")
+        assert Watch("statements", statement="sbtest cd34") in screen.client.submitted
+        assert "reading …" in screen.shown("statement-detail")
+        await screen.press("escape")
+        assert screen.app.screen.query_one("#statements").display
+        await screen.press("escape")
         assert "TPS" in screen.shown("figure-tps")
 
 

@@ -26,6 +26,7 @@ from tuibench.observe.sessions import (
     DEADLOCK_EVERY_SAMPLES,
     MOST_SESSIONS,
     MOST_TRANSACTIONS,
+    PLANNED_ANEW,
     ActivitySampler,
     count_sql,
     last_deadlock,
@@ -56,6 +57,12 @@ WAIT = (101, 102, "`sbtest`.`sbtest1`", "PRIMARY", "5")
 HOLDER = (102, 21, 75, 12, 4, None)
 HOLDING_SESSION = (21, "shop", "web:2", "Sleep", "", 8, None)
 OPEN = (9, 75, 12, 4)
+
+
+PLANNING: dict[str, Sequence[Row] | SQLError] = {
+    word: [] for word in ("ROUTINES", "SET SESSION", "USE `", "START TRANSACTION", "ROLLBACK")
+}
+"""What is sent beside EXPLAIN itself."""
 
 
 class Server:
@@ -243,7 +250,7 @@ async def test_a_statement_is_read_in_full_with_its_plan_only_if_asked(server: S
     sampler = ActivitySampler(Target(), FakeClock(), Flavour.MYSQL, log_in=server.log_in)
     long = "SELECT a FROM t WHERE b IN (SELECT c FROM u) AND name = 'secret' AND d = " + "e + " * 300 + "1"
     plan = [{"id": 1, "table": "t", "type": "ALL", "key": None, "rows": 9, "Extra": "Using where"}]
-    server.answers |= {"WHERE ID = 9": [(long,)], "EXPLAIN": []}
+    server.answers |= {"WHERE ID = 9": [(long, "shop")], "EXPLAIN": []}
     server.named = plan
     activity = await sampler.look(set())
     assert activity is not None
@@ -259,13 +266,29 @@ async def test_a_statement_is_read_in_full_with_its_plan_only_if_asked(server: S
     )
 
 
-async def test_mariadb_explains_nothing_that_waits(server: Server, sampler: ActivitySampler) -> None:
+async def test_mariadb_explains_what_waits_anew(server: Server, sampler: ActivitySampler) -> None:
     """SHOW EXPLAIN would wait for the lock, too."""
-    server.answers["WHERE ID = 9"] = [("UPDATE t SET a = 1",)]
+    server.answers |= {"WHERE ID = 9": [("UPDATE t SET a = 1", "shop")], **PLANNING}
+    server.named = [{"id": 1, "table": "t", "rows": 3}]
     activity = await sampler.look(set(), {9})
     assert activity is not None
-    assert "not one that waits" in activity.details[0].note
-    assert server.count("EXPLAIN") == 0
+    assert activity.details[0].note == PLANNED_ANEW
+    assert activity.details[0].plan == (("id", "table", "rows"), ("1", "t", "3"))
+    assert server.count("SHOW EXPLAIN") == 0
+    assert server.count("EXPLAIN UPDATE t SET a = 1") == 1
+
+
+async def test_the_last_statement_of_an_idle_session_has_a_plan(
+    server: Server, sampler: ActivitySampler
+) -> None:
+    server.answers |= {"ORDER BY COMMAND": [SHOP], "WHERE ID = 9": [(None, "shop")], **PLANNING}
+    server.named = [{"id": 1, "table": "orders"}]
+    activity = await sampler.look(set(), {9})
+    assert activity is not None
+    (detail,) = activity.details
+    assert detail.statement == "UPDATE orders SET paid=?"
+    assert detail.note == "it executes no statement now: this is its last one"
+    assert server.count("EXPLAIN UPDATE orders SET paid=1") == 1
 
 
 async def test_a_refused_kill_keeps_its_code(server: Server, sampler: ActivitySampler) -> None:

@@ -14,7 +14,7 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.lock_graph import Branch, Root, lock_graph
 from tuibench.model.server import Activity, Blocker, LockKind, ServerSession
 from tuibench.tui.panels.lists import first_visible
-from tuibench.tui.panels.settings import reason_hidden
+from tuibench.tui.panels.settings import detail_lines, reason_hidden
 from tuibench.tui.text import TextLine, TextSpan, draw_bars, justify, line_width, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
 
@@ -276,16 +276,4 @@ def session_detail(activity: Activity | None, id: int, width: int, height: int) 
     session = known_session(activity, id)
     who = f"  {session.user}@{session.host}" if session is not None and session.user else ""
     head: TextLine = (TextSpan(f"STATEMENT OF {id}", "title"), TextSpan(who, "muted"))
-    if detail is None:
-        return [pad_line(line, width) for line in (head, (TextSpan("reading …", "muted"),))][:height]
-    lines: list[TextLine] = [head, *((TextSpan(text),) for text in wrap_text(detail.statement, width))]
-    if detail.plan:
-        lines += [(), (TextSpan("PLAN", "title"),)]
-        widths = [max(map(len, column)) + 2 for column in zip(*detail.plan, strict=True)]
-        for place, row in enumerate(detail.plan):
-            cells = "".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True))
-            lines.append((TextSpan(cells.rstrip(), "" if place else "muted"),))
-    if detail.note:
-        note = f"{detail.note[:1].upper()}{detail.note[1:]}."
-        lines += [(), *((TextSpan(text, "muted"),) for text in wrap_text(note, width))]
-    return [pad_line(line, width) for line in lines][:height]
+    return detail_lines(head, detail, width, height)

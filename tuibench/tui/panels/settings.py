@@ -12,6 +12,7 @@ from tuibench.model.server import (
     OpenTransaction,
     OwnSessions,
     ServerSession,
+    StatementDetail,
     StatementFigures,
     StatementReport,
     StatementRow,
@@ -437,18 +438,23 @@ BEFORE = MOST_NEEDED[1:]
 """Columns with the figures before a change."""
 
 
-def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """Title, heading, one row per statement, and a note on unreadable data."""
+def statements_panel(view: View, chosen: str, width: int, height: int) -> list[TextLine]:
+    """Title, heading, one row per statement with the chosen key in sight, and a note on unreadable data."""
     report = view.statements
     if report is None:
         waiting = TextSpan("  reading the statements …", "muted")
         return [pad_line((TextSpan("STATEMENTS", "title"), waiting), width)]
     gaps = [(TextSpan(line, "muted"),) for gap in report.gaps for line in wrap_text(f"· {gap}", width)]
     columns, before = _columns(report, width)
-    rows = [_row(row, report, columns, before, width) for row in report.rows]
+    room = max(height - 3 - len(gaps), 1)
+    place = next((place for place, row in enumerate(report.rows) if row.key == chosen), 0)
+    first = first_visible(place, len(report.rows), room)
+    rows = [
+        _row(row, report, columns, before, width, chosen=bool(chosen) and row.key == chosen)
+        for row in report.rows[first : first + room]
+    ]
     if not rows:
         rows = [(TextSpan("no statements in this span yet", "muted"),)]
-    room = max(height - 3 - len(gaps), 1)
     # Headings; the columns with figures before a change begin with a bar.
     now = "".join(f"{column.title:>{column.width}}" for column in columns)
     earlier = "".join(f"{column.title:>{column.width}}" for column in before)
@@ -456,7 +462,7 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
     lines = [
         _title(report, width),
         (TextSpan(f"{now}{bar}", "muted"),),
-        *rows[:room],
+        *rows,
         (),
         *gaps,
     ]
@@ -492,6 +498,8 @@ def _row(
     columns: tuple[_Column, ...],
     before: tuple[_Column, ...],
     width: int,
+    *,
+    chosen: bool,
 ) -> TextLine:
     now = "".join(f"{column.write(row.now, report.seconds):>{column.width}}" for column in columns)
     line: TextLine = (TextSpan(now, "strong"),)
@@ -503,8 +511,55 @@ def _row(
         line = (*line, TextSpan(f" │{cells}", "muted"))
     taken = sum(len(span.text) for span in line)
     source = f"  {row.source:<{_SOURCE - 2}} "
-    return (
+    line = (
         *line,
         TextSpan(source, "muted"),
         TextSpan(shorten(row.text, max(width - taken - len(source), 1))),
     )
+    return tuple(span._replace(role="selected") for span in pad_line(line, width)) if chosen else line
+
+
+def statement_detail(view: View, key: str, width: int, height: int) -> list[TextLine]:
+    """The statement of a key in full, its figures, and its plan."""
+    report = view.statements
+    row = next((row for row in report.rows if row.key == key), None) if report is not None else None
+    found = report.detail if report is not None else None
+    head: TextLine = (TextSpan("STATEMENT", "title"),)
+    if report is not None and row is not None:
+        figures = f"  {si(row.now.calls / report.seconds)} calls/s" if report.seconds else ""
+        figures += f", {_duration(row.now.avg_ms)} each, by the {row.source}"
+        head = (*head, TextSpan(figures, "muted"))
+    return detail_lines(head, found if found is not None and found.key == key else None, width, height)
+
+
+def detail_lines(head: TextLine, detail: StatementDetail | None, width: int, height: int) -> list[TextLine]:
+    """A statement in full and its plan below a heading; what was asked for and is not yet known is None."""
+    if detail is None:
+        return [pad_line(line, width) for line in (head, (TextSpan("reading …", "muted"),))][:height]
+    lines: list[TextLine] = [head, *((TextSpan(text),) for text in wrap_text(detail.statement, width))]
+    if detail.plan:
+        lines += [(), (TextSpan("PLAN", "title"), TextSpan("  by EXPLAIN, without executing it", "muted"))]
+        rows = _fitting_plan(detail.plan, width)
+        widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
+        for place, row in enumerate(rows):
+            cells = "".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True))
+            lines.append((TextSpan(cells.rstrip(), "" if place else "muted"),))
+    if detail.note:
+        note = f"{detail.note[:1].upper()}{detail.note[1:]}."
+        lines += [(), *((TextSpan(text, "muted"),) for text in wrap_text(note, width))]
+    return [pad_line(line, width) for line in lines][:height]
+
+
+LEAST_OF_PLAN = ("select_type", "filtered", "ref", "possible_keys", "id")
+"""Columns of a plan that a narrow screen leaves out, the first one first."""
+
+
+def _fitting_plan(plan: Sequence[Sequence[str]], width: int) -> list[list[str]]:
+    rows = [list(row) for row in plan]
+    for name in LEAST_OF_PLAN:
+        if sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True)) <= width + 2:
+            break
+        if name in rows[0]:
+            place = rows[0].index(name)
+            rows = [[*row[:place], *row[place + 1 :]] for row in rows]
+    return rows

@@ -76,7 +76,7 @@ from tuibench.tui.panels.server import (
     server_sections,
     server_strip,
 )
-from tuibench.tui.panels.settings import statements_panel
+from tuibench.tui.panels.settings import statement_detail, statements_panel
 from tuibench.tui.panels.time_chart import (
     AXIS_WIDTH,
     FEWEST_BANDS,
@@ -331,14 +331,79 @@ class CostScreen(MainScreen):
 
 
 class StatementsScreen(MainScreen):
-    """The statements that took the most time; they are read while this screen is visible."""
+    """The statements that took the most time; they are read while this screen is visible. `enter` shows the
+    selected one in full, with its plan.
+    """
 
-    KEYS = (("esc", "back"),)
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "app.go('live')", "Back", show=False)]
-    poll_command = Watch("statements")
+    KEYS = (("↑ ↓", "choose"), ("enter", "SQL and plan"), ("esc", "back"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("s", "app.go('live')", "Back", show=False),
+        Binding("enter", "detail", "Statement and plan", show=False),
+        Binding("escape", "back", "Back", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
+    ]
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._chosen = self._detail = ""
+
+    @property
+    def poll_command(self) -> Command | None:  # type: ignore[override]
+        return Watch("statements", statement=self._detail)
 
     def body(self) -> ComposeResult:
-        yield self.panel(statements_panel, id="statements")
+        yield self.panel(lambda view, *size: statements_panel(view, self._chosen, *size), id="statements")
+        yield self.panel(
+            lambda view, *size: statement_detail(view, self._detail, *size), id="statement-detail"
+        )
+
+    def prepare(self, view: View) -> None:
+        keys = self._keys
+        if self._chosen not in keys:
+            self._chosen = keys[0] if keys else ""
+        self.set_class(bool(self._detail), "-detailed")
+
+    def action_move(self, by: int) -> None:
+        keys = self._keys
+        if keys:
+            place = keys.index(self._chosen) if self._chosen in keys else 0
+            self._chosen = keys[min(max(place + by, 0), len(keys) - 1)]
+            if self._detail:
+                self._show_detail(self._chosen)
+            self.query_one("#statements", Panel).show(self.view)
+
+    def action_detail(self) -> None:
+        """Show the selected statement, or the list alone again."""
+        self._show_detail("" if self._detail == self._chosen else self._chosen)
+
+    async def action_back(self) -> None:
+        """Show the list alone again; without a statement in full, what `escape` does elsewhere."""
+        if self._detail:
+            self._show_detail("")
+        else:
+            await self.run_action("app.escape")
+
+    def copied(self, view: View) -> str:
+        """The statement that is shown in full, or the selected one."""
+        report = view.statements
+        if report is None:
+            return ""
+        detail = report.detail
+        if detail is not None and detail.key == self._detail and detail.statement:
+            return f"{detail.statement}\n"
+        return next((f"{row.text}\n" for row in report.rows if row.key == self._chosen), "")
+
+    def _show_detail(self, key: str) -> None:
+        self._detail = key
+        self.set_class(bool(key), "-detailed")
+        self.query_one("#statement-detail", Panel).show(self.view)
+        if key:
+            self.submit(self.poll_command)
+
+    @property
+    def _keys(self) -> list[str]:
+        report = self.view.statements
+        return [row.key for row in report.rows if row.key] if report is not None else []
 
 
 class BigScreen(MainScreen):
