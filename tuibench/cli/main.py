@@ -17,7 +17,7 @@ from typer.main import get_command
 from tuibench import __version__
 from tuibench.base.errors import ExitCode, TuibenchError
 from tuibench.base.feature import CommandSection, command_entries
-from tuibench.cli import arguments, help_layout
+from tuibench.cli import arguments, help_layout, kept_help
 from tuibench.cli.output import exit_on_broken_pipe, failure, info, open_closed_streams
 from tuibench.cli.parameters import adopt
 
@@ -26,8 +26,6 @@ COMMANDS = {entry.name: entry.summary for entry in ENTRIES.values()}
 """All commands, each with its line in the help."""
 FIRST = ("demo", "live", "run", "watch", "prepare", "doctor", "probe", "tune", "report", "compare")
 """The commands that one needs, in the order in which one needs them; the help lists them first."""
-WIDTH = 100
-"""Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
@@ -128,7 +126,7 @@ app = typer.Typer(
     cls=LazyGroup,
     add_completion=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["--help"], "max_content_width": WIDTH},
+    context_settings={"help_option_names": ["--help"], "max_content_width": kept_help.MAX_WIDTH},
 )
 
 
@@ -168,6 +166,24 @@ def program() -> LazyGroup:
     return cast("LazyGroup", get_command(app))
 
 
+def help_page(parser: LazyGroup, command: str) -> str:
+    """The help of a command, or of the program if empty, for the width of the terminal."""
+    context = typer.Context(parser, info_name="tuibench", **parser.context_settings)
+    found = parser.get_command(context, command) if command else None
+    if found is not None:
+        context = typer.Context(found, info_name=command, parent=context, **found.context_settings)
+    return context.get_help()
+
+
+def keep_help() -> None:
+    """Keep the help of all commands, at the set-up."""
+    parser = program()
+    for width in kept_help.USUAL_WIDTHS:
+        os.environ["COLUMNS"] = str(width)
+        for command in ("", *COMMANDS):
+            kept_help.keep(command, width, help_page(parser, command))
+
+
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
     open_closed_streams()
@@ -184,6 +200,14 @@ def main() -> None:
         sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS, line) or (
             ["start"] if are_terminals else ["--help"]
         )
+        asked = kept_help.asked_page(sys.argv[1:])
+        if asked is not None and asked in ("", *COMMANDS):
+            with exit_on_broken_pipe():
+                page = help_page(parser, asked)
+                if not sys.dont_write_bytecode:
+                    kept_help.keep(asked, kept_help.page_width(), page)
+                typer.echo(page)
+            sys.exit(ExitCode.DONE)
         sys.exit(parser.main(prog_name="tuibench", standalone_mode=False, obj=line) or ExitCode.DONE)
     except TuibenchError as error:
         failure(str(error))

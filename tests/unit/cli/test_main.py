@@ -354,6 +354,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.base.feature",
         "tuibench.cli",
         "tuibench.cli.help_layout",
+        "tuibench.cli.kept_help",
         "tuibench.cli.main",
         "tuibench.cli.parameters",
         "tuibench.cli.output",
