@@ -9,10 +9,11 @@ FEATURE = Feature(
             "cluster",
             CommandSection.LOAD,
             "tuibench.features.cluster.command",
-            "Check the hosts of a load from several hosts.",
+            "Check the hosts of a load from several hosts, or install tuibench on them.",
             examples=(
                 "check --cluster ssh:load1,load2 -h db1 -u app -p",
                 "check --cluster 'ssh:load-{1..8}' --hosts-only",
+                "install load1 load2 --archive=tuibench-0.1.0-linux-x86_64.tar.xz",
             ),
         ),
         CommandEntry(

@@ -29,7 +29,7 @@ from tuibench.base.clock import listener, wait_with_timeout
 from tuibench.base.errors import RunError, UsageError
 from tuibench.base.own_process import own_command
 from tuibench.features.cluster.messages import MAGIC
-from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan, check_address
+from tuibench.model.cluster import AGENT_PROGRAM, EXEC_PLACE, SSH_PLACE, ClusterPlan, check_address
 
 END_SECONDS = 2.0
 CLOSE_SECONDS = 1.0
@@ -131,7 +131,7 @@ class CommandCarrier(Carrier):
         self._words = words
         self._hint = hint
 
-    async def open(self) -> Wire:
+    async def open(self) -> CommandWire:
         environment = {name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES}
         try:
             process = await asyncio.create_subprocess_exec(
@@ -154,22 +154,53 @@ class CommandCarrier(Carrier):
 
 def ssh_carrier(host: str, program: str) -> Carrier:
     """The system's ssh to `[user@]host` or `[user@]host:port`, with its configuration file."""
+    remote = f"{program} agent"
+    if program == AGENT_PROGRAM:
+        remote = shlex.join(["sh", "-c", f"{SEARCH} exec {remote}"])
+    hint = f"try: {_tried(host, remote)} </dev/null (it must log in without a prompt and find tuibench)"
+    return CommandCarrier(host, (*SSH, *KEEP_ALIVE, *_ssh_place(host), remote), hint)
+
+
+def _ssh_place(host: str) -> tuple[str, ...]:
+    """The words of ssh for a host with its port, if any."""
     bare, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     has_port = bool(bare) and port.isdecimal() and (":" not in bare or bare.endswith("]"))
-    place = ("-p", port, "--", bare.translate(_BRACKETS)) if has_port else ("--", host.translate(_BRACKETS))
-    remote = f"{program} agent"
-    tried = shlex.join(["ssh", "-o", "BatchMode=yes", *(("-p", port, bare) if has_port else (host,)), remote])
-    hint = f"try: {tried} </dev/null (it must log in without a prompt and find tuibench)"
-    return CommandCarrier(host, (*SSH, *KEEP_ALIVE, *place, remote), hint)
+    return ("-p", port, "--", bare.translate(_BRACKETS)) if has_port else ("--", host.translate(_BRACKETS))
+
+
+def _tried(host: str, remote: str) -> str:
+    """The line by which a user can see why ssh fails."""
+    place = (word for word in _ssh_place(host) if word != "--")
+    return shlex.join(["ssh", "-o", "BatchMode=yes", *place, remote])
 
 
 _BRACKETS = str.maketrans("", "", "[]")
+SEARCH = 'PATH="$PATH:$HOME/.local/bin"'
+"""Where `cluster install` puts a program, which a login by ssh often does not search."""
 
 
 def exec_carrier(command: str, name: str) -> Carrier:
     """Any command, split as a shell would, whose stdin and stdout are an agent's."""
     hint = f"try: {command} </dev/null (its stdin and stdout must be those of tuibench agent)"
     return CommandCarrier(name, tuple(shlex.split(command)), hint)
+
+
+def shell_carrier(place: str, script: str) -> CommandCarrier:
+    """The way to a place, with a shell that runs a script instead of the agent. Raises UsageError for a place
+    without one.
+    """
+    if place.startswith(SSH_PLACE):
+        host, remote = place.removeprefix(SSH_PLACE), shlex.join(["sh", "-c", script])
+        hint = f"try: {_tried(host, 'true')} (it must log in without a prompt)"
+        return CommandCarrier(host, (*SSH, *KEEP_ALIVE, *_ssh_place(host), remote), hint)
+    words = shlex.split(place.removeprefix(EXEC_PLACE)) if place.startswith(EXEC_PLACE) else []
+    if len(words) < 2 or words[-1] != "agent":
+        raise UsageError(
+            f"{place}: nothing can be installed there",
+            "it takes hosts of ssh, and commands that end with the words: tuibench agent",
+        )
+    hint = f"try: {shlex.join([*words[:-2], 'sh', '-c', 'true'])}"
+    return CommandCarrier(shlex.join(words), (*words[:-2], "sh", "-c", script), hint)
 
 
 def carriers_of(plan: ClusterPlan) -> list[Carrier]:

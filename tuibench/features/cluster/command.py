@@ -1,12 +1,13 @@
-"""`tuibench cluster check` and `tuibench agent`.
+"""`tuibench cluster check`, `tuibench cluster install` and `tuibench agent`.
 
 `cluster check` describes each load host, and checks that it can reach the server. A host that fails does not
-prevent the checks of the others.
+prevent the checks of the others. `cluster install` puts the program there first.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from tuibench import __version__
 from tuibench.base import sanitize
 from tuibench.base.clock import NS_PER_MS, Clock
 from tuibench.base.errors import ExitCode, TuibenchError, UsageError
-from tuibench.base.units import DASH, count, decimal, milliseconds, pluralize, signed
+from tuibench.base.units import DASH, binary_size, count, decimal, milliseconds, pluralize, signed
 from tuibench.cli.options import TextOrJson, make_cluster
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.cli.server_options import ServerOptions
@@ -24,9 +25,12 @@ from tuibench.features.cluster.agent import is_same_machine
 from tuibench.features.cluster.carrier import Carrier
 from tuibench.features.cluster.host import CommandTiming, HostLink, find_carriers, local_endpoint
 from tuibench.features.cluster.messages import BEAT_SECONDS
-from tuibench.model.cluster import ClusterPlan, HostCheck
+from tuibench.model.cluster import SSH_PLACE, ClusterPlan, HostCheck
 from tuibench.model.server import Target
 from tuibench.session.load import MS_PER_SECOND
+
+if TYPE_CHECKING:
+    from tuibench.features.cluster.install import Installed
 
 CLOCK_APART_MS = 1000.0
 """A larger clock offset is reported: it makes the logs of both hosts difficult to compare."""
@@ -92,38 +96,83 @@ def _of(host: HostLink) -> HostCheck:
     )
 
 
-CHECK = "check"
+CHECK, INSTALL = "check", "install"
 HEADER = ("host", "tuibench", "Python", "native", "cores", "files", "round trip", "clock", "server")
+EXAMPLE = "tuibench cluster check load1 load2"
 
 
 def cluster(
-    action: Annotated[str, typer.Argument(metavar="check", help="Action: check.")],
+    action: Annotated[str, typer.Argument(metavar="check|install", help="Action: check or install.")],
     hosts: Annotated[PlanValues, Takes("cluster")],
     server: ServerOptions,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[HOST]...", help="Hosts reached by ssh: as --cluster ssh:HOST,HOST."),
+    ] = None,
     hosts_only: Annotated[bool, typer.Option("--hosts-only", help="Do not connect to the server.")] = False,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            "--archive",
+            metavar="FILE",
+            help="install: the archive to send; by default the one that runs this command.",
+        ),
+    ] = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FOLDER",
+            help="install: the folder on the host. By default ~/.local/lib, with a link in ~/.local/bin.",
+        ),
+    ] = "",
     output: TextOrJson = TEXT,
 ) -> None:
     """check connects to each host as a load does, and shows its version, cores, open files, round trip and
-    clock, and the time of a login from there to the server. Exit code 1 if a host cannot take part.
+    clock, and the time of a login from there to the server. install first sends an archive of tuibench to
+    each host, which then needs nothing else; it connects to no server. Exit code 1 if a host cannot take
+    part.
     """
     from tuibench.base.clock import SystemClock
     from tuibench.cli.runner import run_async
 
-    if action != CHECK:
-        raise UsageError(f"cluster takes check, not '{action}'", "tuibench cluster check --cluster ssh:a,b")
+    if action not in (CHECK, INSTALL):
+        raise UsageError(f"cluster takes check or install, not '{action}'", EXAMPLE)
+    if action == CHECK and (archive or to):
+        raise UsageError(f"{'--archive' if archive else '--to'} is for cluster install")
     check_format(output)
+    if names:
+        hosts = hosts.replaced(cluster=(*hosts["cluster"], *(f"{SSH_PLACE}{name}" for name in names)))
     plan = make_cluster(hosts)
     if plan is None:
-        raise UsageError("which hosts?", "name them: --cluster ssh:host1,host2")
-    target = None if hosts_only else server.target()
+        raise UsageError("which hosts?", f"name them: {EXAMPLE}")
+    is_well = True
+    if action == INSTALL:
+        installed = run_async(_install(plan, archive, to))
+        is_well = not any(one.problem for one in installed)
+        if to and is_well:
+            plan = replace(plan, program=installed[0].program)
+            info(f"a load finds it with --cluster-program={plan.program}")
+    target = None if hosts_only or action == INSTALL else server.target()
     found = run_async(check_hosts(plan, target, SystemClock()))
     if output == JSON:
         echo_json(found)
     else:
         typer.echo(checks_text(found), nl=False)
         info(summary_line(found))
-    is_well = not any(host.problem for host in found)
+    is_well = is_well and not any(host.problem for host in found)
     raise typer.Exit(ExitCode.DONE if is_well else ExitCode.RUN_FAILED)
+
+
+async def _install(plan: ClusterPlan, archive: Path | None, to: str) -> "tuple[Installed, ...]":
+    from tuibench.features.cluster.install import install, packed
+
+    with packed(archive) as sent:
+        info(f"sending {binary_size(sent.size)} to {pluralize(len(plan.places), 'host')}")
+        installed = await install(plan, sent, to)
+    for one in installed:
+        info(f"{one.place}: {one.problem or f'installed as {one.program}'}")
+    return installed
 
 
 def checks_text(found: Sequence[HostCheck]) -> str:
