@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from typing import NamedTuple, Self
 
 import psutil
 
-from tests.integration.support.forked import Fork, forks
+from tests.integration.support.forked import Fork, forks, program_command
 from tests.integration.support.processes import gone, poll_pauses, until
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
@@ -124,7 +123,7 @@ def started_anew(
 ) -> "subprocess.Popen[str]":
     """The program in a process of its own from its start: /proc shows what it was given."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tuibench", *words_for(arguments, target)],
+        program_command(*words_for(arguments, target)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

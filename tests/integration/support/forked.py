@@ -4,6 +4,8 @@
 forks a reporter, and that one the program, with the arguments, environment, folder, umask and streams of the
 call. The reporter tells the program's pid, waits for it, and tells its exit code. What depends on the start
 itself, or on what /proc shows of the process, needs `started_anew` in `commands.py`.
+
+With TUIBENCH_TEST_PROGRAM each call starts that program instead: the same tests, of another installation.
 """
 
 import contextlib
@@ -26,6 +28,9 @@ from importlib import import_module
 from typing import IO
 
 from tests.paths import ROOT
+
+PROGRAM = os.environ.get("TUIBENCH_TEST_PROGRAM", "")
+"""The program of another installation, such as an archive's; empty for that of these sources."""
 
 NUMBER = struct.Struct("!q")
 LAST_SECONDS = 10.0
@@ -58,6 +63,33 @@ class Fork:
         self.ended(LAST_SECONDS)
 
 
+class Spawned(Fork):
+    """The program of another installation."""
+
+    def __init__(self, arguments: Sequence[str], env: Mapping[str, str], streams: Sequence[int]) -> None:
+        stdin, stdout, stderr = streams
+        self._process = subprocess.Popen(
+            program_command(*arguments),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
+            preexec_fn=own_the_terminal if os.isatty(stdin) else None,
+        )
+        self.pid = self._process.pid
+
+    def ended(self, seconds: float = 0.0) -> int | None:
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def program_command(*arguments: str) -> list[str]:
+    """The command that starts the program in a process of its own."""
+    return [PROGRAM, *arguments] if PROGRAM else [sys.executable, "-m", "tuibench", *arguments]
+
+
 class Forks:
     """The process with the imports, and its calls."""
 
@@ -75,6 +107,8 @@ class Forks:
 
     def start(self, arguments: Sequence[str], env: Mapping[str, str], streams: Sequence[int]) -> Fork:
         """Starts the program with these for standard input, output and error."""
+        if PROGRAM:
+            return Spawned(arguments, env, streams)
         umask = os.umask(0)
         os.umask(umask)
         request = json.dumps([list(arguments), dict(env), os.getcwd(), umask]).encode()

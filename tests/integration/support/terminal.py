@@ -8,7 +8,6 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import threading
 import time
@@ -16,6 +15,7 @@ from collections.abc import Iterator, Mapping
 
 import psutil
 
+from tests.integration.support.forked import program_command
 from tests.integration.support.painted import Painted
 from tests.integration.support.processes import until
 
@@ -33,7 +33,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "tuibench", *arguments],
+            program_command(*arguments),
             stdin=slave,
             stdout=slave,
             stderr=slave,
