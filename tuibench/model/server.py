@@ -410,6 +410,10 @@ class Deadlock(msgspec.Struct, frozen=True, kw_only=True):
     parties: tuple[DeadlockParty, ...]
 
 
+KILL_NEEDS = "CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"
+"""The privilege to end sessions of other users."""
+
+
 class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     """The server's sessions at one moment, active ones first, then by duration."""
 
@@ -429,6 +433,8 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
     """The oldest ones."""
     open_transactions: int = 0
     """The number of all open transactions."""
+    ends_only: str = ""
+    """The user whose sessions alone this login may end; empty if it may end those of every user."""
     details: tuple[SessionDetail, ...] = ()
     """The sessions whose statement was asked for."""
 

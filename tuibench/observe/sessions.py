@@ -30,6 +30,7 @@ from tuibench.model.server import (
     Target,
 )
 from tuibench.mysql.connection import Connection, OwnConnections
+from tuibench.mysql.grants import KILL_PRIVILEGES, global_privileges
 from tuibench.mysql.rows import Row
 from tuibench.observe.lock_waits import STATEMENT_CHARACTERS, LockReader, seconds_of
 from tuibench.observe.plans import Explained, explain, plan_rows
@@ -203,6 +204,7 @@ class ActivitySampler:
         self._looks = 0
         self._deadlock: Deadlock | None = None
         self._deadlock_gap = ""
+        self._ends_only: str | None = None
 
     async def look(self, own_ids: Set[int], details: Set[int] = frozenset()) -> Activity | None:
         """The server's current sessions; None without a response within the timeout. The statements of the
@@ -243,6 +245,8 @@ class ActivitySampler:
         if open_count == MOST_TRANSACTIONS:
             rows = await connection.query(COUNT_SQL)
             open_count = max(open_count, numerals.count(rows[0][0]) or 0)
+        if self._ends_only is None:
+            self._ends_only = await _only_user(connection)
         self._looks += 1
         if self._looks % DEADLOCK_EVERY_SAMPLES == 1:
             rows, self._deadlock_gap = await _query_or_reason(
@@ -281,6 +285,7 @@ class ActivitySampler:
             gaps=tuple(gap for gap in (*locks.gaps, opened_gap, self._deadlock_gap) if gap),
             transactions=open_transactions(opened, ids),
             open_transactions=open_count,
+            ends_only=self._ends_only,
             details=tuple([await self._detail(connection, id) for id in sorted(wanted)]),
         )
 
@@ -339,6 +344,20 @@ class ActivitySampler:
                 if error.code not in NO_TABLE_CODES or is_last:
                     raise
             del self._sources[0]
+
+
+async def _only_user(connection: Connection) -> str:
+    """The user whose sessions alone this login may end; empty if it may end all, or if that is not known."""
+    try:
+        grants = await connection.query("SHOW GRANTS")
+        if KILL_PRIVILEGES & global_privileges(str(row[0]) for row in grants):
+            return ""
+        rows = await connection.query("SELECT SUBSTRING_INDEX(USER(), '@', 1)")
+    except MOMENTARY_ERRORS:
+        raise
+    except SQLError:
+        return ""
+    return str(rows[0][0]) if rows else ""
 
 
 async def _kill(id: int, whole: bool, connection: Connection) -> SQLError | bool:

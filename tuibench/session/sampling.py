@@ -24,6 +24,7 @@ from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import Culprit
 from tuibench.model.message import ReplicaChoice
 from tuibench.model.server import (
+    KILL_NEEDS,
     Activity,
     HotRow,
     ServerInfo,
@@ -558,7 +559,7 @@ ExpectKill = Callable[[int], Awaitable[None]]
 MOST_DETAILS = 4
 """Sessions whose statements are read in full at one time."""
 
-KILL_PRIVILEGE = "KILL needs CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"
+KILL_PRIVILEGE = f"KILL needs {KILL_NEEDS}"
 REFUSALS = {
     1094: ("connection {id} no longer exists", "its query may have ended by itself"),
     1095: ("connection {id} belongs to another user", KILL_PRIVILEGE),

@@ -30,6 +30,7 @@ from tuibench.model.settings import (
     SettingState,
     SettingTopic,
 )
+from tuibench.mysql.grants import EVERYTHING, global_privileges
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.durability import BINLOG, DURABILITY, REDO
 from tuibench.tuning.performance import (
@@ -431,23 +432,10 @@ def _preset_value(setting: Setting, value: str | float | bool, where: str) -> st
     raise UsageError(f"{where}: {refusal.message}", refusal.hint)
 
 
-_GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTALL)
-
-
-def global_privileges(grants: Iterable[str]) -> frozenset[str]:
-    """The privileges on `*.*` in the lines of SHOW GRANTS, in capitals. `ALL` means every one."""
-    found: set[str] = set()
-    for line in grants:
-        match = _GLOBAL_GRANT.match(line.strip())
-        if match:
-            found.update(" ".join(name.split()).upper() for name in match[1].split(","))
-    return frozenset("ALL" if name == "ALL PRIVILEGES" else name for name in found)
-
-
 def missing_privilege(setting: Setting, server: ServerInfo, held: frozenset[str]) -> str:
     """Why a login with these privileges cannot change the setting; empty if it can."""
     needed = setting.privileges(server.flavour, server.version_tuple)
-    if not needed or "ALL" in held or held.intersection(needed):
+    if not needed or EVERYTHING in held or held.intersection(needed):
         return ""
     return "this login cannot change it: it needs the privilege " + " or ".join(needed)
 
@@ -499,10 +487,8 @@ async def _held_privileges(control: AdminConnection) -> frozenset[str]:
     try:
         return global_privileges(await control.grants())
     except SQLError:
-        return frozenset({"ALL"})
+        return frozenset({EVERYTHING})
 
-
-EVERYTHING = "ALL"
 
 _GRANT = re.compile(r"GRANT (.+?) ON (?:TABLE )?(\S+)\.(\S+) TO ", re.IGNORECASE | re.DOTALL)
 

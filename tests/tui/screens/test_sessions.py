@@ -7,6 +7,7 @@ from tests.tui.support.driving import Viewer, screen_text, viewer
 from tests.tui.support.sessions import ACTIVITY, session
 from tuibench.model.message import ApplyPreset, CloseConnection, CommandReply, KillQuery, TrustServer, Watch
 from tuibench.model.server import SessionDetail
+from tuibench.tui.panels.locks import lock_rows
 from tuibench.tui.screens.dialogs import ConfirmDialog
 from tuibench.tui.screens.lists import SessionsScreen
 from tuibench.tui.screens.monitor import LiveScreen
@@ -100,6 +101,52 @@ async def test_the_culprit_is_closed_with_two_keys() -> None:
         assert it.client.submitted == []
         await it.press("K", "y")
         assert it.client.submitted == [CloseConnection(90)]
+
+
+async def test_a_session_of_a_production_server_is_closed_after_its_signs() -> None:
+    production = msgspec.structs.replace(script.status(), production_signs=("2 replicas attached",))
+    async with viewer(script.hello(60, production)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        it.client.submitted.clear()
+        await it.press("K")
+        words = screen_text(it)
+        assert "This looks like a production server: 2 replicas attached." in words
+        assert "yes, close it" in words
+        await it.press("y")
+        assert it.client.submitted == [CloseConnection(90)]
+
+
+async def test_what_the_login_may_not_end_is_said_before_any_question() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(msgspec.structs.replace(ACTIVITY, ends_only="poor"))
+        it.client.submitted.clear()
+        for key in ("k", "K"):
+            await it.press(key)
+            assert isinstance(it.app.screen, SessionsScreen)
+            assert "this login (poor) may end only its own sessions" in screen_text(it)
+        owner = next(each.user for each in ACTIVITY.blockers if each.id == 90)
+        await it.hear(msgspec.structs.replace(ACTIVITY, ends_only=owner))
+        await it.press("K")
+        assert isinstance(it.app.screen, ConfirmDialog)
+        await it.press("n")
+        assert it.client.submitted == []
+
+
+async def test_tuibenchs_own_connection_is_never_closed() -> None:
+    (first, *rest) = ACTIVITY.waits
+    ours = msgspec.structs.replace(first, waiting_is_ours=True)
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(msgspec.structs.replace(ACTIVITY, waits=(ours, *rest)))
+        it.client.submitted.clear()
+        places = [row.id for row in lock_rows(ACTIVITY)]
+        await it.press(*["down"] * places.index(first.waiting), "K")
+        assert chosen(it) == first.waiting
+        assert isinstance(it.app.screen, SessionsScreen)
+        assert "one of tuibench's own" in screen_text(it)
+        assert it.client.submitted == []
 
 
 async def test_a_read_only_viewer_closes_nothing() -> None:

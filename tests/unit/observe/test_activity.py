@@ -84,6 +84,8 @@ class Server:
             "trx_started": [OPEN, (21, 2, 40, 3)],
             "INNODB STATUS": [("InnoDB", "", "nothing")],
             "KILL": [],
+            "SHOW GRANTS": [("GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost`",)],
+            "USER()": [("shop",)],
         }
         self.sent: list[str] = []
         self.named: list[dict[str, object]] = []
@@ -172,7 +174,7 @@ async def test_a_look_tells_others_ours_and_who_waits(server: Server, sampler: A
     assert activity.open_transactions == 2
     assert (activity.others, activity.deadlock, activity.gaps) == (1, None, ())
     assert "NOT (ID BETWEEN 21 AND 23 OR ID BETWEEN 70 AND 70)" in "".join(server.sent)
-    assert len(server.sent) == 11
+    assert len(server.sent) == 12
 
 
 async def test_a_full_list_is_counted(server: Server, sampler: ActivitySampler) -> None:
@@ -243,7 +245,10 @@ async def test_nobody_who_waits_costs_two_questions(server: Server, sampler: Act
     assert activity is not None
     assert (activity.waits, activity.blockers, activity.blocked) == ((), (), 0)
     assert server.count("INNODB_LOCK_WAITS") == 0
-    assert len(server.sent) == 6
+    assert len(server.sent) == 7
+    before = len(server.sent)
+    await sampler.look(set())
+    assert len(server.sent) - before == 5
 
 
 async def test_a_statement_is_read_in_full_with_its_plan_only_if_asked(server: Server) -> None:
@@ -289,6 +294,34 @@ async def test_the_last_statement_of_an_idle_session_has_a_plan(
     assert detail.statement == "UPDATE orders SET paid=?"
     assert detail.note == "it executes no statement now: this is its last one"
     assert server.count("EXPLAIN UPDATE orders SET paid=1") == 1
+
+
+@pytest.mark.parametrize(
+    ("grant", "only"),
+    [
+        ("GRANT SUPER, PROCESS ON *.* TO `a`@`%`", ""),
+        ("GRANT PROCESS, CONNECTION ADMIN ON *.* TO `a`@`%`", ""),
+        ("GRANT CONNECTION_ADMIN ON *.* TO `a`@`%`", ""),
+        ("GRANT PROCESS ON *.* TO `a`@`%`", "shop"),
+        ("GRANT ALL PRIVILEGES ON `shop`.* TO `a`@`%`", "shop"),
+    ],
+)
+async def test_whose_sessions_the_login_may_end(
+    server: Server, sampler: ActivitySampler, grant: str, only: str
+) -> None:
+    server.answers["SHOW GRANTS"] = [(grant,)]
+    activity = await sampler.look(set())
+    assert activity is not None
+    assert activity.ends_only == only
+    await sampler.look(set())
+    assert server.count("SHOW GRANTS") == 1
+
+
+async def test_grants_that_are_not_shown_forbid_nothing(server: Server, sampler: ActivitySampler) -> None:
+    server.answers["SHOW GRANTS"] = DeniedError(1044, "denied")
+    activity = await sampler.look(set())
+    assert activity is not None
+    assert activity.ends_only == ""
 
 
 async def test_a_refused_kill_keeps_its_code(server: Server, sampler: ActivitySampler) -> None:

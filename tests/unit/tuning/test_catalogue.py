@@ -13,6 +13,7 @@ from tests.unit.tuning.fakes import INFO, FakeServer
 from tuibench.base.errors import SQLError, UsageError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingTopic
+from tuibench.mysql.grants import global_privileges
 from tuibench.tuning import catalogue, changer
 from tuibench.tuning.catalogue import (
     BUILTIN_PRESETS,
@@ -326,7 +327,7 @@ ACCESS_MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7
     ],
 )
 def test_global_privileges(lines: list[str], held: set[str]) -> None:
-    assert catalogue.global_privileges(lines) == held
+    assert global_privileges(lines) == held
 
 
 def test_the_missing_privilege_is_named() -> None:

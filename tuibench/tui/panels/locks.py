@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tuibench.base.units import hms, pluralize
 from tuibench.metrics.figures import read
 from tuibench.metrics.lock_graph import Branch, Root, lock_graph
-from tuibench.model.server import Activity, Blocker, LockKind, ServerSession
+from tuibench.model.server import KILL_NEEDS, Activity, Blocker, LockKind, ServerSession
 from tuibench.tui.panels.lists import first_visible
 from tuibench.tui.panels.settings import detail_lines, reason_hidden
 from tuibench.tui.text import TextLine, TextSpan, draw_bars, justify, line_width, pad_line, shorten, wrap_text
@@ -90,6 +90,25 @@ def known_session(activity: Activity | None, id: int | None) -> ServerSession | 
                 statement=wait.waiting_statement,
             )
     return None
+
+
+def why_not_ended(session: ServerSession, activity: Activity) -> str:
+    """Why a session cannot be ended from here; empty if it can."""
+    is_ours = any(
+        (wait.waiting_is_ours and wait.waiting == session.id)
+        or (wait.blocking_is_ours and wait.blocking == session.id)
+        for wait in activity.waits
+    ) or any(each.is_ours and each.id == session.id for each in activity.blockers)
+    if not session.id:
+        return "a prepared XA transaction has no connection: XA RECOVER lists it, XA ROLLBACK ends it"
+    if is_ours:
+        return f"connection {session.id} is one of tuibench's own: change the threads, or stop the load"
+    if activity.ends_only and session.user and session.user != activity.ends_only:
+        return (
+            f"this login ({activity.ends_only}) may end only its own sessions: {KILL_NEEDS} ends those of "
+            f"{session.user}"
+        )
+    return ""
 
 
 def lock_panel(

@@ -45,6 +45,8 @@ class ChangePrompt(NamedTuple):
     """How the change is undone."""
     verb: str = "apply"
     """The label of the key that confirms."""
+    yes: str = "yes, change this server"
+    """The same on a server that looks like production."""
 
     @property
     def verdict(self) -> str:
@@ -78,12 +80,12 @@ class ConfirmDialog(ModalScreen[Command | None]):
             if self._production_signs:
                 signs = sanitize.text("; ".join(self._production_signs))
                 yield Static(
-                    f"This looks like a production server: {signs}. Change it anyway?",
+                    f"This looks like a production server: {signs}. Go on anyway?",
                     classes="risk",
                     markup=False,
                 )
             yield Static(self._proposal.promise, classes="quiet gap", markup=False)
-            yes = "yes, change this server" if self._production_signs else self._proposal.verb
+            yes = self._proposal.yes if self._production_signs else self._proposal.verb
             yield Static(
                 f"[b][@click=screen.apply()] y  {yes} [/][/b]     "
                 "[b][@click=screen.dismiss(None)] n  go back [/][/b]",

@@ -1,6 +1,6 @@
 """Screens with a list: events, the server's sessions, its settings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -18,7 +18,7 @@ from tuibench.tui.panels.lists import MOVE_KEYS, Selection, effect_text_lines
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.dialogs import ChangeDialog, ChangePrompt, ConfirmDialog, SearchScreen
 from tuibench.tui.steering import cursor_at, pin_effects
-from tuibench.tui.view import View
+from tuibench.tui.view import View, with_note
 from tuibench.tui.widgets import Panel, Requested
 
 
@@ -213,13 +213,21 @@ class SessionsScreen(SearchScreen):
             await super().action_back()
 
     def action_kill(self) -> None:
-        if self.chosen is not None:
-            self.app.push_screen(ConfirmDialog(kill_prompt(self.chosen)), self.submit)
+        self._ask(lambda session, activity: kill_prompt(session))
 
     def action_close(self) -> None:
-        if self.chosen is not None and self.view.activity is not None:
-            prompt = close_prompt(self.chosen, self.view.activity)
-            self.app.push_screen(ConfirmDialog(prompt), self.submit)
+        self._ask(close_prompt)
+
+    def _ask(self, prompt: Callable[[ServerSession, Activity], ChangePrompt]) -> None:
+        """Ask before the selected session is harmed; a session that cannot be ended is told at once."""
+        session, activity = self.chosen, self.view.activity
+        if session is None or activity is None:
+            return
+        if why := locks_panel.why_not_ended(session, activity):
+            self.post_message(Requested(lambda view, _: with_note(view, why, ok=False)))
+            return
+        signs = self.view.status.production_signs
+        self.app.push_screen(ConfirmDialog(prompt(session, activity), signs), self.submit)
 
     @property
     def _ids(self) -> list[int]:
@@ -247,6 +255,7 @@ def kill_prompt(session: ServerSession) -> ChangePrompt:
         at_risk=True,
         promise="The connection stays open; if it is idle in a transaction, it keeps its locks: K closes it.",
         verb="end its query",
+        yes="yes, end its query",
     )
 
 
@@ -270,6 +279,7 @@ def close_prompt(session: ServerSession, activity: Activity) -> ChangePrompt:
         at_risk=True,
         promise="A rollback takes about as long as the changes did; until then the rows stay locked.",
         verb="close the connection",
+        yes="yes, close it",
     )
 
 
