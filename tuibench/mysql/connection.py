@@ -187,6 +187,11 @@ def _interpolated_packet(connection: "Connection", parts: Sequence[str]) -> Pack
     return filled
 
 
+def is_select(sql: str) -> bool:
+    """True for a query that increases Com_select: also a UNION in parentheses, and one after WITH."""
+    return sql.lstrip(" \n(").startswith(("SELECT", "WITH"))
+
+
 class Connection:
     """A logged-in connection."""
 
@@ -199,7 +204,7 @@ class Connection:
         self.statements = 0
         """The number of statements sent, for the reconciliation."""
         self.selects = 0
-        """How many of them are SELECT statements, sent as text."""
+        """How many of them the server counts as SELECT statements, of those sent as text."""
         self.questions: Questioned | None = None
         self._protocol: StatementProtocol | None = None
         self._text_rows: ResultReader | None = None
@@ -264,7 +269,7 @@ class Connection:
 
     async def _answer(self, sql: str) -> bytes:
         """The whole response to a text statement."""
-        self.selects += sql.lstrip().startswith("SELECT")
+        self.selects += is_select(sql)
         work: Awaitable[bytes] = self.ask(CaptureResponse(self.packet(sql)))
         answer = await (self.questions.answer(self, sql, work) if self.questions else work)
         if (status := status_of(answer)) is not None:

@@ -75,6 +75,7 @@ NOT_COUNTED = "the server does not count its statements"
 CONNECTIONS_LOST = "connections to the server were lost"
 HOST_STARVED = "this host was suspended, or tuibench got no CPU time"
 WORKER_SILENT = "a worker process did not report"
+ANOTHER_CHANGE = "another change was made"
 
 REST_SAMPLES, MOST_REST_SAMPLES = 2, 10
 ROUNDING_SECONDS = 1e-3
@@ -436,6 +437,8 @@ class Laboratory:
         self._holds = dict.fromkeys(experiment.before)
         try:
             experiment.check_first([await self._submit(change) for change in experiment.first])
+            if experiment.is_over:
+                raise UsageError(experiment.why_ended)
         except BaseException:
             experiment.end(self._now)
             await self._put_back_all(experiment)
@@ -464,7 +467,9 @@ class Laboratory:
         if not self.present.gives_way:
             return
         if self._is_due or self._is_running:
-            self.stop("another change was made")
+            self.stop(ANOTHER_CHANGE)
+        else:  # its first values are being set, or all are put back
+            self.present.end(self._now, ANOTHER_CHANGE)
         await self._has_left.wait()
 
     def check_idle(self, starts: type | None) -> None:

@@ -42,6 +42,9 @@ class PrivateServer:
         self.clock, self.rng = FakeClock(), random.Random(5)
         self.noise, self.effect, self.seconds = noise, effect, seconds
         self.value = "1"
+        self.answers = asyncio.Event()
+        """Set while the server answers to changes."""
+        self.answers.set()
         self.published: list[EffectProgress] = []
         self.log = EventLog(self.clock, self._on_event)
         played: Any = self
@@ -92,6 +95,7 @@ class PrivateServer:
         return await self.change(command)
 
     async def change(self, command: Change | Mark) -> str:
+        await self.answers.wait()
         if isinstance(command, ChangeSetting):
             old, self.value = self.value, command.value
             self.log.emit(EventKind.SETTING, f"{SYNC} {old} → {self.value}")
@@ -238,6 +242,23 @@ async def test_the_operators_next_change_ends_it_at_once(command: Change) -> Non
     )
     await server.run(3)
     assert server.tracker.laboratory.present is None or isinstance(command, ChangeSetting)
+
+
+async def test_the_operators_next_change_ends_one_that_is_just_starting() -> None:
+    """A slow server has not yet answered to its first value; the change does not wait for the alternation."""
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    server.answers.clear()
+    while server.tracker.laboratory.present is None:
+        await server.run(1)
+    change = asyncio.create_task(server.submit(ChangeSetting(SYNC, "100")))
+    await server.run(1)
+    assert not change.done()
+    server.answers.set()
+    await server.run(1)
+    assert change.done()
+    assert server.value == "100"
 
 
 async def test_a_mark_does_not_end_it() -> None:
