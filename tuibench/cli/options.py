@@ -227,13 +227,14 @@ class PrivateServerOptions(msgspec.Struct, frozen=True):
         ),
     ] = None
     cpus: Annotated[
-        str, typer.Option(help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity.")
+        str,
+        typer.Option(help="CPUs that the server may use: 2, 1.5; by a control group, otherwise by affinity."),
     ] = ""
     memory: Annotated[
         str,
         typer.Option(
             metavar="SIZE",
-            help="Memory of the server: 4G; by cgroup v2, otherwise only the size of its buffer pool.",
+            help="Memory of the server: 4G; by a control group, otherwise only the size of its buffer pool.",
         ),
     ] = ""
 

@@ -31,7 +31,7 @@ from tuibench.base.errors import (
 from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
 from tuibench.cli.output import info
 from tuibench.cli.server_options import replica_choice
-from tuibench.model.disk import DiskDelays
+from tuibench.model.hardware import Hardware
 from tuibench.model.message import (
     Hello,
     RunState,
@@ -247,7 +247,7 @@ async def _start_and_wait(spec: SessionSpec, grace_seconds: float | None) -> Ses
 
 def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
     """The spec of a session on a private server; the session ends with the server, and vice versa."""
-    spec = new_session_spec(replace(plan, disk=server.disk), server.target)
+    spec = new_session_spec(replace(plan, hardware=server.hardware), server.target)
     return replace(
         spec,
         inherit_fds=(server.watch_fd,),
@@ -291,7 +291,7 @@ def private_server(
     *,
     keep: bool = False,
     own: Sequence[str] = (),
-    disk: DiskDelays | None = None,
+    disk: Hardware | None = None,
 ) -> Iterator["PrivateServer"]:
     """Run a private server during the context; with `keep`, it continues, and its address is reported.
 
@@ -339,7 +339,7 @@ async def _start_server(
     *,
     keep: bool,
     own: Sequence[str],
-    disk: DiskDelays | None,
+    disk: Hardware | None,
 ) -> "PrivateServer":
     from tuibench.servers.binaries import find_binary, inspect_binary
     from tuibench.servers.server import PrivateServer

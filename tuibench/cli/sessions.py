@@ -27,6 +27,7 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import message as commands
 from tuibench.model.callers import CallerPolicy
+from tuibench.model.hardware import Hardware
 from tuibench.model.message import Command, CommandReply, Hello, SessionEnded, Status, Stop, Watch
 from tuibench.model.option import SECONDS_PER_UNIT, BoundOption, parse_duration
 from tuibench.model.plan import caller_options, policy_texts
@@ -98,6 +99,12 @@ def one_argument(value: Callable[[str], Value], make: Callable[[Value], commands
         return make(value(words[0]))
 
     return read
+
+
+LIMIT_WORDS = {
+    "cpus": ("NUMBER", "limit the processors of a private server: 1.5; 0: no limit"),
+    "memory": ("SIZE", "limit the memory of a private server that began with --memory: 1G; 0: no limit"),
+}
 
 
 def free_text(make: Callable[[str], commands.Command]) -> VerbParser:
@@ -230,7 +237,11 @@ VERBS = (
         "disk",
         "NAME=VALUE,…",
         "simulate a disk on a private server: fsync=2ms,read=0.3ms,iops=500; 0: none",
-        one_argument(str, commands.SetDisk),
+        one_argument(str, commands.SetHardware),
+    ),
+    *(
+        Verb(part, value, text, one_argument(f"{part}={{}}".format, commands.SetHardware))
+        for part, (value, text) in LIMIT_WORDS.items()
     ),
     *(_caller_verb(option) for option in caller_options().values()),
     Verb(
@@ -490,7 +501,7 @@ def status_text(hello: Hello) -> str:
         *([f"plan: {_plan_text(now.plan)}"] if now.plan else []),
         *([f"weights: {format_weights(now.weights)}"] if now.weights else []),
         *([f"simulated network delay: {format_delay(now.client_delay_ms)}"] if now.client_delay_ms else []),
-        *([f"simulated disk: {now.disk}"] if now.disk else []),
+        *([f"simulated hardware: {now.hardware}"] if now.hardware not in (None, Hardware()) else []),
         *([f"callers: {callers}"] if (callers := _callers_text(now)) else []),
         *([] if figures is None else [_figures_text(figures)]),
         *(

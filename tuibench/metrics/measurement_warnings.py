@@ -19,8 +19,8 @@ from tuibench.metrics.figures import read
 from tuibench.metrics.series import ratio
 from tuibench.model.cluster import LoadHost
 from tuibench.model.counters import Counter
-from tuibench.model.disk import DiskDelays
 from tuibench.model.findings import Evidence
+from tuibench.model.hardware import Hardware
 from tuibench.model.schedule import format_delay
 from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Sample, Tick, total_tick
 
@@ -107,9 +107,11 @@ def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
     )
 
 
-def simulated_disk_warning(disk: DiskDelays) -> tuple[str, ...]:
-    """The warning about a simulated disk."""
-    return () if disk == DiskDelays() else (f"simulated disk: {disk}; without asynchronous I/O",)
+def simulated_hardware_warning(hardware: Hardware, limits: str) -> tuple[str, ...]:
+    """The warnings about simulated hardware; `limits` are those of processors and memory in words."""
+    disk = hardware.disk
+    found = () if disk == Hardware() else (f"simulated disk: {disk}; without asynchronous I/O",)
+    return (*found, f"the server was limited to {limits}") if limits else found
 
 
 def is_client_limited(load: Tick) -> bool:

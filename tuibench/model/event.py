@@ -18,7 +18,7 @@ class EventKind(StrEnum):
     RATE = "rate"
     WEIGHTS = "weights"
     DELAY = "delay"
-    DISK = "disk"
+    HARDWARE = "hardware"
     CALLERS = "callers"
     SETTING = "setting"
     FOREIGN = "foreign"
@@ -45,7 +45,7 @@ CHANGE_KINDS = frozenset(
         EventKind.RATE,
         EventKind.WEIGHTS,
         EventKind.DELAY,
-        EventKind.DISK,
+        EventKind.HARDWARE,
         EventKind.CALLERS,
         EventKind.SETTING,
         EventKind.FOREIGN,
@@ -76,7 +76,7 @@ REPORTED_KINDS = frozenset(
 """The kinds that a run without a screen prints when they happen."""
 
 COST_CHANGE_KINDS = frozenset(
-    {EventKind.START, EventKind.SETTING, EventKind.DISK, EventKind.FOREIGN, EventKind.RESTART}
+    {EventKind.START, EventKind.SETTING, EventKind.HARDWARE, EventKind.FOREIGN, EventKind.RESTART}
 )
 """The kinds after which the cost of a commit may differ."""
 

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tuibench.model.callers import CallerPolicy
-from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import (
     DEFAULT_MAX_SECONDS,
     DEFAULT_TOLERANCE_PERCENT,
@@ -23,6 +22,7 @@ from tuibench.model.effect import (
 )
 from tuibench.model.event import Event
 from tuibench.model.findings import Headline
+from tuibench.model.hardware import Hardware
 from tuibench.model.plan import GRACE_SECONDS, RunPlan
 from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import PlanProgress, Schedule
@@ -121,8 +121,8 @@ class SetDelay(msgspec.Struct, frozen=True, tag="delay"):
     milliseconds: float
 
 
-class SetDisk(msgspec.Struct, frozen=True, tag="disk"):
-    """Change the simulated disk of a private server."""
+class SetHardware(msgspec.Struct, frozen=True, tag="hardware"):
+    """Change the simulated hardware of a private server."""
 
     change: str
     """As on the command line: fsync=2ms; what it does not name stays, unless it begins with 0."""
@@ -312,7 +312,7 @@ Command = (
     | SetRate
     | SetWeights
     | SetDelay
-    | SetDisk
+    | SetHardware
     | SetCallers
     | SetPlan
     | HoldPlan
@@ -370,8 +370,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float = 0.0
     """The simulated network delay per round trip."""
-    disk: DiskDelays | None = None
-    """The simulated disk; None if the server has none."""
+    hardware: Hardware | None = None
+    """The simulated hardware; None for a server that is not private."""
     callers: CallerPolicy = CallerPolicy()
     """What the callers of the load do."""
     plan: PlanProgress | None = None

@@ -30,8 +30,8 @@ from tuibench.model.callers import (
     parse_retry_budget,
 )
 from tuibench.model.cluster import ClusterPlan
-from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import AbTestPlan
+from tuibench.model.hardware import Hardware
 from tuibench.model.option import (
     SWITCH,
     At,
@@ -398,7 +398,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """None for a number that depends on the cores."""
     trial: AbTestPlan | None = None
     """An A/B test; the run ends with it."""
-    disk: DiskDelays | None = None
+    hardware: Hardware | None = None
     """The simulated disk of the run's private server at the start; None if it has none."""
     tune: TunePlan | None = None
     """A screening of settings; the run ends with it."""

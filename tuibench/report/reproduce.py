@@ -64,7 +64,7 @@ STEERED = frozenset(
         EventKind.SETTING,
         EventKind.WEIGHTS,
         EventKind.DELAY,
-        EventKind.DISK,
+        EventKind.HARDWARE,
         EventKind.CALLERS,
     }
 )

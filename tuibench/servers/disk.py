@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.base.errors import UsageError
 from tuibench.base.installation import disk_library, engine_remedy
-from tuibench.model.disk import FILE_KINDS, OPERATIONS, DiskDelays
+from tuibench.model.hardware import FILE_KINDS, OPERATIONS, Hardware
 
 PAGE_BYTES = 4096
 MAGIC = 0x7475_6964_6973_6B31
@@ -101,7 +101,7 @@ class DiskPage:
         page._words[0] = MAGIC
         return page
 
-    def set(self, disk: DiskDelays, now_ns: int) -> None:
+    def set(self, disk: Hardware, now_ns: int) -> None:
         """Set all delays; `now_ns` is the time of the monotonic clock."""
         words = self._words
         for kind_number, kind in enumerate(FILE_KINDS, 1):

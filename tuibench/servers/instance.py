@@ -30,7 +30,7 @@ import msgspec
 from tuibench.base import units
 from tuibench.base.child_process import end_words
 from tuibench.base.clock import Clock
-from tuibench.base.errors import RunError, ServerUnavailableError
+from tuibench.base.errors import RunError, ServerUnavailableError, TuibenchError
 from tuibench.base.files import DECODE_ERRORS
 from tuibench.base.paths import PRIVATE_SERVER_PREFIX
 from tuibench.model.findings import ErrorMessage
@@ -369,8 +369,7 @@ class ServerInstance:
     def create(self) -> ServerState:
         """Initialise the directory and start the server for the first time, on a free port."""
         self._confinement = confine(self._spec.limits, self.layout.root.name, self._spec.no_scope)
-        if self._confinement.group is not None:
-            self.layout.server_group.write_text(str(self._confinement.group))
+        self._note_groups()
         if self._spec.disk_library:
             binlog = disk.binlog_name((*COMMON, *self._spec.options), "binlog")
             self._disk = disk.DiskPage.create(self.layout.disk_page, binlog=binlog, tmpdir=self.layout.tmp)
@@ -416,7 +415,39 @@ class ServerInstance:
                 f"the disk of {self._spec.binary} cannot be simulated: it loads no library before its own",
                 "it may be linked statically; leave out --disk, or choose another program with --server",
             )
+        self._confinement.attend(self._process.pid)
         return self._running(self._process)
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The present limits."""
+        return self._confinement.limits
+
+    @property
+    def limit_words(self) -> str:
+        return self._confinement.words
+
+    def limit(self, limits: ServerLimits) -> None:
+        """Change the limits of the running server. Raises UsageError for limits that cannot be applied,
+        ServerUnavailableError if the server does not run.
+        """
+        if self._process is None or self._process.poll() is not None:
+            raise ServerUnavailableError("the private server does not run")
+        try:
+            self._confinement.change(limits, self._process.pid)
+        finally:
+            self._note_groups()
+
+    def unlimit(self) -> None:
+        """Back to the limits that the server was started with."""
+        if self.limits != self._spec.limits:
+            with contextlib.suppress(TuibenchError, OSError):
+                self.limit(self._spec.limits)
+
+    def _note_groups(self) -> None:
+        """The groups are removed with the directory, should the supervisor be killed."""
+        if groups := self._confinement.groups:
+            self.layout.server_group.write_text("\n".join(map(str, groups)))
 
     def check_running(self) -> ServerState:
         """The state of the server's process. Raises ServerUnavailableError with the reason for its end."""
@@ -430,7 +461,10 @@ class ServerInstance:
         """If the server's process has ended, write the reason into the directory, for the sessions that use
         the server.
         """
-        if self._process is None or self._process.poll() is None or self.layout.server_end.exists():
+        if self._process is None or self._process.poll() is None:
+            return
+        self._confinement.leave()
+        if self.layout.server_end.exists():
             return
         killed = self._out_of_memory()
         if killed is None:
@@ -447,7 +481,7 @@ class ServerInstance:
 
     def _out_of_memory(self) -> ServerUnavailableError | None:
         """The error if the kernel has killed the server since its start because memory was exhausted."""
-        limit = self._spec.limits.memory_bytes
+        limit = self.limits.memory_bytes
         if limit is None or self._confinement.oom_kills <= self._oom_kills:
             return None
         most = units.binary_size(limit)
@@ -458,11 +492,13 @@ class ServerInstance:
 
     def halt(self) -> None:
         """Shut the server down cleanly."""
+        self._confinement.leave()
         if self._process is not None:
             process.shut_down(self._process, HALT_SECONDS)
 
     def kill(self) -> None:
         """Kill the server, to simulate a crash. The reason for this end is not written."""
+        self._confinement.leave()
         if self._process is not None:
             process.kill_process(self._process)
             self._process = None
@@ -615,9 +651,10 @@ def end_server(layout: DirectoryLayout) -> None:
 
 
 def remove_server_group(layout: DirectoryLayout, root: Path = cgroup.ROOT) -> None:
-    """Remove the control group of a directory's server, if it had one."""
+    """Remove the control groups of a directory's server, if it had some."""
     with contextlib.suppress(OSError):
-        cgroup.remove_group(Path(layout.server_group.read_text()), root)
+        for group in layout.server_group.read_text().splitlines():
+            cgroup.remove_group(Path(group), root)
 
 
 def server_pid(layout: DirectoryLayout) -> int | None:

@@ -250,6 +250,7 @@ class DirectoryLayout:
         self.supervisor_log = root / "supervisor.log"
         self.server_pid = root / "server.pid"
         self.disk_page = root / "disk.page"
+        self.limit_socket = root / "limit.sock"
         self.server_group = root / "server.cgroup"
         self.server_end = root / "server.end"
         self.supervisor_lock = root / "supervisor.lock"

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from tuibench.base.errors import RunError
-from tuibench.model.disk import DiskDelays
+from tuibench.model.hardware import Hardware
 from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect
 from tuibench.servers import binaries, instance
@@ -84,7 +84,7 @@ class PrivateServer(KillableServer):
         self.binary = spec.binary
         self.pid = running.pid
         """The server's process; a new one after a restart."""
-        self.disk: DiskDelays | None = None
+        self.hardware: Hardware | None = None
         """The delays of its simulated disk at the beginning of a session; None if it has none."""
         self.limited = running.limited
         """Its limits in words."""
@@ -109,7 +109,7 @@ class PrivateServer(KillableServer):
         redo_log_bytes: int = 128 * MIB,
         template: Path | None = None,
         limits: ServerLimits | None = None,
-        disk: DiskDelays | None = None,
+        disk: Hardware | None = None,
     ) -> Self:
         """Create a server in a new directory below `base` and wait until a login succeeds.
 
@@ -146,7 +146,7 @@ class PrivateServer(KillableServer):
             server = cls(
                 channel, spec, await asyncio.to_thread(channel.ask, SupervisorRequest("create", spec))
             )
-            server.disk = disk
+            server.hardware = disk
             await server.check_login()
         except BaseException:
             channel.abandon()

@@ -3,7 +3,7 @@
 It is the server's parent, and outlives every owner. It executes requests from its stdin and holds the read
 end of a pipe; the owners hold the write end. When the last owner ends, by exit or by kill -9, the kernel
 closes the pipe: the supervisor ends the server and removes its directory. A kept server runs until its
-supervisor gets SIGTERM.
+supervisor gets SIGTERM. Sessions change the server's limits through a socket (`limit_control`).
 
 The clients block; `server` calls them in threads. No object belongs to an event loop: a server may be started
 in one loop and stopped in another.
@@ -13,6 +13,7 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -26,7 +27,9 @@ from tuibench.base.clock import SystemClock
 from tuibench.base.errors import RunError, ServerUnavailableError, TuibenchError
 from tuibench.base.own_process import own_command
 from tuibench.model.findings import ErrorMessage
+from tuibench.servers import limit_control
 from tuibench.servers.instance import ServerInstance, ServerSpec, ServerState, remove_leftovers
+from tuibench.servers.limit_control import LimitReply, LimitState
 
 CONTROL = 0
 REPLIES = 1
@@ -181,6 +184,11 @@ class Supervisor:
         self._signals_fd = signals_fd
         self._readers = [CONTROL, watch_fd, signals_fd]
         self._pending = b""
+        self._listener: socket.socket | None = None
+        self._limiters: dict[int, tuple[socket.socket, bytearray]] = {}
+        """Connections of sessions that may change the limits, with what they have sent of a line."""
+        self._holder = -1
+        """The one whose limits the server has."""
         self._instance: ServerInstance | None = None
         self._keep = False
         self._remove = True
@@ -192,7 +200,12 @@ class Supervisor:
             while not self._ended:
                 ready, _, _ = select.select(self._readers, [], [])
                 for descriptor in ready:
-                    self._read(descriptor, os.read(descriptor, CHUNK_BYTES))
+                    if self._listener is not None and descriptor == self._listener.fileno():
+                        self._accept(self._listener)
+                    elif descriptor in self._limiters:
+                        self._read_limiter(descriptor)
+                    else:
+                        self._read(descriptor, os.read(descriptor, CHUNK_BYTES))
         finally:
             if self._instance is not None:
                 self._instance.end(remove=self._remove)
@@ -211,6 +224,50 @@ class Supervisor:
             *lines, self._pending = (self._pending + data).split(b"\n")
             for text in lines:
                 self._execute(decode_request(text))
+
+    def _listen(self, instance: ServerInstance) -> None:
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(instance.layout.limit_socket))
+        self._listener.listen()
+        self._readers.append(self._listener.fileno())
+
+    def _accept(self, listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        connection.setblocking(False)
+        self._limiters[connection.fileno()] = connection, bytearray()
+        self._readers.append(connection.fileno())
+
+    def _read_limiter(self, descriptor: int) -> None:
+        connection, pending = self._limiters[descriptor]
+        try:
+            pending += (data := connection.recv(CHUNK_BYTES))
+            while data and b"\n" in pending:
+                line, _, rest = bytes(pending).partition(b"\n")
+                pending[:] = rest
+                connection.send(limit_control.encode_reply(self._limit(line, descriptor)))
+        except OSError:
+            data = b""
+        if data:
+            return
+        self._readers.remove(descriptor)
+        del self._limiters[descriptor]
+        connection.close()
+        if descriptor == self._holder and self._instance is not None:
+            self._holder = -1
+            self._instance.unlimit()
+
+    def _limit(self, line: bytes, descriptor: int) -> LimitReply:
+        assert self._instance is not None  # noqa: S101
+        try:
+            wanted = limit_control.decode_request(line).limits
+            if wanted is not None:
+                self._holder = descriptor
+                self._instance.limit(wanted)
+        except TuibenchError as error:
+            return ErrorMessage.of(error)
+        except (OSError, msgspec.DecodeError) as error:
+            return ErrorMessage(f"the limits of the private server failed: {error}")
+        return LimitState(self._instance.limits, self._instance.limit_words)
 
     def _check_owners(self) -> None:
         """End if there is no owner and the server is not to be kept.
@@ -263,6 +320,7 @@ class Supervisor:
         instance = ServerInstance(spec, SystemClock())
         with instance.layout.supervisor_log.open("ab") as log:
             os.dup2(log.fileno(), sys.stderr.fileno())
+        self._listen(instance)
         return instance
 
     def _reply(self, answer: SupervisorReply) -> None:

@@ -4,8 +4,8 @@ The conditions of each are in its declaration (`session.dispatch`).
 """
 
 from tuibench.base.errors import UsageError
-from tuibench.model.disk import DiskDelays, changed_disk, disk_change
 from tuibench.model.event import EventKind
+from tuibench.model.hardware import Hardware, changed_hardware, hardware_change
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -24,7 +24,7 @@ from tuibench.model.message import (
     RunState,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetPlan,
     SetRate,
     SetThreads,
@@ -112,15 +112,15 @@ async def set_delay(session: SteeredSession, command: SetDelay) -> str:
     return f"simulated network delay: {format_delay(delay_ms)} on each round trip"
 
 
-@handles(SetDisk, needs=Needs.SETTINGS, undoable=True)
-async def set_disk(session: SteeredSession, command: SetDisk) -> str:
-    disk = session.parts.disk
-    before = disk.delays or DiskDelays()
-    after = changed_disk(before, command.change)
-    disk.set(after)
+@handles(SetHardware, needs=Needs.SETTINGS, undoable=True)
+async def set_hardware(session: SteeredSession, command: SetHardware) -> str:
+    hardware = session.parts.hardware
+    before = hardware.present or Hardware()
+    after = changed_hardware(before, command.change)
+    await hardware.set(after)
     if after == before:
-        return f"simulated disk: {after}, as before"
-    return _reported(session, EventKind.DISK, disk_change(before, after))
+        return f"simulated hardware: {after}, as before"
+    return _reported(session, EventKind.HARDWARE, hardware_change(before, after))
 
 
 @handles(SetCallers, needs=Needs.LOAD, undoable=True)

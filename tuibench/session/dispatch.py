@@ -24,8 +24,8 @@ from tuibench.base.errors import UsageError
 from tuibench.model.callers import CallerPolicy
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, Command
 from tuibench.model.schedule import PlanPhase
-from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog
+from tuibench.session.hardware import SimulatedHardware
 from tuibench.session.instrument import Instrument, instrument_kinds
 from tuibench.session.interventions import Intervene, Interventions
 from tuibench.session.laboratory import ExperimentSession, Laboratory, LoadLevel, experiment_kinds
@@ -231,7 +231,7 @@ class Dispatcher:
             session.laboratory.check_idle(kind)
 
 
-def levels_of(settings: Settings, disk: SimulatedDisk, load: LoadController | None) -> Levels:
+def levels_of(settings: Settings, hardware: SimulatedHardware, load: LoadController | None) -> Levels:
     """The present levels of a session."""
     weights = load.weights if load is not None else {}
     return Levels(
@@ -239,7 +239,7 @@ def levels_of(settings: Settings, disk: SimulatedDisk, load: LoadController | No
         rate=load.rate if load is not None else 0.0,
         weights=weights if len(weights) > 1 else {},
         client_delay_ms=load.client_delay_ms if load is not None else 0.0,
-        disk=disk.delays,
+        hardware=hardware.present,
         callers=load.callers if load is not None else CallerPolicy(),
         settings={state.name: state.value for state in settings.states},
         presets=settings.presets,

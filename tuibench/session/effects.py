@@ -263,7 +263,7 @@ class EffectTracker:
                 )
             )
             self._running, self._so_far = RunningDifference(self._watch.before, self._decides), ()
-            if event.kind in (EventKind.SETTING, EventKind.DISK) and not self._undoing:
+            if event.kind in (EventKind.SETTING, EventKind.HARDWARE) and not self._undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
                 seconds = FEWEST_SLOTS * self._interval_seconds

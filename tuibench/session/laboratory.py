@@ -41,8 +41,8 @@ from tuibench.base.feature import installed, resolve
 from tuibench.base.units import pluralize
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
-from tuibench.model.disk import DiskDelays, changed_disk
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind, Trouble, TroubleKind
+from tuibench.model.hardware import Hardware, changed_hardware
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     ApplyPreset,
@@ -54,7 +54,7 @@ from tuibench.model.message import (
     SessionSpec,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetThreads,
     Status,
 )
@@ -64,8 +64,8 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import ERROR, Sample, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
-from tuibench.session.disk import SimulatedDisk
 from tuibench.session.events import EventLog, Steps
+from tuibench.session.hardware import SimulatedHardware
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings
@@ -118,7 +118,14 @@ class LoadLevel(NamedTuple):
 
 
 Change = (
-    ApplyPreset | ChangeSetting | RestoreSettings | SetCallers | SetDelay | SetDisk | SetThreads | LoadLevel
+    ApplyPreset
+    | ChangeSetting
+    | RestoreSettings
+    | SetCallers
+    | SetDelay
+    | SetHardware
+    | SetThreads
+    | LoadLevel
 )
 
 Submit = Callable[[Change], Awaitable[str]]
@@ -136,7 +143,7 @@ class ExperimentSession(NamedTuple):
     load: LoadController | None
     """None if the session watches the server's own traffic."""
     settings: Settings
-    disk: SimulatedDisk
+    hardware: SimulatedHardware
     lifecycle: Lifecycle
     log: EventLog
     submit: Submit
@@ -398,9 +405,9 @@ class Laboratory:
             case SetDelay(milliseconds=delay_ms):
                 self._load.set_delay(delay_ms)
                 return f"→{delay_ms:g}"
-            case SetDisk(change=text):
-                before = session.disk.delays or DiskDelays()
-                session.disk.set(changed_disk(before, text))
+            case SetHardware(change=text):
+                before = session.hardware.present or Hardware()
+                await session.hardware.set(changed_hardware(before, text))
                 return f"→{text}"
             case RestoreSettings(names=names):
                 return "; ".join(await session.settings.restore_named(names))
@@ -736,8 +743,8 @@ class Laboratory:
                 self._changing = EventKind.CALLERS
             case SetDelay():
                 self._changing = EventKind.DELAY
-            case SetDisk():
-                self._changing = EventKind.DISK
+            case SetHardware():
+                self._changing = EventKind.HARDWARE
             case _:
                 self._changing = EventKind.SETTING
         try:

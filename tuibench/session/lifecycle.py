@@ -39,7 +39,7 @@ class EndStep(Enum):
     PROFILING = auto()
     INTERVENTIONS = auto()
     RESTORE = auto()
-    DISK = auto()
+    HARDWARE = auto()
     INSTRUMENTS = auto()
     TASKS = auto()
     ACTIVITY = auto()

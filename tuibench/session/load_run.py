@@ -22,7 +22,7 @@ from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import (
     ClientLimit,
     measurement_warnings,
-    simulated_disk_warning,
+    simulated_hardware_warning,
     simulated_network_warning,
     warning_name,
 )
@@ -334,7 +334,7 @@ class LoadRun(SessionRun):
     async def _measure(self) -> None:
         simulated = (
             *simulated_network_warning(self.load.client_delay_ms),
-            *simulated_disk_warning(self.watcher.disk.used),
+            *simulated_hardware_warning(self.watcher.hardware.used, self.watcher.hardware.used_limits),
         )
         for warning in (*self._warnings, *simulated):
             self.watcher.emit(EventKind.WARNING, warning)
@@ -539,7 +539,7 @@ class LoadRun(SessionRun):
             client=replace(found.client, limited=limit.overall, hosts=host_totals(load)),
             warnings=(
                 *self._warnings,
-                *simulated_disk_warning(self.watcher.disk.used),
+                *simulated_hardware_warning(self.watcher.hardware.used, self.watcher.hardware.used_limits),
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),

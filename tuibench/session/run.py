@@ -30,7 +30,6 @@ from tuibench.base.feature import installed
 from tuibench.base.feature import resolve as resolve_reference
 from tuibench.load.fleet import Fleet
 from tuibench.model.counters import Counter
-from tuibench.model.disk import DiskDelays
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Culprit
 from tuibench.model.message import (
@@ -52,10 +51,10 @@ from tuibench.record.recorder import PlanRecord, RunRecorder
 from tuibench.record.summary import summary_of
 from tuibench.report.text import watch_text
 from tuibench.session.account import Account, Cut
-from tuibench.session.disk import SimulatedDisk
 from tuibench.session.dispatch import Dispatcher, Origin, SteeredLoad, SteeredSession, levels_of
 from tuibench.session.effects import EffectTracker
 from tuibench.session.events import EventBus, EventLog, build_hello, build_plan_record, history_fields
+from tuibench.session.hardware import SimulatedHardware
 from tuibench.session.instrument import Instrument, InstrumentSession, instruments_of
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import (
@@ -123,7 +122,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.dispatcher = Dispatcher()
         """Executes the commands of the session, once the run has set its parts."""
         self._private_server = PrivateServerWatch(spec.private_server, self.clock)
-        self.disk = SimulatedDisk(spec.private_server, self.clock)
+        self.hardware = SimulatedHardware(spec.private_server, self.clock)
         self.server: ServerInfo
         self.record: PlanRecord
         """What is run, and on which server; known when recording has started."""
@@ -158,16 +157,16 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self._ending = {
                 EndStep.STOP: self._stop,
                 EndStep.RESTORE: self.restore,
-                EndStep.DISK: self.disk.close,
+                EndStep.HARDWARE: self.hardware.close,
                 EndStep.TASKS: self.tasks.close,
                 EndStep.SETTINGS: self.settings.close,
             }
             stack.push_async_callback(self._close_all)
             self._assemble()
             await self.sampler.log_in()
-            if self.disk.is_possible:
-                self.disk.set(self.spec.plan.disk or DiskDelays())
-                self.tasks.start(self.disk.keep(), "simulated disk")
+            await self.hardware.open(self.spec.plan.hardware)
+            if self.hardware.has_disk:
+                self.tasks.start(self.hardware.keep(), "simulated disk")
             if self._private_server.is_needed:
                 self.tasks.start(self._private_server.until_end(), "private server")
             self._stack = stack.pop_all()
@@ -312,7 +311,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
                 state=self.lifecycle.state,
                 threads=0,
                 workers=0,
-                disk=self.disk.delays,
+                hardware=self.hardware.present,
                 settings=self.settings.states,
                 presets=self.settings.presets,
                 production_signs=self.settings.guard.signs,
@@ -500,7 +499,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.server,
             load,
             watcher.settings,
-            watcher.disk,
+            watcher.hardware,
             watcher.lifecycle,
             watcher.log,
             partial(self.submit, origin=Origin.SESSION),
@@ -518,7 +517,9 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def _accept_commands(self, load: SteeredLoad | None) -> None:
         """From now on, the session executes commands."""
         watcher, parts = self.watcher, self._experiment_session
-        self._undo = UndoStack(watcher.clock, partial(levels_of, watcher.settings, watcher.disk, parts.load))
+        self._undo = UndoStack(
+            watcher.clock, partial(levels_of, watcher.settings, watcher.hardware, parts.load)
+        )
         watcher.dispatcher.session = SteeredSession(
             settings=watcher.settings,
             lifecycle=watcher.lifecycle,

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.base.errors import UsageError
 from tuibench.model.callers import CallerPolicy
-from tuibench.model.disk import NONE, DiskDelays, disk_change
+from tuibench.model.hardware import NONE, Hardware, hardware_change
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetRate,
     SetThreads,
     SetWeights,
@@ -27,7 +27,9 @@ from tuibench.model.settings import PresetState
 
 MOST_STEPS = 100
 
-Reversal = SetThreads | SetRate | SetWeights | SetDelay | SetDisk | SetCallers | ChangeSetting | ApplyPreset
+Reversal = (
+    SetThreads | SetRate | SetWeights | SetDelay | SetHardware | SetCallers | ChangeSetting | ApplyPreset
+)
 """A command that restores a level."""
 
 
@@ -40,8 +42,8 @@ class Levels(NamedTuple):
     weights: dict[str, float]
     """Those of the profile's transactions; empty if it has only one."""
     client_delay_ms: float
-    disk: DiskDelays | None
-    """None if the disk of the server cannot be simulated."""
+    hardware: Hardware | None
+    """None for a server that is not private."""
     callers: CallerPolicy
     settings: dict[str, str]
     """The values by setting."""
@@ -59,8 +61,9 @@ class Levels(NamedTuple):
         if self.client_delay_ms != after.client_delay_ms:
             delays = f"{format_delay(self.client_delay_ms)} → {format_delay(after.client_delay_ms)}"
             yield f"network delay {delays}", SetDelay(self.client_delay_ms)
-        if self.disk is not None and after.disk is not None and self.disk != after.disk:
-            yield disk_change(self.disk, after.disk), SetDisk(f"{NONE},{self.disk}")
+        hardware, later = self.hardware, after.hardware
+        if hardware is not None and later is not None and hardware != later:
+            yield hardware_change(hardware, later), SetHardware(f"{NONE},{hardware}")
         texts = policy_texts(after.callers)
         for option, text in policy_texts(self.callers).items():
             if text != texts[option]:

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
 
 from tuibench.base.feature import installed, merged, resolve
-from tuibench.model.disk import DISK_REFUSAL
+from tuibench.model.hardware import HARDWARE_REFUSAL
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     READ_ONLY_REFUSAL,
@@ -176,8 +176,8 @@ OWN_ACTIONS = (
     ),
     on_load("delay", "n", "n", "network", "Simulated network delay", rarity=3),
     UserAction(
-        "disk", "N", "N", "disk", "Simulated disk", in_footer=False,
-        applies=lambda view: view.status.disk is not None, absent=f"{DISK_REFUSAL}: tuibench demo --disk=0",
+        "hardware", "N", "N", "hardware", "Simulated disk, CPUs, memory", in_footer=False,
+        applies=lambda view: view.status.hardware is not None, absent=f"{HARDWARE_REFUSAL}: tuibench demo",
     ),
     on_load("callers", "D", "D", "deadline", "Deadline; what callers do", in_footer=False),
     UserAction(

@@ -1,17 +1,17 @@
-"""The subject of an A/B test: settings, `preset`, `threads` or a part of the simulated disk, and the commands
-that set its values.
+"""The subject of an A/B test: settings, `preset`, `threads` or a part of the simulated hardware, and the
+commands that set its values.
 """
 
 from tuibench.base.errors import UsageError
-from tuibench.model.disk import DISK_SUBJECT, disk_text, parse_disk
-from tuibench.model.message import ApplyPreset, ChangeSetting, SetDisk, SetThreads
+from tuibench.model.hardware import hardware_text, parse_hardware, part_of_subject
+from tuibench.model.message import ApplyPreset, ChangeSetting, SetHardware, SetThreads
 from tuibench.model.schedule import TOGETHER, checked_threads, settings_of
 from tuibench.tuning import catalogue
 
 PRESET, THREADS = "preset", "threads"
 
 
-SubjectChange = ApplyPreset | SetThreads | SetDisk | ChangeSetting
+SubjectChange = ApplyPreset | SetThreads | SetHardware | ChangeSetting
 
 
 def changes_to(subject: str, value: str, other: str) -> dict[str, SubjectChange]:
@@ -24,9 +24,8 @@ def changes_to(subject: str, value: str, other: str) -> dict[str, SubjectChange]
         if not value.isdigit():
             raise UsageError(f"threads takes whole numbers, not '{value}'")
         return {THREADS: SetThreads(int(value))}
-    if subject.startswith(DISK_SUBJECT):
-        name = subject.removeprefix(DISK_SUBJECT)
-        return {subject: SetDisk(f"{name}={disk_text(parse_disk(f'{name}={value}'), name)}")}
+    if name := part_of_subject(subject):
+        return {subject: SetHardware(f"{name}={hardware_text(parse_hardware(f'{name}={value}'), name)}")}
     wanted = settings_of(subject, value)
     ordered = catalogue.order_by_limits(wanted, settings_of(subject, other))
     return {name: ChangeSetting(name, wanted[name]) for name in ordered}
@@ -34,7 +33,7 @@ def changes_to(subject: str, value: str, other: str) -> dict[str, SubjectChange]
 
 def resolve_subject(subject: str, a: str, b: str) -> str:
     """The canonical name of the subject. Raises UsageError for an unknown subject or an invalid value."""
-    if subject not in (PRESET, THREADS) and not subject.startswith(DISK_SUBJECT):
+    if subject not in (PRESET, THREADS) and not part_of_subject(subject):
         subject = TOGETHER.join(catalogue.find_setting(name).name for name in subject.split(TOGETHER))
     for command in (*changes_to(subject, a, b).values(), *changes_to(subject, b, a).values()):
         if isinstance(command, SetThreads):

@@ -12,7 +12,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.shared import Starter, Templates
 from tuibench.base.errors import ServerUnavailableError
 from tuibench.base.installation import disk_library
-from tuibench.model.disk import DiskDelays, parse_disk
+from tuibench.model.hardware import Hardware, parse_hardware
 from tuibench.model.server import Flavour
 from tuibench.servers.binaries import Binary, inspect_binary
 from tuibench.servers.disk import DiskPage, IoCount
@@ -43,18 +43,18 @@ class SlowServer:
     async def done(self, disk: str, *statements: str) -> Done:
         """What the server did for these statements with a disk."""
         async with sbtest.connected(self.server.target) as connection:
-            self.page.set(parse_disk(disk), time.monotonic_ns())
+            self.page.set(parse_hardware(disk), time.monotonic_ns())
             before = self.page.counts
             for statement in statements:
                 await connection.execute(statement)
             after = self.page.counts
-            self.page.set(DiskDelays(), time.monotonic_ns())
+            self.page.set(Hardware(), time.monotonic_ns())
         return {each: after[each].since(before[each]) for each in after}
 
 
 @pytest.fixture(scope="module")
 def slow(binary: Binary, templates: Templates) -> Iterator[SlowServer]:
-    server = asyncio.run(Starter(templates)(binary, options=OPTIONS, disk=DiskDelays()))
+    server = asyncio.run(Starter(templates)(binary, options=OPTIONS, disk=Hardware()))
     try:
         asyncio.run(_prepare(server))
         yield SlowServer(server)
@@ -131,22 +131,22 @@ async def test_the_limit_of_operations_holds(slow: SlowServer) -> None:
 
 async def test_without_a_lease_the_disk_is_fast(slow: SlowServer) -> None:
     async with sbtest.connected(slow.server.target) as connection:
-        slow.page.set(parse_disk("fsync=2s"), 0)
+        slow.page.set(parse_hardware("fsync=2s"), 0)
         before = slow.page.counts["redo", "fsync"]
         await connection.execute(COMMITS[0])
         after = slow.page.counts["redo", "fsync"].since(before)
-        slow.page.set(DiskDelays(), time.monotonic_ns())
+        slow.page.set(Hardware(), time.monotonic_ns())
     assert after.calls > 0
     assert after.delayed_ns == 0
 
 
 async def test_a_change_ends_a_sleep_that_has_begun(slow: SlowServer) -> None:
     async with sbtest.connected(slow.server.target) as connection:
-        slow.page.set(parse_disk("fsync=10s"), time.monotonic_ns())
+        slow.page.set(parse_hardware("fsync=10s"), time.monotonic_ns())
         began, commit = time.monotonic(), asyncio.create_task(connection.execute(COMMITS[1]))
         await asyncio.wait({commit}, timeout=0.2)
         assert not commit.done()
-        slow.page.set(DiskDelays(), time.monotonic_ns())
+        slow.page.set(Hardware(), time.monotonic_ns())
         await commit
         assert time.monotonic() - began < 8
 
@@ -162,7 +162,7 @@ async def test_a_program_without_a_dynamic_linker_is_refused(
     if wrapped.flavour is Flavour.MARIADB:
         pytest.skip("MariaDB finds its SQL files beside its program")
     with pytest.raises(ServerUnavailableError, match="loads no library"):
-        await PrivateServer.start(wrapped, disk=DiskDelays(), template=templates.of(binary))
+        await PrivateServer.start(wrapped, disk=Hardware(), template=templates.of(binary))
 
 
 async def test_a_server_without_a_disk_has_no_library(binary: Binary, start: Starter) -> None:

@@ -17,7 +17,7 @@ from tests.integration.support import certificates, sbtest
 from tests.integration.support.certificates import Files
 from tuibench.base.errors import TuibenchError
 from tuibench.load.tables import prepare_tables
-from tuibench.model.disk import DiskDelays
+from tuibench.model.hardware import Hardware
 from tuibench.model.server import Flavour, ServerLimits
 from tuibench.mysql.connection import Connection, connect
 from tuibench.servers import instance
@@ -97,7 +97,7 @@ class Starter:
         options: Sequence[str] = (),
         keep: bool = False,
         limits: ServerLimits | None = None,
-        disk: DiskDelays | None = None,
+        disk: Hardware | None = None,
     ) -> PrivateServer:
         return await PrivateServer.start(
             binary,

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.faults.load import FaultLoad, fault_spec
-from tuibench.model.disk import DiskDelays
 from tuibench.model.findings import Stall
-from tuibench.model.message import SessionSpec, SetDisk
+from tuibench.model.hardware import Hardware
+from tuibench.model.message import SessionSpec, SetHardware
 from tuibench.model.server import Flavour
 from tuibench.mysql.connection import Connection, connect
 from tuibench.servers.binaries import Binary
@@ -100,7 +100,7 @@ EVERY_PLANT = PLANTS | DELAYS
 
 async def stallable(binary: Binary) -> PrivateServer:
     """A server with a small redo log and a disk that can be made slow."""
-    return await PrivateServer.start(binary, options=(REDO_SIZE[binary.flavour], *LAZY), disk=DiskDelays())
+    return await PrivateServer.start(binary, options=(REDO_SIZE[binary.flavour], *LAZY), disk=Hardware())
 
 
 def stalling_spec(server: PrivateServer, planted: str) -> SessionSpec:
@@ -215,7 +215,7 @@ async def _redo_full(server: PrivateServer, load: FaultLoad) -> AsyncIterator[No
             "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) "
             f"SELECT a.i * 1000 + b.i, REPEAT('x', 1000) FROM n a, n b WHERE a.i < {FILL_ROWS // 1000}"
         )
-    assert (await load.watcher.submit(SetDisk(SLOW_WRITES))).ok
+    assert (await load.watcher.submit(SetHardware(SLOW_WRITES))).ok
 
     async def fill() -> None:
         while True:
@@ -226,7 +226,7 @@ async def _redo_full(server: PrivateServer, load: FaultLoad) -> AsyncIterator[No
     try:
         yield
     finally:
-        assert (await load.watcher.submit(SetDisk(USUAL_WRITES))).ok
+        assert (await load.watcher.submit(SetHardware(USUAL_WRITES))).ok
         filling.cancel()
         await asyncio.wait({filling})
         filler.abort()

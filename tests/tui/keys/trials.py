@@ -17,7 +17,7 @@ from tests.tui.support.sessions import ACTIVITY
 from tuibench.features.ab.dialog import AbTestDialog
 from tuibench.features.probe.screen import SaturationScreen
 from tuibench.metrics.wait_classes import WaitClass
-from tuibench.model.disk import DiskDelays
+from tuibench.model.hardware import Hardware
 from tuibench.model.message import (
     ApplyPreset,
     CloseConnection,
@@ -35,7 +35,7 @@ from tuibench.model.message import (
     RunSql,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetPlan,
     SetRate,
     SetThreads,
@@ -176,7 +176,7 @@ REPLAY = {
     "faster": Trial(head, "‖ replay ×4  00:00", "‖ replay ×8  00:00"),
 }
 
-_STATUS = script.status(weights={"old": 90, "new": 10}, plan=script.PLAN, disk=DiskDelays())
+_STATUS = script.status(weights={"old": 90, "new": 10}, plan=script.PLAN, hardware=Hardware())
 STEERABLE = msgspec.structs.replace(
     script.hello(60, script.own_changes(_STATUS)),
     can_crash=True,
@@ -194,7 +194,7 @@ ACTIONS: Mapping[str, Trial] = {
     "rate": submits(SetRate(2500.5), "2", "5", "0", "0", "full_stop", "5", "enter"),
     "weights": submits(SetWeights({"old": 50, "new": 50}), "5", "0", "slash", "5", "0", "enter"),
     "delay": submits(SetDelay(20), *"20ms", "enter"),
-    "disk": submits(SetDisk("fsync=2ms"), *"fsync=2ms", "enter"),
+    "hardware": submits(SetHardware("fsync=2ms"), *"fsync=2ms", "enter"),
     "burst": submits(StartBurst(3, 8), "x", "3", "space", "8", "s", "enter"),
     "callers": submits(SetCallers("deadline", "200ms"), *"200ms", "enter"),
     "plan": submits(HoldPlan()),

@@ -14,9 +14,9 @@ from tests import examples
 from tests.ticks import changed, host_tick, load_tick, server_tick
 from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.cluster import HostState, LoadHost
-from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import AbTestPair, AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
+from tuibench.model.hardware import Hardware
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
@@ -100,7 +100,7 @@ def status(
     weights: Mapping[str, float] | None = None,
     client_delay_ms: float = 0.0,
     plan: PlanProgress | None = None,
-    disk: DiskDelays | None = None,
+    hardware: Hardware | None = None,
 ) -> Status:
     return Status(
         state=state,
@@ -108,7 +108,7 @@ def status(
         weights=dict(weights or {}),
         client_delay_ms=client_delay_ms,
         plan=plan,
-        disk=disk,
+        hardware=hardware,
         workers=2,
         settings=(
             setting(FLUSH, durability[0], unavailable=unavailable),

@@ -37,7 +37,7 @@ WITHOUT_OPTION = {
         "probe",
         "cluster",
         "is_watch",
-        "disk",
+        "hardware",
         "profile_text",
         "sql_words",
         "deviations",
@@ -48,7 +48,7 @@ WITHOUT_OPTION = {
     "probe": set[str](),
 }
 """Fields that are no option of a run: what is run, parts of the plan, what follows from other options, and
-the disk of a private server.
+the hardware of a private server.
 """
 
 steps = st.integers(1, 4000).map(lambda step: step / 8)

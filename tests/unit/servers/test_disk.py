@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tuibench.model.disk import parse_disk
+from tuibench.model.hardware import parse_hardware
 from tuibench.servers.disk import (
     LEASE_SECONDS,
     DiskPage,
@@ -19,7 +19,7 @@ from tuibench.servers.disk import (
 def test_the_page_has_the_layout_of_the_library(tmp_path: Path) -> None:
     file = tmp_path / "disk.page"
     page = DiskPage.create(file, binlog="binlog", tmpdir=tmp_path)
-    page.set(parse_disk("fsync=2ms,data.read=0.5ms,jitter=20%,iops=500"), 7_000_000_000)
+    page.set(parse_hardware("fsync=2ms,data.read=0.5ms,jitter=20%,iops=500"), 7_000_000_000)
     written = file.read_bytes()
     magic, generation, lease, jitter, interval, slot = struct.unpack_from("=6Q", written)
     assert (magic, generation) == (0x7475_6964_6973_6B31, 1)

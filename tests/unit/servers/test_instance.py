@@ -39,7 +39,7 @@ class Stage:
         self.group.mkdir(parents=True)
         self.kill_for_memory(0)
         self.is_ready = True
-        confined = Confinement(self.group, words="1 GiB", root=self.group.parent)
+        confined = Confinement({"memory": self.group}, limits=LIMITS, root=self.group.parent)
         monkeypatch.setattr(instance, "confine", lambda *_arguments: confined)
         monkeypatch.setattr(instance, "make_data_directory", lambda *_arguments: None)
         monkeypatch.setattr(instance, "write_files", lambda *_arguments: None)
@@ -69,7 +69,7 @@ def test_a_server_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert stage.server.check_running() == started
     stage.server.note_end()
     assert find_end(stage.server.layout) is None
-    assert started.limited == "1 GiB"
+    assert started.limited == f"1 GiB of memory by cgroup v1 ({stage.group})"
     assert stage.server.layout.server_group.read_text() == str(stage.group)
     stage.server.end(remove=True)
     assert not stage.server.layout.root.exists()

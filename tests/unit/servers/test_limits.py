@@ -1,16 +1,22 @@
 """Limits of a private server: control groups, affinity, systemd."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.servers.conftest import Hierarchy
 from tuibench.base.errors import UsageError
 from tuibench.model.server import ServerLimits
 from tuibench.servers import limits
+from tuibench.servers.duty_cycle import PERIOD_SECONDS, Quota, cpu_seconds
 from tuibench.servers.limits import Confinement, check_limits, confine, limit_names, scope_command
 
 # Limits of a private server: control groups in a copied hierarchy, affinity otherwise.
@@ -30,7 +36,7 @@ def test_a_confinement_by_a_group(hierarchy: Hierarchy) -> None:
     hierarchy.delegates(hierarchy.root, "cpu memory")
     found = confined(hierarchy)
     group = hierarchy.root / "tuibench-demo-1"
-    assert found.group == group
+    assert found.groups == [group]
     assert found.words == f"1.5 CPUs and 1 GiB of memory by cgroup v2 ({group})"
     found.enter()
     assert (group / "cgroup.procs").read_text() == "0"
@@ -46,7 +52,7 @@ def test_without_a_group_processors_are_bound_and_the_buffer_pool_follows(hierar
     last = max(os.sched_getaffinity(0))
     wanted = ServerLimits(cpus=1, memory_bytes=4 * GIB)
     found = confined(hierarchy, wanted, "systemd-run: no bus")
-    assert found.group is None
+    assert found.groups == []
     assert found.words == (
         f"1 CPU and 4 GiB of memory by CPU affinity ({last}) and its buffer pool only; "
         f"no cgroup: {hierarchy.scope} does not delegate the cpu and memory controllers; systemd-run: no bus"
@@ -58,17 +64,111 @@ def test_without_a_group_processors_are_bound_and_the_buffer_pool_follows(hierar
     assert bound.stdout == f"{{{last}}}\n"
 
 
-def test_a_fraction_of_a_processor_takes_a_group(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--cpus=0\.5: a fraction needs cgroup v2.*no cgroup v2 is mounted"):
-        confine(ServerLimits(cpus=0.5), "x", root=tmp_path, own=tmp_path / "nothing")
+def version_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A hierarchy of version 1 for each controller, and the file of this process's groups."""
+    own = tmp_path / "own"
+    own.write_text("4:memory:/job/1\n1:cpu,cpuacct:/\n0::/\n")
+    for folder in ("cpu", "memory/job/1", "unified"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.setattr(Path, "rmdir", lambda path: shutil.rmtree(path))
+    return tmp_path, own
 
 
-def test_no_limits_confine_nothing() -> None:
-    found = confine(ServerLimits(), "x")
-    assert (found.group, found.words) == (None, "")
-    before = os.sched_getaffinity(0)
-    found.enter()
-    assert os.sched_getaffinity(0) == before
+def test_groups_of_version_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, own = version_1(tmp_path, monkeypatch)
+    found = confine(BOTH, "tuibench-demo-1", root=root, own=own)
+    cpu, memory = root / "cpu" / "tuibench-demo-1", root / "memory" / "job" / "1" / "tuibench-demo-1"
+    assert found.words == f"1.5 CPUs and 1 GiB of memory by cgroup v1 ({cpu}) and cgroup v1 ({memory})"
+    assert [(cpu / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period")] == ["150000", "100000"]
+    assert (memory / "memory.limit_in_bytes").read_text() == str(GIB)
+    assert (memory / "memory.memsw.limit_in_bytes").read_text() == str(GIB)
+    (memory / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
+    assert found.oom_kills == 3
+    found.change(ServerLimits(cpus=0.5, memory_bytes=2 * GIB), 1)
+    assert (cpu / "cpu.cfs_quota_us").read_text() == "50000"
+    assert (memory / "memory.limit_in_bytes").read_text() == str(2 * GIB)
+    (memory / "memory.stat").write_text(f"cache 5\ntotal_rss {GIB}\n")
+    with pytest.raises(UsageError, match="the server uses 1 GiB that is not page cache"):
+        found.change(ServerLimits(memory_bytes=GIB // 2), 1)
+    found.change(ServerLimits(), 1)
+    assert (cpu / "cpu.cfs_quota_us").read_text() == "-1"
+    assert (memory / "memory.limit_in_bytes").read_text() == "-1"
+    found.remove()
+    assert not cpu.exists()
+    assert not memory.exists()
+
+
+def test_processors_are_limited_while_a_server_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, own = version_1(tmp_path, monkeypatch)
+    found = Confinement(name="tuibench-demo-1", root=root, own=own)
+    with pytest.raises(UsageError, match="made at its start"):
+        found.change(ServerLimits(memory_bytes=GIB), 77)
+    group = root / "cpu" / "tuibench-demo-1"
+    found.change(ServerLimits(cpus=0.5), 77)
+    assert found.words == f"0.5 CPUs by cgroup v1 ({group})"
+    assert (group / "cgroup.procs").read_text() == "77"
+    assert (group / "cpu.cfs_quota_us").read_text() == "50000"
+    found.change(ServerLimits(), 77)
+    assert (root / "cpu" / "cgroup.procs").read_text() == "77"
+    assert not group.exists()
+    assert (found.groups, found.words) == ([], "")
+
+
+def test_a_fraction_of_a_processor_is_a_duty_cycle_without_groups(tmp_path: Path) -> None:
+    """A process that would use a processor has a tenth of it, and runs freely at the end."""
+    script = "while True: sum(range(1000))"
+    with subprocess.Popen([sys.executable, "-c", script]) as busy:
+        try:
+            found = Confinement(root=tmp_path, own=tmp_path / "nothing")
+            found.change(ServerLimits(cpus=0.1), busy.pid)
+            last = max(os.sched_getaffinity(0))
+            assert os.sched_getaffinity(busy.pid) == {last}
+            assert found.words == (
+                f"0.1 CPUs by CPU affinity ({last}) and a duty cycle; "
+                "no cgroup: no cgroup v1 has the cpu controller"
+            )
+            used, now = cpu_seconds(busy.pid), time.monotonic()
+            assert until(lambda: state_of(busy.pid) == "T")
+            while cpu_seconds(busy.pid) < used + 0.1:
+                os.sched_yield()
+            # So much CPU time takes a second; a period's quota and one look may be used before it is stopped.
+            assert time.monotonic() - now > 0.7
+            found.change(ServerLimits(), busy.pid)
+            assert state_of(busy.pid) != "T"
+            assert os.sched_getaffinity(busy.pid) == os.sched_getaffinity(0)
+        finally:
+            busy.kill()
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Look until it holds, for a minute at most."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+    return False
+
+
+@given(st.lists(st.tuples(st.floats(0.001, 0.006), st.floats(0, 4)), min_size=1), st.floats(0.1, 8))
+def test_a_quota_is_never_exceeded_by_more_than_a_look(looks: list[tuple[float, float]], cpus: float) -> None:
+    now = used = longest = 0.0
+    quota, is_stopped = Quota(cpus, 0.0, 0.0), False
+    for seconds, speed in looks:
+        now += seconds
+        took = 0.0 if is_stopped else seconds * speed
+        used, longest = used + took, max(longest, took)
+        is_stopped = quota.is_used_up(now, used)
+        assert used <= cpus * (now + PERIOD_SECONDS) + longest + 1e-9
+
+
+def test_a_process_that_needs_less_than_its_quota_is_never_stopped() -> None:
+    quota = Quota(0.5, 0.0, 0.0)
+    looks = [(0.005 * number, 0.005 * number * 0.45) for number in range(1, 400)]
+    assert not any(quota.is_used_up(now, used) for now, used in looks)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from tuibench.model.server import Target
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
-from tuibench.session.disk import SimulatedDisk
 from tuibench.session.dispatch import (
     Dispatcher,
     Origin,
@@ -39,6 +38,7 @@ from tuibench.session.dispatch import (
     levels_of,
 )
 from tuibench.session.events import EventLog
+from tuibench.session.hardware import SimulatedHardware
 from tuibench.session.laboratory import ExperimentSession, Laboratory
 from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
@@ -251,7 +251,7 @@ class FakeControllable:
         self.load = FakeLoad(self.done, threads)
         self.activity_monitor = FakeWatch(self.done)
         nothing: Any = None
-        self.disk = SimulatedDisk("", FakeClock())
+        self.hardware = SimulatedHardware("", FakeClock())
         settings = Settings(
             cast(SettingsManager, self.manager),
             nothing,
@@ -268,7 +268,7 @@ class FakeControllable:
             lifecycle=self.lifecycle,
             log=self.log,
             laboratory=cast(Laboratory, FakeLaboratory()),
-            parts=cast(ExperimentSession, SimpleNamespace(disk=self.disk)),
+            parts=cast(ExperimentSession, SimpleNamespace(hardware=self.hardware)),
             interventions=nothing,
             instruments=(),
             activity_monitor=cast(ActivityMonitor, self.activity_monitor),
@@ -276,7 +276,7 @@ class FakeControllable:
             watch_time=nothing,
             record_cpu_profile=nothing,
             command_running=lambda origin: nullcontext(),
-            undo=UndoStack(FakeClock(), partial(levels_of, settings, self.disk, load)),
+            undo=UndoStack(FakeClock(), partial(levels_of, settings, self.hardware, load)),
             submit=self.dispatcher.submit,
             steered_load=SteeredLoad(load, self.plan, self._reset_stats),
         )

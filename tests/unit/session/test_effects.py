@@ -60,7 +60,7 @@ class Run:
                 server=played,
                 load=None,
                 settings=played,
-                disk=played,
+                hardware=played,
                 lifecycle=played,
                 log=self.log,
                 submit=self.submit,

@@ -30,7 +30,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.model.tune import TuneLogHead, TunePlan, TuneVerdict
-from tuibench.session.disk import SimulatedDisk
+from tuibench.session.hardware import SimulatedHardware
 from tuibench.session.laboratory import NO_ANSWER, Experiment, ExperimentSession
 
 Level = Callable[[Mapping[str, str]], float]
@@ -49,7 +49,7 @@ class Watched(Session):
     @property
     def experiment_session(self) -> ExperimentSession:
         played: Any = self
-        disk = SimulatedDisk("", FakeClock())
+        disk = SimulatedHardware("", FakeClock())
         return ExperimentSession(
             played, played, None, played, disk, played, played, self.submit, self.start_task, self.publish
         )

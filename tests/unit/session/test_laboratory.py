@@ -23,7 +23,7 @@ from tuibench.model.message import (
     RunState,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetThreads,
 )
 from tuibench.model.plan import RunPlan
@@ -204,7 +204,7 @@ class Session:
                 return f"preset {name}"
             case SetDelay(milliseconds=delay_ms):
                 return f"delay → {delay_ms:g}ms"
-            case SetDisk(change=text):
+            case SetHardware(change=text):
                 return f"disk → {text}"
             case RestoreSettings(names=names):
                 if error := self.refusals.get("restore"):

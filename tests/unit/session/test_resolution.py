@@ -53,7 +53,7 @@ class PrivateServer:
             server=played,
             load=None,
             settings=played,
-            disk=played,
+            hardware=played,
             lifecycle=played,
             log=self.log,
             submit=self.change,

@@ -6,7 +6,7 @@ from tests.fakes import FakeClock
 from tuibench.base.clock import NS_PER_SECOND
 from tuibench.base.errors import UsageError
 from tuibench.model.callers import CallerPolicy
-from tuibench.model.disk import DiskDelays, changed_disk
+from tuibench.model.hardware import Hardware, changed_hardware
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -14,7 +14,7 @@ from tuibench.model.message import (
     Mark,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetRate,
     SetThreads,
     SetWeights,
@@ -35,7 +35,7 @@ class Session:
             rate=0.0,
             weights={"read": 90.0, "write": 10.0},
             client_delay_ms=0.0,
-            disk=DiskDelays(),
+            hardware=Hardware(),
             callers=CallerPolicy(),
             settings={"flush_log": "1", "sync_binlog": "1"},
             presets=(),
@@ -54,9 +54,9 @@ class Session:
                 self.levels = self.levels._replace(weights={**self.levels.weights, **weights})
             case SetDelay(milliseconds=milliseconds):
                 self.levels = self.levels._replace(client_delay_ms=milliseconds)
-            case SetDisk(change=change):
-                assert self.levels.disk is not None
-                self.levels = self.levels._replace(disk=changed_disk(self.levels.disk, change))
+            case SetHardware(change=change):
+                assert self.levels.hardware is not None
+                self.levels = self.levels._replace(hardware=changed_hardware(self.levels.hardware, change))
             case SetCallers(option=option, value=value):
                 self.levels = self.levels._replace(callers=changed_policy(self.levels.callers, option, value))
             case ChangeSetting(name=name, value=value):
@@ -86,7 +86,8 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
     session = Session()
     before = session.levels
     await session.do(
-        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), SetDisk("read=1ms"), SetDisk("fsync=2ms"),
+        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), SetHardware("read=1ms"),
+        SetHardware("fsync=2ms"),
         SetCallers("deadline", "5ms"),
         Mark("no change"), ApplyPreset("unsafe"), SetThreads(8),
     )  # fmt: skip

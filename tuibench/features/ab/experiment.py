@@ -25,7 +25,6 @@ from tuibench.metrics.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, THROUGHP
 from tuibench.metrics.effect_detection import TOLERANCE_PERCENT
 from tuibench.metrics.figures import deciding_figure
 from tuibench.metrics.thresholds import parse_guard
-from tuibench.model.disk import DISK_REFUSAL, DISK_SUBJECT, DiskDelays, disk_text
 from tuibench.model.effect import (
     MAX_CYCLES,
     MIN_CYCLES,
@@ -38,11 +37,12 @@ from tuibench.model.effect import (
     until_window_seconds,
 )
 from tuibench.model.event import Event, EventKind
+from tuibench.model.hardware import Hardware, hardware_text, part_of_subject
 from tuibench.model.message import (
     NO_LOAD_REFUSAL,
     ChangeSetting,
     RunState,
-    SetDisk,
+    SetHardware,
     SetThreads,
     StartAbTest,
     Status,
@@ -70,13 +70,14 @@ def present_values(
     trial: AbTestPlan,
     load: LoadController | None,
     states: Sequence[SettingState],
-    disk: DiskDelays | None = None,
+    hardware: Hardware | None = None,
 ) -> dict[str, tuple[Change, ...]]:
     """The changes that restore everything that the test changes."""
     if trial.subject == THREADS and load is not None:
         return {THREADS: (SetThreads(load.threads),)}
-    if trial.subject.startswith(DISK_SUBJECT):
-        return {trial.subject: _disk_changes(trial.subject, disk)}
+    if part := part_of_subject(trial.subject):
+        now = hardware_text(hardware or Hardware(), part)
+        return {trial.subject: (SetHardware(f"{part}={now}"),)}
     present = {state.name: state.value for state in states}
     if trial.subject == PRESET:
         names = {name for value in (trial.a, trial.b) for name in _values_of(PRESET, value)}
@@ -86,12 +87,6 @@ def present_values(
     values = _values_of(trial.subject, other)
     own = {name: present[name] for name in values if name in present}
     return {name: (ChangeSetting(name, own[name]),) for name in catalogue.order_by_limits(own, values)}
-
-
-def _disk_changes(subject: str, disk: DiskDelays | None) -> tuple[Change, ...]:
-    """The change that restores the subject's part of a disk."""
-    name = subject.removeprefix(DISK_SUBJECT)
-    return (SetDisk(f"{name}={disk_text(disk or DiskDelays(), name)}"),)
 
 
 def _values_of(subject: str, value: str) -> dict[str, str]:
@@ -106,7 +101,7 @@ def _holds(subject: str, value: str, before: Mapping[str, Sequence[Change]]) -> 
     changes = [change for changes in before.values() for change in changes]
     if subject == THREADS:
         return SetThreads(int(value)) in changes
-    if subject.startswith(DISK_SUBJECT):
+    if part_of_subject(subject):
         return changes == list(changes_to(subject, value, value).values())
     present = {change.name: change.value for change in changes if isinstance(change, ChangeSetting)}
     return _is_present(_values_of(subject, value), present)
@@ -164,13 +159,14 @@ class AbTest(Experiment):
         if trial is None:
             return None
         plan = session.spec.plan
-        if trial.subject.startswith(DISK_SUBJECT) and not session.disk.is_possible:
-            raise UsageError(DISK_REFUSAL, "tuibench demo starts one for this test")
+        session.hardware.check(part_of_subject(trial.subject))
         is_guarded = parse_guard(plan.guard, is_traffic=plan.shows_traffic)
         states = session.settings.states
         return cls(
             trial,
-            before=present_values(trial, session.load, states, session.disk.delays) if is_guarded else {},
+            before=present_values(trial, session.load, states, session.hardware.present)
+            if is_guarded
+            else {},
         )
 
     @classmethod
@@ -550,21 +546,17 @@ def resolution(
     subject, a, b = parse_ab(order)
     rate = session.load.rate if session.load is not None else 0.0
     trial = ordered_resolution(subject, a, b, session.spec.plan, rate, number)
-    before = present_values(trial, session.load, session.settings.states, session.disk.delays)
+    before = present_values(trial, session.load, session.settings.states, session.hardware.present)
     return Resolution(trial, before=before, history=history)
 
 
-def ordered_test(
-    order: StartAbTest, plan: RunPlan, load: LoadController | None, number: int, *, has_disk: bool = False
-) -> AbTestPlan:
+def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None, number: int) -> AbTestPlan:
     """The plan of a test that an operator starts. `number` counts the session's tests. Raises UsageError if
     it is not possible.
     """
     subject = resolve_subject(order.subject, order.a, order.b)
     if subject == THREADS and load is None:
         raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
-    if subject.startswith(DISK_SUBJECT) and not has_disk:
-        raise UsageError(DISK_REFUSAL)
     return AbTestPlan.until_decided(
         subject,
         order.a,
@@ -582,12 +574,7 @@ def ordered_test(
 @handles(StartAbTest, needs=Needs.CONSTANT_LOAD)
 async def start_ab_test(session: SteeredSession, command: StartAbTest) -> str:
     parts = session.parts
-    trial = ordered_test(
-        command,
-        parts.spec.plan,
-        parts.load,
-        session.laboratory.next_number(),
-        has_disk=parts.disk.is_possible,
-    )
-    before = present_values(trial, parts.load, session.settings.states, parts.disk.delays)
+    trial = ordered_test(command, parts.spec.plan, parts.load, session.laboratory.next_number())
+    parts.hardware.check(part_of_subject(trial.subject))
+    before = present_values(trial, parts.load, session.settings.states, parts.hardware.present)
     return await session.laboratory.start(AbTest(trial, is_by_hand=True, before=before))

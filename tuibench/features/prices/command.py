@@ -11,8 +11,8 @@ from tuibench.cli import candidates
 from tuibench.cli.options import CONTEXT, PrivateServerOptions, make_plan, split_profile_and_options
 from tuibench.cli.output import check_format, check_writable, info, timestamp, write_output
 from tuibench.cli.typer_command import PlanValues, Takes
-from tuibench.model.disk import DiskDelays, parse_disk
 from tuibench.model.event import REPORTED_KINDS, Event, EventKind
+from tuibench.model.hardware import Hardware, parse_hardware
 from tuibench.model.message import SessionMessage
 from tuibench.model.option import check_range
 
@@ -80,7 +80,7 @@ def prices(
     check_range("--cycles", wanted.cycles, FEWEST_CYCLES, MOST_CYCLES)
     check_range("--window", wanted.window, SHORTEST_WINDOW, LONGEST_WINDOW)
     check_writable(wanted.out)
-    disk = parse_disk(wanted.disk)
+    disk = parse_hardware(wanted.disk)
     if not profile:
         raise UsageError("missing argument 'profile'", "give one, such as oltp_read_write")
     named = split_profile_and_options(profile, context.args)
@@ -91,11 +91,11 @@ def prices(
     order = PriceOrder(cycles=wanted.cycles, window_seconds=wanted.window, seed=plan.seed)
 
     async def plan_prices(run: "LoadRun") -> None:
-        simulated, load = run.watcher.disk, run.load
+        simulated, load = run.watcher.hardware, run.load
         experiment = PriceExperiment(
             order,
             load.threads,
-            simulated.delays or DiskDelays(),
+            simulated.present or Hardware(),
             load.client_delay_ms,
             lambda: simulated.counts,
         )

@@ -20,9 +20,9 @@ from tuibench.metrics.ab_windows import ROUNDING_SECONDS, TrialWindow
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.wait_classes import TIME, WaitClass
-from tuibench.model.disk import NONE, DiskDelays
 from tuibench.model.effect import AbTestPair, Comparison, comparison_of
-from tuibench.model.message import SetDelay, SetDisk
+from tuibench.model.hardware import NONE, Hardware
+from tuibench.model.message import SetDelay, SetHardware
 from tuibench.model.prices import SERVICE_LABELS, Estimate, Price, PriceList, Service
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample, Tick, total_tick
@@ -89,7 +89,7 @@ class PriceExperiment(Experiment):
         self,
         order: PriceOrder,
         threads: int,
-        disk: DiskDelays,
+        disk: Hardware,
         delay_ms: float,
         counts: Counts,
     ) -> None:
@@ -184,7 +184,7 @@ class PriceExperiment(Experiment):
             for kind, operation in SOURCES[service].parts:
                 delays[f"{kind}.{operation}"] = self._disk.delay_ms(kind, operation) + steps[service]
         disk = replace(self._disk, delays_ms=delays)
-        return {DISK: SetDisk(f"{NONE},{disk}"), DELAY: SetDelay(delay_ms)}
+        return {DISK: SetHardware(f"{NONE},{disk}"), DELAY: SetDelay(delay_ms)}
 
     def disturb(self, why: str, *, is_late: bool = False) -> None:
         self._window.spoil(why)

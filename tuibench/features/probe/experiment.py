@@ -448,7 +448,7 @@ DISTURBING = frozenset(
         EventKind.FOREIGN,
         EventKind.WEIGHTS,
         EventKind.DELAY,
-        EventKind.DISK,
+        EventKind.HARDWARE,
         EventKind.CALLERS,
     }
 )

@@ -32,7 +32,7 @@ from tuibench.cli.runner import (
 from tuibench.cli.tables import make_tables
 from tuibench.cli.typer_command import OmitOptions, PlanValues, Takes
 from tuibench.load.tables import LoadOptions
-from tuibench.model.disk import DISK_SUBJECT, DiskDelays, parse_disk
+from tuibench.model.hardware import DISK_SUBJECT, Hardware, parse_hardware
 from tuibench.model.message import SessionSpec
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.servers.server import PrivateServer
@@ -188,12 +188,12 @@ def demo(
     raise typer.Exit(code)
 
 
-def _disk(text: str, plan: RunPlan, scene: "Scene | None") -> DiskDelays | None:
+def _disk(text: str, plan: RunPlan, scene: "Scene | None") -> Hardware | None:
     """The simulated disk, also without delays for what changes it later; None if nothing does."""
     if text:
-        return parse_disk(text)
+        return parse_hardware(text)
     is_tested = plan.trial is not None and plan.trial.subject.startswith(DISK_SUBJECT)
-    return DiskDelays() if is_tested or (scene is not None and scene.has_disk) else None
+    return Hardware() if is_tested or (scene is not None and scene.has_disk) else None
 
 
 def _profile_options(

@@ -24,9 +24,9 @@ from tuibench.metrics.inference import trend_text, verdict_text
 from tuibench.metrics.series import settled_at
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.callers import CallerPolicy
-from tuibench.model.disk import NONE, parse_disk
 from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import BURST_VERDICTS, CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
+from tuibench.model.hardware import NONE, Hardware, parse_hardware
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -36,7 +36,7 @@ from tuibench.model.message import (
     RunSql,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetRate,
     SetThreads,
     SetWeights,
@@ -71,7 +71,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     threads: int | None = None
     rate: float | None = None
     delay: str = ""
-    disk: str = ""
+    hardware: str = ""
     preset: str = ""
     setting: dict[str, str | int | float | bool] = {}
     weights: dict[str, float] = {}
@@ -160,9 +160,15 @@ class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     steps: list[SceneStep]
 
     @property
+    def has_hardware(self) -> bool:
+        """True if a step changes the simulated hardware."""
+        return any(step.set is not None and step.set.hardware for step in self.steps)
+
+    @property
     def has_disk(self) -> bool:
-        """True if a step changes the simulated disk."""
-        return any(step.set is not None and step.set.disk for step in self.steps)
+        """True if a step simulates a disk."""
+        texts = (step.set.hardware for step in self.steps if step.set is not None and step.set.hardware)
+        return any(parse_hardware(text).disk != Hardware() for text in texts)
 
     @property
     def has_callers(self) -> bool:
@@ -277,8 +283,8 @@ def _check_settings(change: Settings, where: str) -> None:
         raise UsageError(f"{where}: set.rate: 0 or more, not {change.rate:g}")
     if change.delay:
         _checked(lambda: parse_delay_ms(change.delay), f"{where}: set.delay")
-    if change.disk:
-        _checked(lambda: parse_disk(change.disk), f"{where}: set.disk")
+    if change.hardware:
+        _checked(lambda: parse_hardware(change.hardware), f"{where}: set.hardware")
     if change.burst:
         _checked(lambda: parse_burst(change.burst), f"{where}: set.burst")
     for option, value in change.callers.items():
@@ -412,7 +418,7 @@ class ScenePlayer:
         return [
             RestoreSettings(),
             SetDelay(0),
-            *([SetDisk(NONE)] if self.scene.has_disk else []),
+            *([SetHardware(NONE)] if self.scene.has_hardware else []),
             *([SetCallers(*each) for each in NO_CALLERS] if self.scene.has_callers else []),
             SetRate(0),
             SetThreads(self.scene.threads),
@@ -626,8 +632,8 @@ def _commands(change: Settings) -> Iterator[Command]:
         yield SetCallers(option, _written(value))
     if change.delay:
         yield SetDelay(parse_delay_ms(change.delay))
-    if change.disk:
-        yield SetDisk(change.disk)
+    if change.hardware:
+        yield SetHardware(change.hardware)
     if change.rate is not None:
         yield SetRate(change.rate)
     if change.threads is not None:

@@ -24,8 +24,8 @@ from tuibench.metrics.measurement_warnings import (
 )
 from tuibench.metrics.series import is_at_rest
 from tuibench.model.counters import Counter
-from tuibench.model.disk import DiskDelays
 from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.hardware import Hardware
 from tuibench.model.message import ReplayState, RunState
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_delay, format_weights
 from tuibench.tui.action import UserAction
@@ -459,7 +459,7 @@ def _run_line(view: View, width: int) -> TextLine:
     mix: TextLine = (TextSpan(f"mix {format_weights(status.weights)}", "muted"),) if status.weights else ()
     delay_ms = view.status.client_delay_ms
     what = "simulated network delay " if width >= WIDE_HEADER else "simulated +"
-    slow = "simulated disk " if width >= WIDE_HEADER else "disk +"
+    slow = "simulated " if width >= WIDE_HEADER else "sim. "
     parts = (
         (TextSpan(view.plan.profile.rsplit("/", 1)[-1], "strong"),),
         data,
@@ -473,7 +473,7 @@ def _run_line(view: View, width: int) -> TextLine:
         (TextSpan("rate ", "muted"), TextSpan(f"{status.rate:,g}/s", "strong")) if status.rate else (),
         mix,
         (TextSpan(f"{what}{format_delay(delay_ms)}", "warn"),) if delay_ms else (),
-        (TextSpan(f"{slow}{status.disk}", "warn"),) if status.disk not in (None, DiskDelays()) else (),
+        (TextSpan(f"{slow}{status.hardware}", "warn"),) if status.hardware not in (None, Hardware()) else (),
         _plan_part(view),
         workers,
         reason,

@@ -52,7 +52,7 @@ _GLOSSARY = (
 _SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": (
-        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "disk"),
+        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay", "hardware"),
         *("callers", "burst"),
         *("type_plan", "plan", "probe", "ab_test", "pause"),
     ),
@@ -75,7 +75,7 @@ ACTION_SUBJECTS = {title: tuple(with_followers(names, ACTIONS)) for title, names
 PAIRS = {
     "more": ("fewer", "One thread more, or fewer"),
     "rate": ("weights", "Target rate; weights"),
-    "delay": ("disk", "Simulated network; disk"),
+    "delay": ("hardware", "Simulated network; hardware"),
     "callers": ("burst", "Deadline and callers; a burst"),
     "halve": ("double", "Half the threads, or twice"),
     "undo": ("keep", "Undo, or keep the changes"),

@@ -15,7 +15,7 @@ from tuibench.base import sanitize
 from tuibench.base.errors import UsageError
 from tuibench.base.units import pluralize
 from tuibench.metrics.figures import FIGURES, read
-from tuibench.model.disk import EXAMPLE, FILE_KINDS, DiskDelays, changed_disk
+from tuibench.model.hardware import EXAMPLE, FILE_KINDS, Hardware, changed_hardware
 from tuibench.model.message import (
     ApplyPreset,
     ChangeSetting,
@@ -24,7 +24,7 @@ from tuibench.model.message import (
     RunSql,
     SetCallers,
     SetDelay,
-    SetDisk,
+    SetHardware,
     SetPlan,
     SetRate,
     SetThreads,
@@ -175,21 +175,23 @@ def parse_delay(text: str) -> SetDelay:
     return SetDelay(delay_ms)
 
 
-def disk_dialog(view: View) -> InputDialog:
-    """Asks for what is added to the server's reads, writes and flushes."""
-    disk = view.status.disk or DiskDelays()
+def hardware_dialog(view: View) -> InputDialog:
+    """Asks for what is added to the server's reads, writes and flushes, and for its processors and memory."""
+    hardware = view.status.hardware or Hardware()
+    now = f"{hardware} now" if hardware != Hardware() else "Nothing is simulated now"
     facts = (
-        f"{disk if disk != DiskDelays() else 'No delay'} now. Adds a delay to each read, write or fsync of "
-        f"the server's files. What is not named stays; 0 removes everything. Kinds: {', '.join(FILE_KINDS)}."
+        f"{now}. fsync=2ms, read, write: a delay of each, also of one kind of file "
+        f"({', '.join(FILE_KINDS)}); "
+        "cpus=1.5, memory=1G: limits of the server. What is not named stays; 0 removes everything."
     )
-    hint = f"now {disk}" if disk != DiskDelays() else f"for example {EXAMPLE.partition(';')[0]}"
-    return InputDialog("Simulated disk", facts, hint, parse_disk_change)
+    hint = f"now {hardware}" if hardware != Hardware() else f"for example {EXAMPLE.partition(';')[0]}"
+    return InputDialog("Simulated hardware", facts, hint, parse_hardware_change)
 
 
-def parse_disk_change(text: str) -> SetDisk:
+def parse_hardware_change(text: str) -> SetHardware:
     """The change. Raises UsageError with the reason for an invalid text."""
-    changed_disk(DiskDelays(), text)
-    return SetDisk(text)
+    changed_hardware(Hardware(), text)
+    return SetHardware(text)
 
 
 def callers_dialog(view: View) -> InputDialog:

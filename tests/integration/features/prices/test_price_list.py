@@ -9,7 +9,7 @@ from tests.integration.support.shared import Starter
 from tuibench.base.installation import disk_library
 from tuibench.features.prices.experiment import PriceExperiment, PriceOrder
 from tuibench.load.tables import prepare_tables
-from tuibench.model.disk import DiskDelays, parse_disk
+from tuibench.model.hardware import Hardware, parse_hardware
 from tuibench.model.prices import Service
 from tuibench.servers.binaries import Binary
 from tuibench.session.load_run import LoadRun
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 FSYNC_MS = 20.0
-PRESENT = parse_disk(f"redo.fsync={FSYNC_MS:g}ms,binlog.fsync={FSYNC_MS:g}ms")
+PRESENT = parse_hardware(f"redo.fsync={FSYNC_MS:g}ms,binlog.fsync={FSYNC_MS:g}ms")
 
 
 async def test_the_price_of_a_flush_is_its_share_of_a_commit(binary: Binary, start: Starter) -> None:
@@ -38,15 +38,15 @@ async def test_the_price_of_a_flush_is_its_share_of_a_commit(binary: Binary, sta
         )
         plan = replace(spec.plan, seconds=None, disk=PRESENT)
         spec = replace(spec, private_server=str(server.directory), plan=plan)
-        left: list[DiskDelays | None] = []
+        left: list[Hardware | None] = []
         async with LoadRun(spec) as run:
-            disk = run.watcher.disk
+            disk = run.watcher.hardware
             experiment = PriceExperiment(order, 1, PRESENT, 0.0, lambda: disk.counts)
             await run.laboratory.plan(experiment)
             ended = run.laboratory._leave
 
             def leave(one: PriceExperiment) -> None:
-                left.append(disk.delays)
+                left.append(disk.present)
                 ended(one)
 
             run.laboratory._leave = leave  # type: ignore[method-assign, assignment]

@@ -16,9 +16,9 @@ from tests.unit.tuning.fakes import INFO
 from tuibench.base.errors import RunError, TuibenchError, UsageError
 from tuibench.features.ab.experiment import LOOKS, AbTest, Resolution, ordered_test, present_values
 from tuibench.metrics.ab_analysis import random_orders
-from tuibench.model.disk import parse_disk
 from tuibench.model.effect import AbTestPlan, Verdict
-from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetDisk, SetThreads, StartAbTest
+from tuibench.model.hardware import parse_hardware
+from tuibench.model.message import ApplyPreset, ChangeSetting, Command, SetHardware, SetThreads, StartAbTest
 from tuibench.model.schedule import parse_ab, settings_of
 from tuibench.model.server import Flavour
 from tuibench.model.settings import PresetState, SettingState, ab_order, preset_change
@@ -316,14 +316,17 @@ def test_everything_that_a_test_changes_is_put_back() -> None:
     load = FakeLoad([], 8)
     found = present_values(trial(subject="threads"), load, states)  # type: ignore[arg-type]
     assert found == {"threads": (SetThreads(8),)}
-    disk = present_values(trial(subject="disk.fsync", a="0", b="2ms"), None, (), parse_disk("fsync=1ms"))
-    assert disk == {"disk.fsync": (SetDisk("fsync=1ms"),)}
+    disk = present_values(trial(subject="disk.fsync", a="0", b="2ms"), None, (), parse_hardware("fsync=1ms"))
+    assert disk == {"disk.fsync": (SetHardware("fsync=1ms"),)}
 
 
 def test_the_values_of_a_simulated_disk() -> None:
     assert resolve_subject("disk.redo.fsync", "0", "2ms") == "disk.redo.fsync"
-    assert changes_to("disk.fsync", "0.002s", "0") == {"disk.fsync": SetDisk("fsync=2ms")}
-    assert changes_to("disk.iops", "500", "0") == {"disk.iops": SetDisk("iops=500")}
+    assert changes_to("disk.fsync", "0.002s", "0") == {"disk.fsync": SetHardware("fsync=2ms")}
+    assert changes_to("disk.iops", "500", "0") == {"disk.iops": SetHardware("iops=500")}
+    assert changes_to("cpus", "1.50", "2") == {"cpus": SetHardware("cpus=1.5")}
+    before = present_values(trial(subject="cpus", a="2", b="1"), None, (), parse_hardware("cpus=1,fsync=1ms"))
+    assert before == {"cpus": (SetHardware("cpus=1"),)}
     for subject, value in (("disk.flush", "2ms"), ("disk.fsync", "fast"), ("disk.", "2ms")):
         with pytest.raises(UsageError):
             resolve_subject(subject, "0", value)
@@ -331,7 +334,7 @@ def test_the_values_of_a_simulated_disk() -> None:
 
 def test_a_test_of_a_disk_begins_with_the_value_that_holds() -> None:
     tested = trial(subject="disk.fsync", a="0", b="2ms")
-    before = present_values(tested, None, (), parse_disk("fsync=2ms,read=1ms"))
+    before = present_values(tested, None, (), parse_hardware("fsync=2ms,read=1ms"))
     test = AbTest(tested, is_by_hand=True, before=before)
     assert test._original == "2ms"
 

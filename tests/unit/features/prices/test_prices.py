@@ -12,9 +12,9 @@ from tests.ticks import measured_tick
 from tuibench.features.prices.experiment import BASE, PriceExperiment, PriceOrder, priced
 from tuibench.features.prices.text import FORMATS, answer, gain_sentence, price_sentence
 from tuibench.metrics.wait_classes import TIME, WaitClass
-from tuibench.model.disk import DiskDelays, parse_disk
 from tuibench.model.effect import Comparison, Verdict
-from tuibench.model.message import SetDelay, SetDisk
+from tuibench.model.hardware import Hardware, parse_hardware
+from tuibench.model.message import SetDelay, SetHardware
 from tuibench.model.prices import Estimate, Price, PriceList, Service
 from tuibench.servers.disk import IoCount
 
@@ -31,7 +31,7 @@ class BuiltServer:
         self, order: PriceOrder, *, noise: float = 0.0, seed: int = 7, hidden_fsync: float = 1.0
     ) -> None:
         self.noise, self.draw, self.hidden_fsync = noise, random.Random(seed), hidden_fsync
-        self.disk, self.delay_ms = DiskDelays(), 0.0
+        self.disk, self.delay_ms = Hardware(), 0.0
         self.io: dict[tuple[str, str], IoCount] = {}
         self.changes: list[str] = []
         self.now = 0.0
@@ -53,8 +53,8 @@ class BuiltServer:
             if (wanted := self.experiment.wanted) is not None:
                 self.experiment.wanted = None
                 for change in wanted.values():
-                    if isinstance(change, SetDisk):
-                        self.disk = parse_disk(change.change)
+                    if isinstance(change, SetHardware):
+                        self.disk = parse_hardware(change.change)
                         self.changes.append(change.change)
                     if isinstance(change, SetDelay):
                         self.delay_ms = change.milliseconds

@@ -32,7 +32,7 @@ from tuibench.model.message import (
     CrashServer,
     RestoreSettings,
     SetCallers,
-    SetDisk,
+    SetHardware,
     SetRate,
     SetThreads,
     SetWeights,
@@ -110,7 +110,7 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
         (steps('say = "a"\nexpect = "higher"'), "step 1: 'expect' is not valid with 'say'"),
         (steps("set = {}"), "step 1: set: nothing is set"),
         (steps('set = { delay = "5" }'), "step 1: set.delay: '5' is not a duration"),
-        (steps('set = { disk = "sync=2ms" }'), "step 1: set.disk: a simulated disk has no 'sync'"),
+        (steps('set = { hardware = "sync=2ms" }'), "step 1: set.hardware: the hardware has no 'sync'"),
         (steps("set = { threads = 0 }"), "step 1: set.threads: at least 1, not 0"),
         (steps("set = { rate = -1 }"), "step 1: set.rate: 0 or more, not -1"),
         (steps("wait = -1"), "step 1: wait: between 0 and 3600 seconds, not -1"),
@@ -461,11 +461,11 @@ def test_a_repeated_scene_begins_with_callers_that_wait() -> None:
 
 
 def test_a_repeated_scene_begins_with_the_real_disk() -> None:
-    stage = Stage('set = { disk = "fsync=2ms" }', 'say = "one"\nseconds = 1', loop=True)
-    assert stage.after(0) == [SetDisk("fsync=2ms")]
+    stage = Stage('set = { hardware = "fsync=2ms" }', 'say = "one"\nseconds = 1', loop=True)
+    assert stage.after(0) == [SetHardware("fsync=2ms")]
     stage.after(1)
     stage.after(2)
-    assert SetDisk("0") in stage.after(3)
+    assert SetHardware("0") in stage.after(3)
     assert not decode_scene(steps('say = "one"'), "talk.toml").has_disk
 
 

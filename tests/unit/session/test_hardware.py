@@ -8,12 +8,12 @@ import pytest
 from tests.unit.session.fakes import FakeControllable
 from tests.unit.tuning.fakes import FakeClock
 from tuibench.base.errors import UsageError
-from tuibench.model.disk import DiskDelays, parse_disk
 from tuibench.model.event import EventKind
-from tuibench.model.message import SetDisk
+from tuibench.model.hardware import Hardware, parse_hardware
+from tuibench.model.message import SetHardware
 from tuibench.servers.disk import DiskPage
 from tuibench.servers.process import DirectoryLayout
-from tuibench.session.disk import SimulatedDisk
+from tuibench.session.hardware import SimulatedHardware
 
 
 def fsync_ns(file: Path) -> int:
@@ -25,26 +25,29 @@ async def test_a_command_changes_the_page_and_the_end_clears_it(tmp_path: Path) 
     file = DirectoryLayout(tmp_path).disk_page
     DiskPage.create(file, binlog="binlog", tmpdir=tmp_path).close()
     controllable = FakeControllable()
-    disk = SimulatedDisk(str(tmp_path), FakeClock())
-    controllable.session.parts = controllable.session.parts.__class__(disk=disk)  # type: ignore[call-arg]
-    assert await controllable.execute(SetDisk("fsync=2ms")) == "disk.fsync 0ms → 2ms"
-    assert await controllable.execute(SetDisk("read=1ms")) == "disk.read 0ms → 1ms"
-    assert await controllable.execute(SetDisk("fsync=2ms")) == "simulated disk: fsync=2ms,read=1ms, as before"
-    assert [kind for kind, _ in controllable.told] == [EventKind.DISK] * 2
+    hardware = SimulatedHardware(str(tmp_path), FakeClock())
+    controllable.session.parts = controllable.session.parts.__class__(hardware=hardware)  # type: ignore[call-arg]
+    assert await controllable.execute(SetHardware("fsync=2ms")) == "disk.fsync 0ms → 2ms"
+    assert await controllable.execute(SetHardware("read=1ms")) == "disk.read 0ms → 1ms"
+    assert (
+        await controllable.execute(SetHardware("fsync=2ms"))
+        == "simulated hardware: fsync=2ms,read=1ms, as before"
+    )
+    assert [kind for kind, _ in controllable.told] == [EventKind.HARDWARE] * 2
     assert fsync_ns(file) == 2_000_000
     with pytest.raises(UsageError, match="no 'sync'"):
-        await controllable.execute(SetDisk("sync=2ms"))
-    assert disk.used == parse_disk("fsync=2ms,read=1ms")
-    await disk.close()
+        await controllable.execute(SetHardware("sync=2ms"))
+    assert hardware.used == parse_hardware("fsync=2ms,read=1ms")
+    await hardware.close()
     assert fsync_ns(file) == 0
-    assert disk.delays is None
+    assert hardware.present is None
     with pytest.raises(UsageError):
-        disk.set(DiskDelays())
+        await hardware.set(Hardware())
 
 
 async def test_another_server_has_no_simulated_disk(tmp_path: Path) -> None:
     controllable = FakeControllable()
     with pytest.raises(UsageError, match="started with --disk"):
-        await controllable.execute(SetDisk("fsync=2ms"))
+        await controllable.execute(SetHardware("fsync=2ms"))
     assert controllable.told == []
-    assert not SimulatedDisk(str(tmp_path), FakeClock()).is_possible
+    assert not SimulatedHardware(str(tmp_path), FakeClock()).has_disk
