@@ -11,7 +11,6 @@ from tests.integration.features.crash.proxy import Spoil, SpoilingProxy
 from tests.integration.load.conformance.driving import (
     DEADLINE_SECONDS,
     ENGINES,
-    LOOK_SECONDS,
     AnyEngine,
     Drive,
     driving,
@@ -210,14 +209,24 @@ async def _is_at_work(connection: Connection, id: int) -> None:
 
 
 async def _lose_connections(drive: Drive, connection: Connection, count: int) -> None:
-    """Kills so many connections, again until one was made anew: a kill may meet one that has just ended."""
-    lost = drive.counters.reconnects
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while drive.counters.reconnects == lost:
-            for id in drive.engine.connection_ids()[:count]:
-                with suppress(SQLError):
-                    await connection.execute(f"KILL {id}")
-            await asyncio.sleep(LOOK_SECONDS)
+    """Kills so many connections, none of which is leaving; each is made anew, after one KILL."""
+    before = drive.counters.reconnects
+    killed = drive.engine.connection_ids()[:count]
+    for id in killed:
+        await connection.execute(f"KILL {id}")
+    await drive.reconnects(before + count)
+    assert set(killed).isdisjoint(drive.engine.connection_ids())
+
+
+async def _replace_connections(drive: Drive, kept: int, wanted: int) -> None:
+    """All but the first `kept` connections leave, others are opened in their place. One that leaves is not
+    made anew when it is killed.
+    """
+    leaving = set(drive.engine.connection_ids()[kept:])
+    drive.engine.set_connections(range(kept))
+    drive.engine.set_connections(range(wanted))
+    await drive.until(lambda _: leaving.isdisjoint(drive.engine.connection_ids()))
+    await drive.until_connected(wanted)
 
 
 QUEUES = [
@@ -239,6 +248,7 @@ async def test_callers_are_accounted_for_while_connections_are_lost_and_the_load
         # Capacity: less than 200 per second.
         drive.engine.set_delay(10 * NS_PER_MS)
         drive.engine.set_callers(policy)
+        await drive.until_connected(4)
         await drive.until(lambda counters: counters.late + counters.abandoned > 20)
         for number in range(6):
             await _lose_connections(drive, connection, 1 + number % 3)
@@ -247,8 +257,7 @@ async def test_callers_are_accounted_for_while_connections_are_lost_and_the_load
                 drive.engine.set_rate(900)
                 drive.engine.resume()
             if number == 2:
-                drive.engine.set_connections(range(2))
-                drive.engine.set_connections(range(5))
+                await _replace_connections(drive, 2, 5)
             if number == 3:
                 drive.engine.set_callers(msgspec.structs.replace(policy, deadline_ms=15))
             await drive.completes(5)
