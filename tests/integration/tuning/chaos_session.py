@@ -4,7 +4,8 @@ One that is `far` is on another host, as far as it and its guardian know, and lo
 standard input is the target. Each other one is an order: `set NAME VALUE`, `die POINT NAME VALUE` (killed at
 this point of the change), `lose HOW[+HOW] NAME VALUE` (replies are lost), `noticed` (a restart of the
 server), `sample` (the home is looked after, as with every sample), `disk HOW` (of the journal), `end`. Each
-is answered with a line: the guardian's pid and what came of it.
+is answered with a line: the guardian's pid and what came of it. The callers of the load have a deadline and
+send again; their queue depends on the session's name.
 """
 
 import asyncio
@@ -20,8 +21,9 @@ from collections.abc import Sequence
 import msgspec
 
 from tests import guardians
-from tests.integration.load.conformance.driving import ENGINES, Drive, driving, program
+from tests.integration.load.conformance.driving import ENGINES, QUEUES, Drive, driving, program
 from tests.integration.support.steering import opened
+from tests.unit.load.driving import ended
 from tuibench.base.errors import ConnectionLostError, TuibenchError
 from tuibench.model.plan import OnError
 from tuibench.model.server import Target
@@ -56,6 +58,7 @@ async def main() -> None:
     target = msgspec.json.decode(sys.stdin.readline(), type=Target)
     load = driving(ENGINES[engine], target, SELECT, CONNECTIONS, rate=RATE, on_error=OnError.CONTINUE)
     async with load as drive:
+        drive.engine.set_callers(QUEUES[sum(session.encode()) % len(QUEUES)])
         await serve(session, target, drive)
 
 
@@ -69,18 +72,23 @@ FAR_GUARDIAN = "guardian"
 
 
 async def serve(session: str, target: Target, drive: Drive) -> None:
-    """Carries out the orders. The load must go on until the end, whatever the server has gone through."""
+    """Carries out the orders. The load must go on until the end, whatever the server has gone through. What
+    came due is accounted for with every order, and when the load has ended.
+    """
     watching = await guardians.started(target, journal_path(session))
     tuner = await opened(target, session, guard=watching.ensure_alive)
     tuner.journal.on_file = watching.hold
     answer(watching, "ready")
     while order := (await asyncio.to_thread(sys.stdin.readline)).split():
+        drive.report()
         try:
             said = await execute(order, tuner)
         except TuibenchError as error:
             said = f"refused: {error}"
         if order == ["end"]:
             await drive.completes(MORE)
+            counters = await drive.ends()
+            assert counters.scheduled == ended(counters), counters
         answer(watching, said)
         if order == ["end"]:
             await tuner.close()

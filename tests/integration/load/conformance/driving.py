@@ -9,6 +9,7 @@ from tests.unit.load.driving import LoadFigures, balanced
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import Counters, ExecutionOptions, Finished, Reassign, StartLoad, WorkerReport
 from tuibench.load.native_engine import NativeEngine
+from tuibench.model.callers import Backoff, Breaker, CallerPolicy, QueueOrder
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import IGNORED_ERRORS, Target
 from tuibench.model.tick import (
@@ -26,6 +27,13 @@ LOOK_SECONDS = 0.005
 AnyEngine = type[AsyncioEngine] | type[NativeEngine]
 
 ENGINES: dict[str, AnyEngine] = {"asyncio": AsyncioEngine, "native": NativeEngine}
+
+QUEUES = (
+    CallerPolicy(deadline_ms=40, attempts=3, backoff=Backoff(5, 2, True)),
+    CallerPolicy(deadline_ms=40, attempts=3, queue=QueueOrder.LIFO, retry_budget=50.0),
+    CallerPolicy(deadline_ms=40, attempts=3, queue=QueueOrder.SHED, breaker=Breaker(60, 0.2)),
+)
+"""What callers do, with each order of the queue."""
 
 PROFILE = """
 name = "conformance"

@@ -11,6 +11,7 @@ from tests.integration.features.crash.proxy import Spoil, SpoilingProxy
 from tests.integration.load.conformance.driving import (
     DEADLINE_SECONDS,
     ENGINES,
+    QUEUES,
     AnyEngine,
     Drive,
     driving,
@@ -21,14 +22,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.ways import through
 from tuibench.base.clock import NS_PER_MS
 from tuibench.base.errors import SQLError
-from tuibench.model.callers import (
-    Backoff,
-    Breaker,
-    CallerPolicy,
-    OnDeadline,
-    QueueOrder,
-    time_limit_statements,
-)
+from tuibench.model.callers import CallerPolicy, OnDeadline, time_limit_statements
 from tuibench.model.plan import Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
@@ -227,13 +221,6 @@ async def _replace_connections(drive: Drive, kept: int, wanted: int) -> None:
     drive.engine.set_connections(range(wanted))
     await drive.until(lambda _: leaving.isdisjoint(drive.engine.connection_ids()))
     await drive.until_connected(wanted)
-
-
-QUEUES = [
-    CallerPolicy(deadline_ms=40, attempts=3, backoff=Backoff(5, 2, True)),
-    CallerPolicy(deadline_ms=40, attempts=3, queue=QueueOrder.LIFO, retry_budget=50.0),
-    CallerPolicy(deadline_ms=40, attempts=3, queue=QueueOrder.SHED, breaker=Breaker(60, 0.2)),
-]
 
 
 @pytest.mark.parametrize("policy", QUEUES, ids=[str(each.queue) for each in QUEUES])
