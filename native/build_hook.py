@@ -3,9 +3,13 @@
 Without one, or if the compilation fails, the wheel is pure Python, and `tuibench doctor` says how to get the
 engine. TUIBENCH_NATIVE=off builds without it, TUIBENCH_NATIVE=require fails instead. Lua scripts are
 part of it where LuaJIT can be built too. An editable installation gets the engine from `.ci/setup`.
+
+TUIBENCH_GLIBC=2.28 builds for this version of glibc and newer ones, whatever this machine has. It needs
+cargo-zigbuild and zig (pip install cargo-zigbuild ziglang).
 """
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -18,6 +22,9 @@ from packaging.tags import platform_tags
 
 LUA_RUST = "1.80"
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
+GLIBC = os.environ.get("TUIBENCH_GLIBC", "") if sys.platform == "linux" else ""
+MACHINE = platform.machine()
+TRIPLE = f"{MACHINE}-unknown-linux-gnu"
 
 
 class NativeEngine(BuildHookInterface):  # type: ignore[type-arg]
@@ -39,11 +46,13 @@ class NativeEngine(BuildHookInterface):  # type: ignore[type-arg]
         if obstacle:
             self.app.display_warning(f"without the native engine: {obstacle}")
             return
-        library = target / "release" / f"libtuibench_native.{SUFFIX}"
+        built = target / TRIPLE / "release" if GLIBC else target / "release"
+        library = built / f"libtuibench_native.{SUFFIX}"
         build_data["pure_python"] = False
         # Built against the stable ABI of Python 3.11, for the libc of this machine or a newer one.
-        platform = next(tag for tag in platform_tags() if not tag.startswith("linux_"))
-        build_data["tag"] = f"cp311-abi3-{platform}"
+        of_glibc = f"manylinux_{GLIBC.replace('.', '_')}_{MACHINE}"
+        tag = of_glibc if GLIBC else next(tag for tag in platform_tags() if not tag.startswith("linux_"))
+        build_data["tag"] = f"cp311-abi3-{tag}"
         build_data["force_include"][str(library)] = "tuibench_native.abi3.so"
         if sys.platform == "linux":
             if without_disk := compilation_error(folder / "disk", target):
@@ -51,7 +60,7 @@ class NativeEngine(BuildHookInterface):  # type: ignore[type-arg]
                     raise RuntimeError(without_disk)
                 self.app.display_warning(f"without the simulated disk: {without_disk}")
                 return
-            disk = target / "release" / "libtuibench_disk.so"
+            disk = built / "libtuibench_disk.so"
             build_data["force_include"][str(disk)] = disk.name
 
 
@@ -80,7 +89,8 @@ def older_rust(least: str) -> str:
 
 def compilation_error(folder: Path, target: Path, *features: str) -> str:
     """Compiles; the last line of an error, empty without one."""
-    command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target), *features]
+    build = ["zigbuild", f"--target={TRIPLE}.{GLIBC}"] if GLIBC else ["build"]
+    command = ["cargo", *build, "--release", "--locked", "--target-dir", str(target), *features]
     # The stable ABI needs no interpreter.
     environment = {**os.environ, "PYO3_NO_PYTHON": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -88,7 +98,7 @@ def compilation_error(folder: Path, target: Path, *features: str) -> str:
         return ""
     sys.stderr.write(done.stderr)
     lines = done.stderr.strip().splitlines()
-    return f"cargo build failed: {lines[-1] if lines else done.returncode}"
+    return f"cargo {build[0]} failed: {lines[-1] if lines else done.returncode}"
 
 
 def _numbers(version: str) -> list[int]:
