@@ -23,7 +23,7 @@ import psutil
 from tests.bench.compiled import COMPILED, compile_modules
 
 SIZES = ((120, 36), (80, 24))
-KEYS = ((b"3", b"COMMANDS"), (b"2", b"LATENCIES"), (b"4", b"MEMORY"), (b"1", b"DURABILITY"))
+KEYS = ((b"3", b"COMMANDS"), (b"2", b"LATENCIES"), (b"h", b"MEMORY"), (b"1", b"DURABILITY"))
 IDLE_SECONDS = 8.0
 """Until the other screens are made."""
 STEADY_SECONDS = 15.0

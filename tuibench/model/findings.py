@@ -173,7 +173,7 @@ class ResourceFacts(msgspec.Struct, frozen=True):
 
 
 _HOST = (
-    "the server's process cannot be read: screen 4 shows the reason; on another host "
+    "the server's process cannot be read: the screen Host shows the reason; on another host "
     "--host-metrics=ssh:HOST helps"
 )
 _DISK = (

@@ -116,7 +116,7 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
 """The core's dialogs by the action that opens them; each returns a command, None if cancelled."""
 FEATURES_DIALOGS = {action: made for feature in installed() for action, made in feature.dialogs.items()}
 """References to the makers of the features' dialogs."""
-RESULT_TABS = {place.form: place.name for place in tabs.SCREEN_TABS if place.form}
+RESULT_TABS = {place.result_of: place.name for place in tabs.SCREEN_TABS if place.result_of}
 """The screen of the tab line that shows the result of a dialog's command, by the dialog's action."""
 UNASKED_SECONDS = 60.0
 """Duration of a run after which the operator must confirm that it is stopped."""
@@ -164,6 +164,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._player = player
         self._read_only = read_only
         self._ascii_only, self._next_tab = display.ascii_only, ""
+        self._told: set[str] = set()
         self._client: ViewerClient | None = None
 
     async def on_load(self) -> None:
@@ -212,8 +213,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if any(isinstance(content, Sample) for content in message.contents):
             self._poll()
         self._show(view)
-        if self._next_tab and self.screen is self._main and tabs.TABS_BY_NAME[self._next_tab].offered(view):
-            self.action_go(self._next_tab)
+        place = tabs.TABS_BY_NAME.get(self._next_tab)
+        if place is not None and self.screen is self._main and place.offered(view) and place.has_data(view):
+            self.action_go(place.name)
             self._next_tab = ""
 
     def on_connection_closed(self) -> None:
@@ -256,15 +258,34 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if view is None or here is None:
             return
         if not place.offered(view):
-            if place.form:
-                self.action_act(place.form)
-            else:
-                self._show_refusal(place.absent, is_hint=True)
+            self._show_refusal(place.absent, is_hint=True)
             return
         if (there := self._made(place, view)) is not here:
             self.switch_screen(there)
             self._show(msgspec.structs.replace(view, activity=None))
             self._poll()
+
+    def action_open_tab(self, name: str) -> None:
+        """Show the first screen of a tab; the next one, if the tab is open already."""
+        view, here = self.view, self._here
+        if view is None or here is None:
+            return
+        screens = tabs.screens_of(name, view)
+        if here in [place.name for place in screens]:
+            self.action_next_screen()
+        else:
+            self.action_go(screens[0].name if screens else name)
+        key = tab_key(tabs.TABS_BY_NAME[name], view)
+        if screens and key not in self._told:
+            self._told.add(key)
+            self._show_note(tabs.new_place(key, view), is_hint=True)
+
+    def action_next_screen(self) -> None:
+        """Show the next screen of the open tab."""
+        if self.view is None or self._here is None:
+            return
+        if (following := tabs.next_screen(self._here, self.view)) is not None:
+            self.action_go(following.name)
 
     def action_escape(self) -> None:
         """End cursor, marks and pins of the charts, if any; otherwise return to the first screen."""
@@ -275,9 +296,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Restrict the app's keys to the screens of the tab line: dialogs have their own."""
-        if action in ("act", "go", "escape"):
+        if action in ("act", "go", "open_tab", "next_screen", "escape"):
             return self.screen is self._main
-        return True
+        # On the screens of the tab line, `tab` shows the next screen of the tab.
+        return self.screen is not self._main if action == "focus_next" else True
 
     def on_key(self, event: Key) -> None:
         """Show a message for a key without a binding."""
@@ -313,7 +335,16 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def _made(self, place: ScreenTab, view: View) -> MainScreen:
         """Screen of a tab: created on first use, then kept."""
         if not self.is_screen_installed(place.name):
-            frame = ScreenFrame(partial(tab_line, tabs.visible_tabs, place.name), self._ascii_only, self.size)
+            labels = partial(tabs.visible_tabs, place.name)
+            following = partial(tabs.next_label, place.name)
+            frame = ScreenFrame(
+                partial(tab_line, labels, place.name),
+                following,
+                place.label,
+                tabs.screen_beside(place.name),
+                self._ascii_only,
+                self.size,
+            )
             self.install_screen(place.make(view, frame), place.name)
         return self.get_screen(place.name, MainScreen)
 
@@ -341,8 +372,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def _poll(self) -> None:
         """Repeat the visible screen's poll command: the session sends some data only while it is polled."""
-        if self._main is not None and self._main.poll_command is not None:
-            self._send(self._main.poll_command)
+        for command in self._main.poll_commands if self._main is not None else ():
+            self._send(command)
 
     def _ask(self, name: str, view: View) -> None:
         """Open a dialog, and send its command. The screen with its result opens when there is data."""
@@ -423,9 +454,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def _open_save(self, view: View) -> None:
         """Save a picture in the folder where the viewer was started; in a browser, as a download."""
-        made = filter(self.is_screen_installed, tabs.TABS_BY_NAME)
-        here = next(name for name in made if self.get_screen(name) is self._main)
-        name = f"tuibench-{here}-{view.elapsed_seconds:.0f}s"
+        name = f"tuibench-{self._here}-{view.elapsed_seconds:.0f}s"
         svg = with_shapes(self.export_screenshot(title=f"tuibench {view.plan.profile}"))
         if self.is_web:
             self.deliver_text(io.StringIO(svg), save_filename=f"{name}.svg", mime_type="image/svg+xml")
@@ -514,6 +543,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def _main(self) -> MainScreen | None:
         """The current screen of the tab line, also if a dialog covers it."""
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
+
+    @property
+    def _here(self) -> str | None:
+        """The name of the current screen of the tab line."""
+        made, main = filter(self.is_screen_installed, tabs.TABS_BY_NAME), self._main
+        return next((name for name in made if self.get_screen(name) is main), None)
 
     def _fail(self, error: TuibenchError) -> None:
         self.failure = error

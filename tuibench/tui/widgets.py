@@ -235,6 +235,16 @@ class TimePanel(Panel):
         return self._dimmed(super().role_style(self._role), share)
 
 
+class AsidePanel(TimePanel):
+    """The screen beside another one, with the roles of its charts; a click leads to that screen."""
+
+    def __init__(self, draw: DrawFunction, *, ascii_only: bool, id: str) -> None:
+        super().__init__(draw, "server", ascii_only=ascii_only, id=id)
+
+    def _point(self, x: int) -> None:
+        """Leave the cursor where it is."""
+
+
 class Chart(TimePanel):
     """The bars of a measure, or of the one that the function `measure` returns for a view, in the colour of
     `role`.

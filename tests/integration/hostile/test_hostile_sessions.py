@@ -94,8 +94,8 @@ async def test_a_running_session(session: str, victim: Target) -> None:
         assert shown.text.strip(), words
     steps = [
         (b"TPS", "3"),
-        (b"COMMANDS", "6"),
-        (b"SLEEP", "7"),
+        (b"COMMANDS", "4"),
+        (b"SLEEP", "6"),
         (SIGN.encode(), "?"),
         (b"esc goes back", "?"),
         (b"Events", "x"),
@@ -106,7 +106,7 @@ async def test_a_running_session(session: str, victim: Target) -> None:
 async def test_a_recorded_run_on_the_screen_and_beside_another(tuibench_home: Path) -> None:
     first = poisoned_run(tuibench_home, "20261121-090000-1")
     second = poisoned_run(tuibench_home, "20261121-100000-2")
-    steps = [(b"TPS", "7"), (SIGN.encode(), "?"), (b"esc goes back", "?"), (b"Events", "q")]
+    steps = [(b"TPS", "6"), (SIGN.encode(), "?"), (b"esc goes back", "?"), (b"Events", "q")]
     assert_screen_is_harmless(await terminal("replay", first, steps=steps))
     for words in (
         ("compare", first, second),

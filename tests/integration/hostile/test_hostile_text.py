@@ -120,7 +120,7 @@ async def test_a_database_with_escapes_in_its_name(intruder: Target, words: tupl
 
 async def test_the_screens_show_it_as_text(intruder: Target) -> None:
     """Live, the warnings in the help, the sessions; at the end, its warnings are left in the terminal."""
-    steps = [(b"TPS", "6"), (b"SLEEP", "?"), (b"esc goes back", "?"), (b"SLEEP", "q")]
+    steps = [(b"TPS", "4"), (b"SLEEP", "?"), (b"esc goes back", "?"), (b"SLEEP", "q")]
     words = ("live", *LOAD, "--time=60", *reach(intruder))
     shown = await asyncio.to_thread(on_terminal, *words, env=login(intruder), steps=steps)
     assert shown.code == 0, shown.text

@@ -54,7 +54,7 @@ async def test_the_palette_puts_any_figure_of_the_table_on_live() -> None:
 
 async def test_the_cpu_chart_is_shown_where_the_list_leaves_room() -> None:
     async with viewer(script.hello(60), size=SMALL) as it:
-        await it.press("4")
+        await it.press("h")
         for size, is_shown in ((SMALL, False), ((100, 30), True), (LARGE, True)):
             await it.pilot.resize_terminal(*size)
             await it.settle()
@@ -77,7 +77,7 @@ async def test_a_click_chooses_a_row_and_a_second_one_charts_it(size: tuple[int,
 
         for screen, column, name, title in (
             ("3", "server-right", "pages read", "Pages read"),
-            ("4", "host-left", "Used", "Memory used"),
+            ("h", "host-left", "Used", "Memory used"),
         ):
             await it.press(screen)
             assert title not in await click(column, name, 2)
@@ -122,10 +122,10 @@ async def test_the_charts_have_the_markers_the_cursor_and_the_zoom_of_the_run() 
 
 async def test_the_host_has_the_processor_over_time_and_the_figures_chosen_elsewhere() -> None:
     async with viewer(script.hello(60)) as it:
-        await it.press("4")
+        await it.press("h")
         assert "100 %" in it.shown("host-cpu-chart")
         assert it.shown("host-charts-title-0").startswith("Disk write")
-        await it.press("3", "down", "enter", "4")
+        await it.press("3", "down", "enter", "h")
         shown = [it.shown(f"host-charts-title-{place}").splitlines()[0] for place in range(3)]
         assert shown == ["Threads running", "Redo written", "SELECT"]
         await it.press("left")
@@ -151,7 +151,7 @@ async def test_the_lag_of_a_replica_is_a_chart() -> None:
 @pytest.mark.whole
 async def test_every_size_keeps_list_and_keys_on_the_screen() -> None:
     async with viewer(script.afar(script.hello(60)), size=SMALL) as it:
-        for place, name in (("3", "server"), ("4", "host")):
+        for place, name in (("3", "server"), ("h", "host")):
             await it.press(place, *("down", "enter") * 4)
             for size in (SMALL, LARGE, WIDE, (110, 32), (300, 90)):
                 await it.pilot.resize_terminal(*size)

@@ -41,7 +41,7 @@ BURSTS: dict[str, tuple[tuple[str, ...], list[Command]]] = {
     "a probe": ((*"Prate", "enter"), [StartProbe(ProbeOrder(by=Quantity.RATE))]),
     "a preset and its question": (("d", "up", "up", "enter", "y"), [ApplyPreset("durable")]),
     "another screen, a search, a value, its question, and back": (
-        ("5", "slash", *"io_capacity", "enter", "enter", *"4000", "enter", *"y1t9", "enter"),
+        ("g", "slash", *"io_capacity", "enter", "enter", *"4000", "enter", *"y1t9", "enter"),
         [ChangeSetting("innodb_io_capacity", "4000"), SetThreads(9)],
     ),
     "a mistake that is mended": (

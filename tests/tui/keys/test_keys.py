@@ -329,7 +329,7 @@ async def test_leaving_stops_nothing(key: str) -> None:
 
 
 TWO_KINDS = script.hello(60, script.status(weights={"old": 90, "new": 10}))
-OWN = {"plan": "k", "probe": "o", "pause": "y", "saturation": "9"}
+OWN = {"plan": "k", "probe": "o", "pause": "y", "saturation": "f9"}
 OWN_KEYS = DisplayOptions(keymap=Keymap(bound=OWN, shown=OWN))
 
 
@@ -371,7 +371,7 @@ async def test_a_dialog_names_the_users_own_keys() -> None:
     async with viewer(script.hello(60), display=OWN_KEYS) as it:
         for keys, told in (
             (("T",), "k resumes it"),
-            (("o",), "Screen 9 shows the probe and its answer; o ends it."),
+            (("o",), "Screen f9 shows the probe and its answer; o ends it."),
             (("t", "0", "enter"), "at least 1 thread; y pauses it"),
         ):
             await it.press(*keys)

@@ -383,7 +383,7 @@ OWN_KEYS = (
     ),
     Keys(
         SaturationScreen,
-        Scene(CALM, ("8",), probe="under_way"),
+        Scene(CALM, ("7",), probe="under_way"),
         {
             "j": submits(NextStep()),
             "enter": Trial(lambda it: it.app.screen.query_one("#bend").display, True, False),
@@ -401,7 +401,11 @@ OWN_KEYS = (
     ),
     Keys(CostScreen, scene("cost"), {"o": leads(CostScreen, LiveScreen)}),
     Keys(StatementsScreen, scene("statements"), {"s": leads(StatementsScreen, LiveScreen)}),
-    Keys(MainScreen, scene("host"), {"escape": leads(HostScreen, LiveScreen)}),
+    Keys(
+        MainScreen,
+        scene("host"),
+        {"escape": leads(HostScreen, LiveScreen), "tab": leads(HostScreen, ServerScreen)},
+    ),
     Keys(
         HelpScreen,
         scene("help"),
@@ -422,12 +426,12 @@ OWN_KEYS = (
     ),
     Keys(
         ChangeDialog,
-        Scene(CATALOGUE, ("5", "enter")),
+        Scene(CATALOGUE, ("g", "enter")),
         {"escape": leads(ChangeDialog, SettingsScreen)},
     ),
     Keys(
         OfferDialog,
-        Scene(CATALOGUE, ("5", "enter")),
+        Scene(CATALOGUE, ("g", "enter")),
         {
             "up": Trial(offer, offered(FLUSH_NOW, typed=False), offered(FLUSH_NOW - 1)),
             "down": Trial(offer, offered(FLUSH_NOW - 1), offered(FLUSH_NOW), lead=("up",)),

@@ -58,14 +58,14 @@ DRAWN = (
 TERMINALS = (
     Picture("live-light-120x36", LARGE, Scene(), DisplayOptions(theme="tuibench-light")),
     Picture("live-ansi-80x24", SMALL, Scene(), DisplayOptions(theme="ansi-dark")),
-    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("7",)), DisplayOptions(theme="ansi-light")),
+    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("6",)), DisplayOptions(theme="ansi-light")),
     Picture("live-ascii-80x24", SMALL, Scene(), DisplayOptions(ascii_only=True)),
 )
 FIELDS: Mapping[str, Scene | Form] = {
-    "search": Scene(CATALOGUE, ("5", "slash")),
+    "search": Scene(CATALOGUE, ("g", "slash")),
     "rate": Scene(CALM, ("r",)),
     "invalid": Scene(CALM, ("t", "0")),
-    "change": Scene(CATALOGUE, ("5", "down", "enter", "up")),
+    "change": Scene(CATALOGUE, ("g", "down", "enter", "up")),
     "values": Scene(CALM, ("A",)),
     "menu": Scene(CALM, ("ctrl+p",)),
     "durability": Scene(CALM, ("d", "down")),

@@ -27,7 +27,7 @@ def mark(elapsed: float, number: int, text: str = "mark") -> Event:
 
 async def test_the_newest_event_is_first_and_a_change_has_the_card_of_what_it_did() -> None:
     async with viewer(script.hello()) as it:
-        await it.press("7")
+        await it.press("6")
         assert [line[2:4].strip() for line in listed(it)] == ["3", "3", "▲", "2", "1", "·"]
         assert listed(it)[0].startswith("▸ 3   01:20     effect")
         for words in ("EFFECT of 3", "1,560 → 2,412", "+55 % (49..61 %)", "12 s before, 12 s after"):
@@ -44,7 +44,7 @@ async def test_the_newest_event_is_first_and_a_change_has_the_card_of_what_it_di
 
 async def test_kinds_can_be_looked_at_by_themselves() -> None:
     async with viewer(script.hello()) as it:
-        await it.press("7", "f")
+        await it.press("6", "f")
         assert len(listed(it)) == 3
         await it.press("f")
         assert len(listed(it)) == 1
@@ -59,7 +59,7 @@ async def test_kinds_can_be_looked_at_by_themselves() -> None:
 
 async def test_it_follows_the_newest_until_one_is_chosen() -> None:
     async with viewer(script.hello()) as it:
-        await it.press("7")
+        await it.press("6")
         await it.hear(mark(84.0, 4))
         assert listed(it)[0].startswith("▸ 4   01:24     mark")
         await it.press("down", "down")
@@ -74,17 +74,17 @@ async def test_it_follows_the_newest_until_one_is_chosen() -> None:
 
 async def test_enter_leads_to_its_place_on_the_charts() -> None:
     async with viewer(script.hello()) as it:
-        await it.press("7", "down", "down", "down", "enter")
+        await it.press("6", "down", "down", "down", "enter")
         assert isinstance(it.app.screen, LiveScreen)
         assert it.app.view is not None
         assert it.app.view.chart_state.points_at(46.4)
-        await it.press("escape", "7", "end", "enter")
+        await it.press("escape", "6", "end", "enter")
         assert it.app.view.chart_state.cursor is not None
 
 
 async def test_a_moment_that_is_not_shown_zooms_out() -> None:
     async with viewer(script.hello(84)) as it:
-        await it.press("7", "end", "up", "enter")
+        await it.press("6", "end", "up", "enter")
         assert it.app.view is not None
         assert it.app.view.chart_state.points_at(24.3)
         assert it.app.view.chart_state.zoom > 0
@@ -92,7 +92,7 @@ async def test_a_moment_that_is_not_shown_zooms_out() -> None:
 
 async def test_a_click_chooses() -> None:
     async with viewer(script.hello()) as it:
-        await it.press("7")
+        await it.press("6")
         await it.pilot.click("#timeline", offset=(12, 2))
         await it.settle()
         assert "12 transactions failed" in details(it)
@@ -104,7 +104,7 @@ async def test_a_click_chooses() -> None:
 async def test_many_events_scroll() -> None:
     events = tuple(mark(float(n) / 10, n + 1, f"number {n}") for n in range(400))
     async with viewer(script.hello(84, events=events), SMALL) as it:
-        await it.press("7", "end")
+        await it.press("6", "end")
         assert "number 0" in listed(it)[-1]
         await it.press("pageup")
         assert "number 10" in details(it)

@@ -3,17 +3,18 @@
 import msgspec
 import pytest
 from msgspec.structs import replace
-from textual.screen import ModalScreen
 
 from tests.ticks import changed
 from tests.tui.pictures.screenshots import CALM
 from tests.tui.support import screened, script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.statements import DETAIL, REPORT
+from tuibench.features.probe.screen import SaturationScreen
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import StopExperiment, Watch
 from tuibench.model.server import StatementReport
 from tuibench.model.tick import ReplicaSample
+from tuibench.tui.screens.monitor import LiveScreen
 
 
 def mark(elapsed: float, number: int) -> Event:
@@ -124,7 +125,7 @@ async def test_live_shows_the_servers_host_and_the_clients_in_a_row() -> None:
 
 async def test_the_host_screen_has_both_with_steal_and_limits() -> None:
     async with viewer(AFAR, size=LARGE) as screen:
-        await screen.press("4")
+        await screen.press("h")
         assert "of the server, ssh:ann@db1, limited to 6, steal 1 %" in screen.shown("cores")
         left, right = screen.shown("host-left"), screen.shown("host-right")
         assert "max 16 GiB" in left
@@ -135,7 +136,7 @@ async def test_the_host_screen_has_both_with_steal_and_limits() -> None:
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 async def test_the_clients_host_has_all_its_rows(size: tuple[int, int]) -> None:
     async with viewer(AFAR, size=size) as screen:
-        await screen.press("4")
+        await screen.press("h")
         _, _, rows = screen.shown("host-right").partition("CLIENT")
         names = [line[:12].strip() for line in rows.splitlines()[1:]]
         assert names == ["CPU", "tuibench", "Memory", "Network in", "out", "Steal", "Throttled"]
@@ -144,7 +145,7 @@ async def test_the_clients_host_has_all_its_rows(size: tuple[int, int]) -> None:
 
 async def test_the_cpu_chart_of_a_cluster_names_all_its_parts() -> None:
     async with viewer(script.hello_from_hosts(20), size=LARGE) as screen:
-        await screen.press("4")
+        await screen.press("h")
         assert "rest" in screen.shown("host-cpu-figure")
         assert "Throttled" in screen.shown("host-left")
 
@@ -177,7 +178,7 @@ async def test_without_a_source_it_is_the_clients() -> None:
     alone = replace(AFAR, samples=tuple(changed(each, host=None) for each in AFAR.samples))
     async with viewer(alone, size=LARGE) as screen:
         assert "HOST of the client" in screen.shown("host-panel")
-        await screen.press("4")
+        await screen.press("h")
         assert "--host-metrics" in screen.shown("cores")
 
 
@@ -249,15 +250,15 @@ async def test_every_value_has_its_line_under_its_verdict(size: tuple[int, int])
         assert "at most" in shown.splitlines()[0]
 
 
-@pytest.mark.parametrize(("screen", "key"), [("8", "P"), ("9", "U")])
-async def test_without_a_result_its_key_opens_the_form(screen: str, key: str) -> None:
-    titles = []
-    for pressed in (screen, key):
-        async with viewer(CALM) as it:
-            await it.press(pressed)
-            assert isinstance(it.app.screen, ModalScreen)
-            titles.append(it.app.screen.query_one(".dialog").border_title)
-    assert titles[0] == titles[1]
+async def test_without_a_result_the_key_of_its_screen_opens_no_dialog() -> None:
+    """The next keys would be typed into it."""
+    async with viewer(CALM) as it:
+        await it.press("9")
+        assert isinstance(it.app.screen, LiveScreen)
+        assert it.shown("note") == "→ no screening has run yet: U starts one"
+        await it.press("7")
+        assert isinstance(it.app.screen, SaturationScreen)
+        assert "P starts" in it.shown("probe")
 
 
 async def test_the_key_ends_a_screening_under_way() -> None:

@@ -61,10 +61,10 @@ async def test_a_probe_of_another_viewer_opens_no_screen() -> None:
 async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_again() -> None:
     over = probed().over
     async with viewer(hello(None)) as it:
-        await it.press("8", "escape")
+        await it.press("7", "escape")
         assert not isinstance(it.app.screen, SaturationScreen)
         await it.hear(probed().under_way)
-        await it.press("8", "P", "j")
+        await it.press("7", "P", "j")
         assert isinstance(it.app.screen, SaturationScreen)
         assert it.client.submitted == [StopExperiment("probe"), NextStep()]
         assert "32 threads (up)" in it.shown("probe")
@@ -83,7 +83,7 @@ async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_ag
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 async def test_it_fits_the_terminal(size: tuple[int, int]) -> None:
     async with viewer(hello(probed().over), size) as it:
-        await it.press("8")
+        await it.press("7")
         assert "knee" in it.shown("bend")
         assert it.shown("bend-axis").split()[:2] == ["threads", "1"]
 
@@ -91,7 +91,7 @@ async def test_it_fits_the_terminal(size: tuple[int, int]) -> None:
 async def test_the_whole_answer_has_the_room_of_the_charts() -> None:
     over = probed().over
     async with viewer(hello(over), LARGE) as it:
-        await it.press("8")
+        await it.press("7")
         with_charts = it.shown("found")
         await it.press("enter")
         assert over.result is not None

@@ -33,7 +33,7 @@ def chosen(it: Viewer) -> str:
 
 async def test_every_setting_has_its_line() -> None:
     async with viewer(HELLO, (120, 160)) as it:
-        await it.press("5")
+        await it.press("g")
         assert "MySQL only" not in listed(it)
         await it.press("full_stop")
         for setting in catalogue.STATES:
@@ -60,7 +60,7 @@ def test_what_needs_a_restart_says_so_in_one_place(width: int) -> None:
 
 async def test_the_selected_setting_is_shown_in_full() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5")
+        await it.press("g")
         for words in (
             "value       0: log flushed",
             "risk",
@@ -75,7 +75,7 @@ async def test_the_selected_setting_is_shown_in_full() -> None:
 
 async def test_words_find_settings_and_escape_ends_the_search() -> None:
     async with viewer(HELLO, SMALL) as it:
-        await it.press("5", "slash", *"changed")
+        await it.press("g", "slash", *"changed")
         assert [line.split()[0] for line in listed(it).splitlines()[2:] if "_" in line][
             -1
         ] == "max_connections"
@@ -98,7 +98,7 @@ async def test_words_find_settings_and_escape_ends_the_search() -> None:
 
 async def test_a_setting_is_changed_after_yes_only() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5", "slash", *"io_capacity", "enter", "enter")
+        await it.press("g", "slash", *"io_capacity", "enter", "enter")
         assert isinstance(it.app.screen, ChangeDialog)
         assert "Takes whole numbers" in screen_text(it)
         await it.press(*"4000", "enter")
@@ -113,7 +113,7 @@ async def test_a_setting_is_changed_after_yes_only() -> None:
 
 async def test_offered_values_are_chosen_by_the_arrows() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5", "down", "enter", "up", "enter")
+        await it.press("g", "down", "enter", "up", "enter")
         assert "sync_binlog                      0 → " in screen_text(it)
         await it.press("y")
         (command,) = it.client.submitted
@@ -126,7 +126,7 @@ async def test_offered_values_are_chosen_by_the_arrows() -> None:
 
 async def test_the_value_that_is_there_is_not_asked_for_and_a_risk_is_marked() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5", "enter", "enter")
+        await it.press("g", "enter", "enter")
         assert "type a value, or choose one" in screen_text(it)
         await it.press("0", "enter")
         assert "it is already 0" in screen_text(it)
@@ -139,7 +139,7 @@ async def test_the_value_that_is_there_is_not_asked_for_and_a_risk_is_marked() -
 
 async def test_what_cannot_be_changed_or_was_changed_by_others_is_not_asked() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5", "slash", *"redo", "enter", "enter")
+        await it.press("g", "slash", *"redo", "enter", "enter")
         assert isinstance(it.app.screen, SettingsScreen)
         await it.press("escape", "slash", *"max_conn", "enter", "backspace")
         assert chosen(it) == "max_connections"
@@ -149,7 +149,7 @@ async def test_what_cannot_be_changed_or_was_changed_by_others_is_not_asked() ->
 
 async def test_one_is_put_back_or_all_of_ours() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5", "down", "backspace")
+        await it.press("g", "down", "backspace")
         assert "sync_binlog                      0 → 1" in screen_text(it)
         assert "● binlog flushed to disk at every commit: no event is lost" in screen_text(it)
         await it.press("n", "backspace", "y")
@@ -164,7 +164,7 @@ async def test_one_is_put_back_or_all_of_ours() -> None:
 async def test_a_production_server_is_changed_after_an_explicit_yes() -> None:
     cautious = msgspec.structs.replace(catalogue.status(), production_signs=("2 replicas attached",))
     async with viewer(script.hello(70, cautious)) as it:
-        await it.press("5", "enter", "1", "enter")
+        await it.press("g", "enter", "1", "enter")
         assert "This looks like a production server: 2 replicas attached." in screen_text(it)
         await it.press("y")
         assert it.client.submitted == [TrustServer(), ChangeSetting("innodb_flush_log_at_trx_commit", "1")]
@@ -172,7 +172,7 @@ async def test_a_production_server_is_changed_after_an_explicit_yes() -> None:
 
 async def test_a_click_chooses_and_a_second_one_opens() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5")
+        await it.press("g")
         row = next(n for n, line in enumerate(listed(it).splitlines()) if "sync_binlog" in line)
         await it.pilot.click("#settings", offset=(10, row))
         await it.settle()
@@ -184,7 +184,7 @@ async def test_a_click_chooses_and_a_second_one_opens() -> None:
 
 async def test_a_new_status_is_painted() -> None:
     async with viewer(HELLO, LARGE) as it:
-        await it.press("5")
+        await it.press("g")
         changed = msgspec.structs.replace(catalogue.STATES[1], value="100", changed_by="us")
         states = (catalogue.STATES[0], changed, *catalogue.STATES[2:])
         await it.hear(msgspec.structs.replace(catalogue.status(), settings=states))
@@ -193,5 +193,5 @@ async def test_a_new_status_is_painted() -> None:
 
 async def test_what_has_no_room_is_cut_with_a_sign_of_it() -> None:
     async with viewer(HELLO, SMALL) as it:
-        await it.press("5")
+        await it.press("g")
         assert details(it).splitlines()[-1].endswith("Innodb_os_log_written …")

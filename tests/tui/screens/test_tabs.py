@@ -9,12 +9,12 @@ from textual.strip import Strip
 from tests.tui.support import screened, script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import probed
-from tuibench.model.message import Pause, SetThreads
-from tuibench.tui.screens.dialogs import InputDialog
+from tests.tui.support.sessions import ACTIVITY
+from tuibench.model.message import Pause, SetThreads, Watch
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.monitor import LiveScreen
 from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME
-from tuibench.tui.widgets import Chart
+from tuibench.tui.widgets import Chart, Panel
 
 SAMPLES = script.samples(63)[-3:]
 
@@ -29,8 +29,7 @@ async def test_a_key_leads_to_each_screen_which_steers_the_load(size: tuple[int,
             await it.press(place.key)
             assert it.app.screen is it.app.get_screen(place.name)
             assert "oltp_read_write" in it.shown("head")
-            shown_as = f"{place.key} {place.short if size == SMALL else place.label}"
-            assert shown_as in it.shown("tabs")
+            assert place.label in it.shown("tabs")
             assert "q stop" in it.shown("footer")
             assert not it.app.screen.query("#keys") or "…" not in it.shown("keys"), place.name
             if size != SMALL:
@@ -79,10 +78,10 @@ async def test_a_resized_screen_is_painted_in_its_new_arrangement_only(
 
 async def test_a_click_on_a_tab_leads_there_and_number_keys_belong_to_a_dialog_while_it_is_open() -> None:
     async with viewer(script.hello(60)) as it:
-        await it.pilot.click("#tabs", offset=(it.shown("tabs").index("6 Sessions"), 0))
+        await it.pilot.click("#tabs", offset=(it.shown("tabs").index("4 Sessions"), 0))
         await it.settle()
         assert it.app.screen is it.app.get_screen("sessions")
-        await it.press("escape", "question_mark", "6")
+        await it.press("escape", "question_mark", "4")
         assert isinstance(it.app.screen, HelpScreen)
         await it.press("escape")
         assert isinstance(it.app.screen, LiveScreen)
@@ -97,8 +96,88 @@ async def test_an_answer_takes_the_place_of_an_event_where_there_is_little_room(
         assert len(it.shown("chart-fsyncs").splitlines()) == 1
 
 
-async def test_a_screen_without_a_result_is_on_the_tab_line_and_its_tab_opens_the_form() -> None:
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_the_key_of_a_tab_shows_one_screen_after_the_other(size: tuple[int, int]) -> None:
+    """The tab line names all of them; `tab` goes on as well."""
+    async with viewer(script.hello(60), size=size) as it:
+        for key, names in (("3", "server host"), ("4", "sessions time"), ("6", "events settings")):
+            first, second = (TABS_BY_NAME[name] for name in names.split())
+            await it.press("1")
+            for again, here in ((key, first), (key, second), ("tab", first), ("tab", second), (key, first)):
+                await it.press(again)
+                assert it.app.screen is it.app.get_screen(here.name), (key, again)
+                assert [word for word in (first.label, second.label) if word in it.shown("tabs")]
+                following = second if here is first else first
+                assert f"tab {following.label}" in it.shown("keys")
+        await it.press("1", "1", "tab")
+        assert isinstance(it.app.screen, LiveScreen)
+
+
+async def test_a_former_key_says_its_new_place_once() -> None:
     async with viewer(script.hello(60)) as it:
-        await it.pilot.click("#tabs", offset=(it.shown("tabs").index("8 Saturation"), 0))
+        for key, here, words in (
+            ("4", "sessions", "Host: now on Server (3)"),
+            ("5", "statements", "Settings: now on Changes (6)"),
+            ("6", "events", "Sessions: now on key 4"),
+            ("7", "saturation", "Events: now on Changes (6)"),
+        ):
+            await it.press(key)
+            assert it.app.screen is it.app.get_screen(here)
+            assert it.shown("note") == f"→ {words}"
+        await it.press("4", "5", "6")
+        assert it.shown("note") == "→ Events: now on Changes (6)"
+        for key, here in (
+            ("8", "saturation"),
+            ("0", "time"),
+            ("s", "statements"),
+            ("o", "cost"),
+            ("b", "big"),
+        ):
+            await it.press(key)
+            assert it.app.screen is it.app.get_screen(here)
+
+
+BESIDE = (
+    ("3", "host", "Mem 38 %"),
+    ("h", "server", "Questions/s"),
+    ("4", "time", "row lock"),
+    ("0", "sessions", "ROOT BLOCKER"),
+    ("5", "cost", "COST OF AN OPERATION"),
+    ("o", "statements", "STATEMENTS"),
+    ("6", "settings", "sync_binlog"),
+    ("g", "events", "preset unsafe"),
+)
+
+
+@pytest.mark.parametrize(("key", "other", "words"), BESIDE, ids=[each[0] for each in BESIDE])
+async def test_the_other_screen_of_a_tab_is_seen_where_there_is_room(
+    key: str, other: str, words: str
+) -> None:
+    """Below or above the open one, beside it on a wide terminal, and not at 80×24; a click leads there."""
+    async with viewer(script.hello(70)) as it:
+        await it.press(key)
+        await it.hear(ACTIVITY, script.samples(71)[-1])
+        aside, own = it.app.screen.query_one("#aside", Panel), it.app.screen.query_one("#own")
+        assert words in aside.text()
+        assert TABS_BY_NAME[other].label in aside.text().splitlines()[0]
+        assert aside.region.width == own.region.width
+        await it.pilot.resize_terminal(200, 60)
         await it.settle()
-        assert isinstance(it.app.screen, InputDialog)
+        assert aside.region.height == own.region.height > 40
+        assert abs(aside.region.width - own.region.width) <= 1
+        await it.pilot.resize_terminal(*SMALL)
+        await it.settle()
+        assert not aside.display
+        await it.pilot.resize_terminal(*LARGE)
+        await it.settle()
+        await it.pilot.click("#aside", offset=(4, 1))
+        await it.settle()
+        assert it.app.screen is it.app.get_screen(other)
+
+
+async def test_what_the_other_screen_needs_is_asked_for_while_it_is_seen() -> None:
+    for size, asked in ((LARGE, [Watch("activity")] * 2), (SMALL, [])):
+        async with viewer(script.hello(60), size=size) as it:
+            await it.press("0")
+            await it.hear(SAMPLES[-1])
+            assert it.client.submitted == asked

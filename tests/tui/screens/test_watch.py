@@ -11,6 +11,7 @@ from tuibench.model.message import NO_LOAD_REFUSAL, Hello, Mark, SetThreads
 from tuibench.model.plan import WATCH, RunPlan
 from tuibench.model.tick import Histogram, Sample, Tick
 from tuibench.tui.actions import ACTIONS, is_offered
+from tuibench.tui.screens.monitor import LiveScreen
 
 
 def traffic(**changes: Any) -> Tick:
@@ -61,10 +62,6 @@ async def test_without_latencies_there_is_an_average_or_the_reason_and_a_gap_is_
         await screen.hear(seen(SILENT))
         assert "no p95: performance_schema is OFF" in screen.shown("head")
         assert not screen.app.screen.query_one(".band.-last").display
-        await screen.press("2")
-        assert "no percentiles: performance_schema is OFF" in screen.shown("latencies")
-        assert not screen.app.screen.query_one("#percentiles").display
-        await screen.press("1")
         await screen.hear(seen(traffic(latency_avg_ms=1.25), 2))
         assert screen.app.screen.query_one(".band.-last").display
         assert "average" in screen.shown("figure-latency")
@@ -116,3 +113,32 @@ async def test_a_load_in_reserve_is_added_to_the_servers_traffic_and_taken_away(
         await screen.hear(status(threads=1))
         await screen.press("left_square_bracket")
         assert screen.client.submitted[-1] == SetThreads(0)
+
+
+async def test_the_tabs_are_those_for_which_there_is_something() -> None:
+    """A digit without a tab opens no dialog that would take the next keys."""
+    async with viewer(watching()) as screen:
+        await screen.hear(seen(SILENT))
+        assert screen.shown("tabs").split() == [
+            "1",
+            "Live",
+            "3",
+            "Server",
+            "4",
+            "Sessions",
+            "5",
+            "Statements",
+            "6",
+            "Changes",
+        ]
+        for key, words in (
+            ("2", "no times"),
+            ("7", "needs a load"),
+            ("8", "needs a load"),
+            ("9", "U starts"),
+        ):
+            await screen.press(key)
+            assert isinstance(screen.app.screen, LiveScreen)
+            assert words in screen.shown("note")
+        await screen.hear(seen())
+        assert "2 Latency" in screen.shown("tabs")

@@ -41,7 +41,7 @@ async def test_what_is_not_visible_costs_nothing(monkeypatch: pytest.MonkeyPatch
     """A sample changes the clock in the head and nothing else of a screen without figures."""
     line = Line(monkeypatch)
     async with viewer(script.hello(60)) as it:
-        await it.press("7")
+        await it.press("6")
         before = line.written
         await it.hear(script.samples(61)[-1])
         assert line.written - before < 600

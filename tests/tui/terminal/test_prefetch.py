@@ -59,8 +59,8 @@ async def pictures(happening: Happening, *, is_ahead: bool) -> list[list[list[ob
         if is_ahead:
             await made(it)
         await happening(it)
-        for key in "24":
-            assert it.app.is_screen_installed(tabs.SCREEN_TABS[int(key) - 1].name) is is_ahead
+        for key, name in (("2", "latency"), ("h", "host")):
+            assert it.app.is_screen_installed(name) is is_ahead
             await it.press(key)
             found.append([list(strip) for strip in it.app.screen._compositor.render_strips()])
     return found

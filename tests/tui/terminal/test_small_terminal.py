@@ -32,7 +32,7 @@ async def test_a_key_that_opens_a_dialog_says_that_there_is_no_room() -> None:
 
 async def test_a_screens_own_keys_change_nothing_that_cannot_be_seen() -> None:
     async with viewer(CATALOGUE, TINY) as it:
-        for place, key in (("5", "enter"), ("5", "slash"), ("5", "R"), ("6", "k")):
+        for place, key in (("g", "enter"), ("g", "slash"), ("g", "R"), ("4", "k")):
             await it.press(place)
             await it.press(key)
             assert isinstance(it.app.screen, MainScreen), key
@@ -70,13 +70,13 @@ async def test_a_dialog_is_hidden_while_there_is_no_room_and_keeps_what_was_type
         assert "this terminal has 60×15" in words(it)
         assert "A dialog is open" in words(it)
         assert "enter sets" not in words(it)
-        await it.press("7", "enter")
+        await it.press("6", "enter")
         assert it.client.submitted == []
         await it.pilot.resize_terminal(*SMALL)
         await it.settle()
         assert "enter sets" in words(it)
         assert "this terminal has" not in words(it)
-        await it.press("6", "enter")
+        await it.press("4", "enter")
         assert it.client.submitted == [SetThreads(96)]
 
 

@@ -129,7 +129,7 @@ def test_every_state_is_a_word(state: RunState) -> None:
 TABS = (
     TabLabel("1", "live", "Live", "Live"),
     TabLabel("2", "latency", "Latency", "Lat"),
-    TabLabel("8", "saturation", "Saturation", "Sat"),
+    TabLabel("7", "saturation", "Saturation", "Sat"),
 )
 
 
@@ -143,12 +143,12 @@ def line_of(width: int, here: str = "latency") -> TextLine:
 @pytest.mark.parametrize(
     ("width", "written"),
     [
-        (40, " 1 Live   2 Latency   8 Saturation "),
-        (34, "1 Live 2 Latency 8 Saturation"),
-        (28, "1 Live 2 Latency 8 Sat"),
-        (20, "1 Live 2 Lat 8 Sat"),
-        (17, "1 Live 2 Lat 8"),
-        (12, "1 2 Lat 8"),
+        (40, " 1 Live   2 Latency   7 Saturation "),
+        (34, "1 Live 2 Latency 7 Saturation"),
+        (28, "1 Live 2 Latency 7 Sat"),
+        (20, "1 Live 2 Lat 7 Sat"),
+        (17, "1 Live 2 Lat 7"),
+        (12, "1 2 Lat 7"),
     ],
 )
 def test_the_names_give_way_step_by_step(width: int, written: str) -> None:

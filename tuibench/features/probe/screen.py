@@ -76,14 +76,16 @@ class SaturationScreen(MainScreen):
 
 
 TAB = ScreenTab(
-    "8",
+    "7",
     "saturation",
     "Saturation",
     "Sat",
     "result of a probe",
     SaturationScreen,
-    offered=lambda view: view.probe is not None,
-    absent="no probe has run yet: P starts one",
-    form="probe",
-    after="events",
+    offered=lambda view: view.probe is not None or not (view.is_watch or view.replay),
+    has_data=lambda view: view.probe is not None,
+    absent="there is no probe here: it needs a load",
+    result_of="probe",
+    also="8",
+    after="tune",
 )

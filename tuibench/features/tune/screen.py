@@ -39,6 +39,7 @@ TAB = ScreenTab(
     TuneScreen,
     offered=lambda view: view.tune is not None,
     absent="no screening has run yet: U starts one",
-    form="screening",
-    after="saturation",
+    within="events",
+    result_of="screening",
+    after="settings",
 )

@@ -315,9 +315,10 @@ def footer(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def screen_keys(entries: Sequence[tuple[str, str]], view: View, width: int, height: int) -> list[TextLine]:
-    """Keys that apply to one screen only: key and label."""
+    """Keys that apply to one screen only: key and label; the last one is left out if space is short."""
     parts = [(TextSpan(key, "key"), TextSpan(f" {label}", "muted")) for key, label in entries]
-    line = join_parts(parts, TextSpan(" " * KEY_GAP))
+    lines = [join_parts(shown, TextSpan(" " * KEY_GAP)) for shown in (parts, parts[:-1])]
+    line = next((line for line in lines if line_width(line) <= width), lines[-1])
     return [pad_line(line, width)][:height]
 
 
@@ -522,6 +523,7 @@ class TabLabel(NamedTuple):
     """The tab of one screen."""
 
     key: str
+    """Empty for a further screen of the open tab."""
     name: str
     """The internal name of the screen."""
     label: str
@@ -573,7 +575,7 @@ def _short_tab(tab: TabLabel, here: bool) -> TextLine:
 
 
 def _key_tab(tab: TabLabel, here: bool) -> TextLine:
-    return _tab_spans(tab, tab.short if here else "", here)
+    return _tab_spans(tab, tab.short if here or not tab.key else "", here)
 
 
 _TabStyle = Callable[[TabLabel, bool], TextLine]
@@ -589,6 +591,9 @@ def _tab_styles(tabs: int) -> Iterator[Sequence[_TabStyle]]:
 
 def _tab_spans(tab: TabLabel, label: str, here: bool, margin: str = "") -> TextLine:
     action = f"app.go('{tab.name}')"
+    if not tab.key:
+        # Another screen of the open tab is close to the one before it.
+        return (TextSpan(f"{margin * here}{label}{margin}", "here" if here else "muted", action),)
     name = f" {label}" if label else ""
     if here:
         return (TextSpan(f"{margin}{tab.key}{name}{margin}", "here", action),)

@@ -433,11 +433,13 @@ def cpu_bar(host: Tick, width: int) -> TextLine:
 
 
 def cpu_legend(host: Tick, width: int) -> list[TextLine]:
-    """Legend of the bar. The reason why the server process was not found has a line of its own."""
-    line = _cpu_text(host, " ", glyphs=True)
+    """Legend of the bar, and the reason why the server's process was not found, if it was not."""
+    return [pad_line(_cpu_text(host, " ", glyphs=True), width), *_server_process_note(host, width)]
+
+
+def _server_process_note(host: Tick, width: int) -> list[TextLine]:
     note = host.missing.get(HOST + "server_cpu")
-    reasons = wrap_text(note, width) if note else []
-    return [pad_line(line, width), *(pad_line((TextSpan(text, "muted"),), width) for text in reasons)]
+    return [pad_line((TextSpan(text, "muted"),), width) for text in wrap_text(note, width)] if note else []
 
 
 def _cpu_text(host: Tick, gap: str, *, glyphs: bool = False) -> TextLine:
@@ -492,17 +494,12 @@ _CORE_WIDTH = 24
 
 
 def core_bars(view: View, width: int, height: int) -> list[TextLine]:
-    """Bar of all cores with its legend, and a bar for each core in columns."""
+    """A bar for each core, in columns; the reason why the server's process was not found, if it was not."""
     host = view.host
     if host is None:
         missing = f" {_whose(view)}  {DASH} {_why_missing(view)}"
         return [pad_line((TextSpan("HOST", "title"), TextSpan(missing, "muted")), width)][:height]
     title: TextLine = (TextSpan(f"CPU of {_cores(host)} cores", "title"), TextSpan(_cores_of(view), "muted"))
-    busy: TextLine = (
-        *cpu_bar(host, width - 8),
-        TextSpan(" "),
-        TextSpan(f"{percent(_total(host)):>6}", cpu_role(_total(host))),
-    )
     # Bars of the cores, several per line, numbered row by row.
     columns = max(width // _CORE_WIDTH, 1)
     cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(core_shares(host))]
@@ -511,8 +508,7 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
         pad_line(line, width)
         for line in (
             title,
-            busy,
-            *cpu_legend(host, width),
+            *_server_process_note(host, width),
             *[tuple(span for cell in row for span in cell) for row in rows],
         )
     ][:height]
@@ -542,7 +538,7 @@ def core_bars_height(view: View, width: int) -> int:
     if host is None:
         return 1
     columns = max(width // _CORE_WIDTH, 1)
-    return 2 + len(cpu_legend(host, width)) + min(-(-len(core_shares(host)) // columns), 8)
+    return 1 + len(_server_process_note(host, width)) + min(-(-len(core_shares(host)) // columns), 8)
 
 
 def _core_bar(number: int, busy: float, width: int) -> TextLine:
@@ -551,7 +547,7 @@ def _core_bar(number: int, busy: float, width: int) -> TextLine:
         TextSpan(f"{number:>3} ", "muted"),
         TextSpan(f"{busy:>5.0f} %", "strong" if busy >= 90 else ""),
     )
-    return pad_line((name, TextSpan(bar, "server"), TextSpan(rest, "faint"), value), width)
+    return pad_line((name, TextSpan(bar, "muted"), TextSpan(rest, "faint"), value), width)
 
 
 def host_sections(view: View) -> list[TrendSection]:

@@ -15,7 +15,16 @@ from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.server import HotRow
 from tuibench.tui.charts import TimeAccount, whole_account
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
-from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text
+from tuibench.tui.text import (
+    TextLine,
+    TextSpan,
+    join_parts,
+    line_width,
+    pad_line,
+    share_runs,
+    shorten,
+    wrap_text,
+)
 from tuibench.tui.view import View, chart_points
 
 LOOKS: dict[WaitClass, tuple[str, str]] = {
@@ -147,6 +156,29 @@ def time_table(
         columns += [f"{'change':>{number}}"]
     lines = [(TextSpan(f"{title:<{_NAME}}", "title"), TextSpan("".join(columns), "muted")), *rows, *notes]
     return [pad_line(line, width) for line in lines][:height]
+
+
+def time_summary(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
+    """The classes of the newest window in one bar, and below it their shares, the largest ones first."""
+    window = _windows(view)[-1]
+    listed = [wait for wait in ROWS if window.connections(wait) > LEAST_TIME * window.all_connections]
+    if not listed:
+        return [pad_line(line, width) for line in _notes(view, width) or _muted([NO_ACCOUNT])][:height]
+    is_plain = is_told_by_glyphs(ascii_only=ascii_only)
+    shares = {wait: 100 * window.connections(wait) / window.all_connections for wait in listed}
+    runs, parts = [], []
+    for wait in sorted(listed, key=lambda wait: -shares[wait]):
+        letter, role = LOOKS.get(wait, ("░", "muted"))
+        glyph = letter if is_plain or wait is WaitClass.CLIENT else "█"
+        runs.append((shares[wait], glyph, role))
+        share = TextSpan(f"{shares[wait]:.0f} %", "strong")
+        parts.append((TextSpan(f"{glyph} ", role), TextSpan(f"{wait.label} ", "muted"), share))
+    cells = share_runs([(share, glyph) for share, glyph, _ in runs], width, "")
+    bar = tuple(TextSpan(text, role) for text, (_, _, role) in zip(cells, runs, strict=False))
+    # The smallest shares give way.
+    while line_width(legend := join_parts(parts, TextSpan("  "))) > width:
+        parts.pop()
+    return [pad_line(line, width) for line in (bar, legend)][:height]
 
 
 def _number_width(windows: Sequence[Window]) -> int:

@@ -4,18 +4,19 @@ A screen is a subclass with a `body`. There are three layouts by terminal size: 
 80×24) and -small, which has one panel in place of all screens, and no dialogs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Container, Vertical
 from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 
 from tuibench.model.message import Command
+from tuibench.tui.panels.asides import COLUMN_GAP, Aside, part_rule
 from tuibench.tui.panels.bars import (
     caption_height,
     caption_lines,
@@ -32,24 +33,45 @@ from tuibench.tui.panels.lists import figures_text
 from tuibench.tui.panels.small import small_panel
 from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
-from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel, Requested
+from tuibench.tui.widgets import AsidePanel, Chart, DrawFunction, Palette, Panel, Requested
 
 MIN_SIZE = (80, 24)
 FULL_SIZE = (110, 32)
 """Minimum size of the full layout."""
+WIDE_WIDTH = 160
+"""Minimum width of two screens of a tab beside each other."""
+MOST_OF_ASIDE = 0.4
+"""Maximum share of the height for the other screen of a tab, below or above the one that is shown."""
 TALL_HEIGHT = 48
 """Minimum height of the tall layout, with more rows for everything."""
 CPU_HEIGHT = 36
 """Minimum height for a CPU chart on the first screen."""
 LOW_HEIGHT = 26
 """Below this height the layout saves lines."""
-SIZE_CLASSES = frozenset(("-full", "-compact", "-small", "-tall", "-short", "-high", "-low"))
+SIZE_CLASSES = frozenset(("-full", "-compact", "-small", "-wide", "-tall", "-short", "-high", "-low"))
+
+
+class Beside(NamedTuple):
+    """The other screen of the same tab, which is drawn where there is room."""
+
+    name: str
+    label: str
+    aside: Aside
+    is_before: bool
+    """Whether it is left of the screen, or above it."""
+    offered: Callable[[View], bool]
 
 
 class ScreenFrame(NamedTuple):
-    """Parameters of a screen from the app: drawing of the tab line, ASCII mode, terminal size."""
+    """Parameters of a screen from the app."""
 
     tabs: DrawFunction
+    """Draws the tab line."""
+    following: Callable[[View], str]
+    """The label of the next screen of the same tab; empty if it has its tab alone."""
+    label: str
+    """The screen's own label."""
+    beside: "Beside | None"
     ascii_only: bool = False
     size: tuple[int, int] = MIN_SIZE
 
@@ -61,7 +83,10 @@ class MainScreen(Screen[None]):
     sends some data only while it is polled. `KEYS` are the keys of this screen, listed above the footer.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.escape", "Back", show=False),
+        Binding("tab", "app.next_screen", "Next screen of the tab", show=False),
+    ]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     poll_command: ClassVar[Command | None] = None
 
@@ -87,12 +112,89 @@ class MainScreen(Screen[None]):
             yield self.panel(header, id="head")
             yield self.panel(verdict_line, id="verdict-line")
             yield self.panel(self.frame.tabs, id="tabs")
-            yield from self.body()
+            with Container(id="parts"):
+                yield from self._aside(before=True)
+                with Vertical(id="own"):
+                    yield self.panel(self._own_rule, id="own-rule")
+                    yield from self.body()
+                yield from self._aside(before=False)
             yield self.panel(caption_lines, id="caption")
             yield self.panel(message_line, id="note")
             if self.KEYS:
-                yield self.panel(lambda view, *size: screen_keys(self.keys_now(view), view, *size), id="keys")
+                yield self.panel(self._key_line, id="keys")
             yield self.panel(footer, id="footer")
+
+    def _aside(self, *, before: bool) -> ComposeResult:
+        beside = self.frame.beside
+        if beside is not None and beside.is_before is before:
+            yield AsidePanel(self._aside_lines, ascii_only=self.frame.ascii_only, id="aside")
+
+    def _aside_lines(self, view: View, width: int, height: int) -> list[TextLine]:
+        """The other screen, with its title. A click on it leads there: its keys are not active here."""
+        beside = self.frame.beside
+        if beside is None:
+            return []
+        action = f"app.go('{beside.name}')"
+        drawn = beside.aside.draw(view, width, height - 1, ascii_only=self.frame.ascii_only)
+        lines = [part_rule(beside.label, width, key="tab"), *drawn][:height]
+        return [tuple(span._replace(action=action) for span in line) for line in lines]
+
+    def _own_rule(self, view: View, width: int, height: int) -> list[TextLine]:
+        return [part_rule(self.frame.label, width)][:height]
+
+    def is_beside(self, view: View) -> bool:
+        """True if the other screen of the tab is drawn, too."""
+        beside = self.frame.beside
+        has_room = self.has_class("-full") and (self.has_class("-high") or self.has_class("-wide"))
+        return beside is not None and has_room and beside.offered(view)
+
+    @property
+    def room(self) -> Size:
+        """The size of a terminal that would have the room of this screen's body, with nothing beside it."""
+        width, height = self.app.size
+        beside, view = self.frame.beside, self.view
+        if beside is None or not self.is_beside(view):
+            return Size(width, height)
+        if self.has_class("-wide"):
+            return Size((width - COLUMN_GAP) // 2, height - 1)
+        return Size(width, height - self._summary_lines(view) - beside.is_before)
+
+    def _summary_lines(self, view: View) -> int:
+        """Height of the other screen where it is drawn above or below, with its title."""
+        if self.frame.beside is None:
+            return 0
+        width, height = self.app.size
+        most = int(MOST_OF_ASIDE * height)
+        return 1 + min(self.frame.beside.aside.lines(view, width - 2), most)
+
+    def _place_aside(self, view: View) -> None:
+        if self.frame.beside is None:
+            return
+        is_beside, is_wide = self.is_beside(view), self.has_class("-wide")
+        aside = self.query_one("#aside")
+        aside.display = is_beside
+        self.set_class(is_beside, "-beside")
+        if is_wide:
+            aside.styles.clear_rule("height")
+        else:
+            aside.styles.height = self._summary_lines(view)
+        self.query_one("#own-rule").display = is_beside and (is_wide or self.frame.beside.is_before)
+
+    @property
+    def poll_commands(self) -> list[Command]:
+        """The commands that poll for this screen, and for the one beside it."""
+        beside = self.frame.beside
+        polls = [self.poll_command]
+        if beside is not None and self.is_beside(self.view):
+            polls.append(beside.aside.poll)
+        return [poll for poll in polls if poll is not None]
+
+    def _key_line(self, view: View, width: int, height: int) -> list[TextLine]:
+        """The keys of this screen, and `tab` if it shares its tab; `esc` is left out first."""
+        keys = [*self.keys_now(view)]
+        if following := self.frame.following(view):
+            keys.append(("tab", following))
+        return screen_keys([*keys, ("esc", "back")], view, width, height)
 
     def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
         """The keys of this screen, with their current labels."""
@@ -144,6 +246,8 @@ class MainScreen(Screen[None]):
         if worn != self.classes & SIZE_CLASSES:
             self.set_classes((self.classes - SIZE_CLASSES) | worn)
             self.app.stylesheet.update(self)
+        if self._is_built:
+            self._place_aside(self.view)
         self.query_one("#small", Panel).show(self.view)
 
     def _small(self, view: View, width: int, height: int) -> list[TextLine]:
@@ -163,6 +267,7 @@ class MainScreen(Screen[None]):
             for caption in self.query("#caption"):
                 caption.display = lines > 0
                 caption.styles.height = lines
+            self._place_aside(view)
             self.prepare(view)
             for panel in self.query(Panel):
                 panel.show(view)
@@ -177,10 +282,11 @@ def has_message(view: View) -> bool:
 
 
 def size_classes(width: int, height: int) -> frozenset[str]:
-    """Classes for this terminal size: -full, -compact or -small; -tall or -short; -high or -low, if any."""
+    """Classes of this size: -full, -compact or -small; -wide if it is; -tall or -short; -high or -low."""
     worn = {"-full" if width >= FULL_SIZE[0] and height >= FULL_SIZE[1] else "-compact"}
     if width < MIN_SIZE[0] or height < MIN_SIZE[1]:
         worn = {"-small"}
+    worn |= {"-wide"} if "-full" in worn and width >= WIDE_WIDTH else set()
     worn |= {"-tall" if height >= TALL_HEIGHT else "-short"}
     worn |= {"-high"} if height >= CPU_HEIGHT else {"-low"} if height < LOW_HEIGHT else set()
     return frozenset(worn)

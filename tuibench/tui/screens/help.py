@@ -150,7 +150,10 @@ def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
             yield title, entries
     yield (
         SCREENS_TITLE,
-        [(tab_key(each, view), f"{each.label}: {each.help}") for each in tabs.SCREEN_TABS],
+        [
+            *((tab_key(each, view), f"{each.label}: {each.help}") for each in tabs.SCREEN_TABS),
+            ("tab", "Next screen of the tab"),
+        ],
     )
 
 

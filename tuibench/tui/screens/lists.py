@@ -28,9 +28,8 @@ class EventsScreen(MainScreen):
     KEYS = (
         ("↑ ↓", "choose"),
         ("f", "filter"),
-        ("enter", "show it on the charts"),
+        ("enter", "on the charts"),
         ("e", "pin its effect"),
-        ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f", "next_filter(1)", "Filter", show=False),
@@ -133,7 +132,6 @@ class SessionsScreen(SearchScreen):
         ("enter", "SQL"),
         ("k", "end query"),
         ("K", "close connection"),
-        ("esc", "back"),
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -176,7 +174,7 @@ class SessionsScreen(SearchScreen):
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._ids)
-        width, height = self.size
+        width, height = self.room
         most = int(MOST_OF_LOCKS * height)
         self.query_one("#waits").styles.height = locks_panel.lock_panel_height(view, width - 2, most)
         self.set_class(bool(view.activity and view.activity.waits), "-blocked")
@@ -297,7 +295,6 @@ class SettingsScreen(SearchScreen):
         ("bksp", "restore"),
         ("R", "all"),
         (".", "the other flavour's"),
-        ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "change", "Change", show=False),

@@ -60,6 +60,7 @@ from tuibench.tui.panels.load import (
 )
 from tuibench.tui.panels.load_hosts import load_hosts, load_hosts_height
 from tuibench.tui.panels.numbers import (
+    CPU_BAR_PARTS,
     big_numbers,
     client_section,
     core_bars,
@@ -212,7 +213,6 @@ class LatencyScreen(MainScreen):
         yield self.panel(slowest_panel, id="slowest")
 
     def prepare(self, view: View) -> None:
-        self.set_class(is_untimed(view), "-untimed")
         for table in self.query("#latencies"):
             if self.has_class("-full"):
                 most = MOST_TALL_LATENCIES if self.has_class("-tall") else MOST_LATENCIES
@@ -245,7 +245,6 @@ class TimeScreen(MainScreen):
         ("← →", "cursor"),
         ("z", "zoom"),
         ("c", "two spans"),
-        ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "detail", "Who waits", show=False),
@@ -292,8 +291,8 @@ class TimeScreen(MainScreen):
 
     def prepare(self, view: View) -> None:
         self._selection = self._selection.settled(self._ids(view))
-        free = self.app.size.height - CHROME_LINES - FEWEST_STACK_LINES - bool(verdicts(view))
-        lines = time_table_height(view, self.app.size.width - 2)
+        free = self.room.height - CHROME_LINES - FEWEST_STACK_LINES - bool(verdicts(view))
+        lines = time_table_height(view, self.room.width - 2)
         if self._is_detailed:
             lines = max(lines, FEWEST_DETAIL_LINES)
         self.query_one("#time-parts").styles.height = max(min(lines, free), 1)
@@ -323,7 +322,7 @@ class TimeScreen(MainScreen):
 class CostScreen(MainScreen):
     """Cost of a query and of a transaction."""
 
-    KEYS = (("esc", "back"),)
+    KEYS = (("o", "Live"),)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "app.go('live')", "Back", show=False)]
 
     def body(self) -> ComposeResult:
@@ -335,7 +334,7 @@ class StatementsScreen(MainScreen):
     selected one in full, with its plan.
     """
 
-    KEYS = (("↑ ↓", "choose"), ("enter", "SQL and plan"), ("esc", "back"))
+    KEYS = (("↑ ↓", "choose"), ("enter", "SQL and plan"), ("s", "Live"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s", "app.go('live')", "Back", show=False),
         Binding("enter", "detail", "Statement and plan", show=False),
@@ -409,7 +408,7 @@ class StatementsScreen(MainScreen):
 class BigScreen(MainScreen):
     """Throughput as one wide chart, the figures, the shown effect, and the durability state."""
 
-    KEYS = (("esc", "back"), ("e", "another effect"))
+    KEYS = (("b", "Live"), ("e", "another effect"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "app.go('live')", "Back", show=False)]
 
     def keys_now(self, view: View) -> Sequence[tuple[str, str]]:
@@ -459,7 +458,6 @@ class FigureScreen(MainScreen):
         ("i", "on Live"),
         ("← →", "cursor"),
         ("z", "zoom"),
-        ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "chart", "Chart on/off", show=False),
@@ -489,7 +487,9 @@ class FigureScreen(MainScreen):
         chosen = view.chart_state.figures
         if chosen is not None:
             return chosen
-        return self.own_figures if self.has_class("-full") else ()
+        free = self.room.height - CHROME_LINES - self.listed(view).lines - 1
+        has_room = self.has_class("-full") and free >= FEWEST_ROWS * len(self.own_figures)
+        return self.own_figures if has_room else ()
 
     @property
     def chart_columns(self) -> int:
@@ -606,7 +606,7 @@ class ServerScreen(FigureScreen):
 
     def prepare(self, view: View) -> None:
         charts = len(self.charted(view))
-        lines = self.app.size.height - CHROME_LINES
+        lines = self.room.height - CHROME_LINES
         self._stack.set_charts(charts, self._rows(charts, lines, self.listed(view).lines))
         self.query_one("#axis").display = charts > 0
         super().prepare(view)
@@ -637,17 +637,20 @@ class HostScreen(FigureScreen):
     def columns(self, view: View) -> Columns:
         """The sections, with the client's host if it is not the server's."""
         processor, memory, disks, network = host_sections(view)
+        if self.has_class("-full"):
+            # The chart of the CPU has the parts of the load, with their figures.
+            processor = processor._replace(rows=processor.rows[len(CPU_BAR_PARTS) :])
         if client := client_section(view):
             return Columns([processor, memory, network], [disks, *client])
         return Columns([processor, memory], [disks, network])
 
     def prepare(self, view: View) -> None:
-        load_lines = load_hosts_height(view, self.app.size.height)
+        load_lines = load_hosts_height(view, self.room.height)
         self.query_one("#load-hosts").styles.height = load_lines
         self.query_one("#load-hosts").display = load_lines > 0
-        core_lines = core_bars_height(view, self.app.size.width - 2)
+        core_lines = core_bars_height(view, self.room.width - 2)
         self.query_one("#cores").styles.height = core_lines
-        self._arrange(view, self.app.size.height - CHROME_LINES - load_lines - core_lines)
+        self._arrange(view, self.room.height - CHROME_LINES - load_lines - core_lines)
         super().prepare(view)
 
     def _arrange(self, view: View, lines: int) -> None:
@@ -664,6 +667,10 @@ class HostScreen(FigureScreen):
         self.query_one("#axis").display = bool(charts) or has_cpu
 
 
+BELOW_ACTIONS = 1e-3
+"""Factor of the palette's scores for figures, so that every action is above them."""
+
+
 class FigurePalette(Provider):
     """Entries of the command palette that put a figure on the first screen, found by its title or name."""
 
@@ -675,4 +682,4 @@ class FigurePalette(Provider):
             if isinstance(screen, MainScreen) and (score := matcher.match(title)) > 0:
                 request = Requested(toggle_on_live(figure.key))
                 shown = palette_line("", matcher.highlight(title))
-                yield Hit(score, shown, partial(screen.post_message, request), text=title)
+                yield Hit(score * BELOW_ACTIONS, shown, partial(screen.post_message, request), text=title)
