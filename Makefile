@@ -34,7 +34,7 @@ help:
 	@echo "make stability    run the tests of make test 30 times on busy machines and slow disks, and name what fails"
 	@echo "make tpcc         test TPC-C with 10 warehouses and violate each of its conditions (ARGS=--server=PATH)"
 	@echo "make screenshots  regenerate the pictures in screenshots/"
-	@echo "make showcase     measure the study of docs/showcase.md on this host, 15 minutes (SERVERS='NAME:FILE …')"
+	@echo "make showcase     measure the study of docs/showcase.md on this host, 5 minutes a server (SERVERS='NAME:FILE …')"
 	@echo "make format       format the code and apply lint fixes"
 	@echo "make clean        remove .venv, caches and builds"
 

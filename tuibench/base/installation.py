@@ -14,7 +14,7 @@ from tuibench.base.own_process import own_interpreter
 
 ENGINE_MODULE = "tuibench_native"
 DISK_LIBRARY = "libtuibench_disk.so"
-RUST = "install Rust 1.63 or newer (apt install cargo, brew install rust, https://rustup.rs)"
+RUST = "install Rust 1.63 or newer (apt install cargo, brew install rust, rustup.rs)"
 
 
 LUA_NEEDS = "install a C compiler (apt install gcc, xcode-select --install) and Rust 1.80 or newer"
@@ -67,9 +67,16 @@ def installer_line() -> str:
         how = f"pipx, in {prefix}"
     elif prefix.parts[-3:-1] == ("uv", "tools"):
         how = f"uv, in {prefix}"
+    elif _is_uvx(prefix):
+        how = "uvx"
     else:
         how = f"pip, in {prefix}"
     return f"{how}; Python {platform.python_version()}"
+
+
+def _is_uvx(prefix: Path) -> bool:
+    """True in an environment of `uvx`, which is in uv's cache and has no pip."""
+    return any(name.startswith("archive-v") for name in prefix.parts)
 
 
 def is_archive(interpreter: Path) -> bool:
@@ -126,5 +133,7 @@ def _install_command(prefix: Path, source: str, is_editable: bool) -> str:
         return f"pipx install --force --pip-args='--no-binary tuibench' {quote(source)}"
     if folders[-3:-1] == ("uv", "tools"):
         return f"uv tool install --reinstall --no-binary-package tuibench {quote(source)}"
+    if _is_uvx(prefix):
+        return f"uvx --no-binary-package tuibench --from {quote(source)} tuibench"
     python = quote(str(prefix / "bin" / "python"))
     return f"{python} -m pip install --force-reinstall --no-deps --no-binary tuibench {quote(source)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tuibench.base import installation
+from tuibench.record.sysbench_report import without_labels
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,10 @@ from tuibench.base import installation
         (
             "/home/ada/.local/share/uv/tools/tuibench", "tuibench", False,
             "uv tool install --reinstall --no-binary-package tuibench tuibench",
+        ),
+        (
+            "/home/ada/.cache/uv/archive-v0/Hv1LKXxw", "tuibench", False,
+            "uvx --no-binary-package tuibench --from tuibench tuibench",
         ),
         (
             "/opt/env", "tuibench", False,
@@ -43,6 +48,7 @@ def test_the_command_fits_the_installation(
     [
         ("/home/ada/pipx/venvs/tuibench", False, "pipx, in /home/ada/pipx/venvs/tuibench"),
         ("/home/ada/uv/tools/tuibench", False, "uv, in /home/ada/uv/tools/tuibench"),
+        ("/home/ada/.cache/uv/archive-v0/Hv1LKXxw", False, "uvx"),
         ("/opt/env", False, "pip, in /opt/env"),
         ("/src/clone/.venv", True, "editable, from /src/clone"),
     ],
@@ -63,6 +69,12 @@ def test_an_archive_is_known_by_its_launcher(tmp_path: Path, monkeypatch: pytest
     assert installation.installer_line().startswith(f"archive in {tmp_path};")
     (tmp_path / "bin" / "tuibench").unlink()
     assert "archive" not in installation.installer_line()
+
+
+def test_the_remedy_has_no_label_of_sysbenchs_report() -> None:
+    """A note beside the report would lose it: `https:` ends with `tps:`."""
+    for text in (installation.RUST, installation.LUA_NEEDS):
+        assert without_labels(text) == text
 
 
 def test_with_rust_the_command_says_why_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
