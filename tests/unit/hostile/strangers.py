@@ -33,13 +33,35 @@ from tests import sweeps
 from tests.examples import SERVER
 from tests.unit.record.steady import steady
 from tuibench.base import config
+from tuibench.base.document import write_text
 from tuibench.base.errors import TuibenchError
 from tuibench.cli.server_options import ServerOptions
+from tuibench.features.blackbox.frames import NAME, BlackBox, Figures, Frame, SessionRow, read_box
+from tuibench.features.blackbox.page import blocks, listing, page
 from tuibench.features.scenes import demo
 from tuibench.features.scenes.scene import load_scene
 from tuibench.features.sweep import reproduction
+from tuibench.features.sweep.execution import resumed
 from tuibench.features.sweep.planning import all_cells, cell_plan, max_threads
+from tuibench.metrics.figures import FIGURES
+from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
+from tuibench.model.cluster import ClusterPlan
+from tuibench.model.disk import DiskDelays
+from tuibench.model.effect import AbTestPlan
+from tuibench.model.event import Trouble, TroubleKind
+from tuibench.model.option import At
+from tuibench.model.plan import (
+    ISOLATION_LEVELS,
+    Arrival,
+    Backlog,
+    EngineChoice,
+    OnError,
+    RunPlan,
+)
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.schedule import ConstantStage, Quantity
 from tuibench.model.sweep import ServerBuild, SweepPlan, SweepVariant, VersionsSetup
+from tuibench.model.tune import TunePlan
 from tuibench.record.reader import load_run
 from tuibench.record.sweep_folder import RECORD, SweepFolder, load_sweep
 from tuibench.report.reproduce import reproduction_commands
@@ -130,17 +152,15 @@ def commands_in(dice: random.Random, document: Any) -> Any:
 
 
 def _deeds(dice: random.Random) -> dict[str, Any]:
-    deeds: dict[str, Any] = {
-        "interventions": [[0.2, dice.choice(COMMANDS)]],
-        "cluster": {"places": [dice.choice(COMMANDS)], "program": dice.choice(COMMANDS)},
-        "host_metrics": dice.choice(COMMANDS),
-        "replicas": [dice.choice(COMMANDS)],
-        "profile_text": PROFILE.replace("SELECT c FROM sbtest1 WHERE id = 1", dice.choice(SQL)),
-        "options": {"allow_script_io": True},
-        "profile": dice.choice(COMMANDS),
-        "cpu_profile": True,
+    """Fields of a plan that has all of them: each text a command, or as a user writes it."""
+    deeds = msgspec.to_builtins(FULL) | {
+        "profile_text": PROFILE.replace("SELECT c FROM sbtest1 WHERE id = 1", dice.choice(SQL))
     }
-    return {name: deeds[name] for name in dice.sample(sorted(deeds), dice.randint(1, 2))}
+    chosen = {name: copy.deepcopy(deeds[name]) for name in dice.sample(sorted(deeds), dice.randint(1, 3))}
+    for holder, key in list(_leaves(chosen)):
+        if isinstance(holder[key], str) and key != "profile_text" and dice.random() < 0.6:
+            holder[key] = dice.choice(COMMANDS)
+    return chosen
 
 
 def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -160,6 +180,72 @@ def _with_key(value: Any, name: str) -> Iterator[dict[str, Any]]:
 def _plans(document: Any) -> Iterator[dict[str, Any]]:
     return _with_key(document, "interventions")
 
+
+FULL = RunPlan(
+    profile="/tmp/evil.lua",
+    options={"allow_script_io": True, "tables": 1},
+    threads=3,
+    seconds=5.0,
+    events=7,
+    warmup_seconds=1.0,
+    rate=50.0,
+    schedule=(ConstantStage(quantity=Quantity.RATE, level=40.0, seconds=2.0),),
+    arrival=Arrival.CONSTANT,
+    backlog=Backlog.DROP,
+    deadline_ms=200.0,
+    attempts=2,
+    backoff=Backoff(first_ms=5.0),
+    queue=QueueOrder.LIFO,
+    retry_budget=10.0,
+    breaker=Breaker(percent=50.0, seconds=5.0),
+    on_deadline=OnDeadline.KILL,
+    client_delay_ms=2.0,
+    interval_seconds=0.5,
+    opening_seconds=20.0,
+    seed=7,
+    percentiles=(99.0,),
+    ignored_errors=None,
+    on_error=OnError.CONTINUE,
+    max_retries=3,
+    isolation="read-committed",
+    prepared=False,
+    workers=2,
+    trial=AbTestPlan(subject="disk.fsync", a="0", b="2ms"),
+    disk=DiskDelays(delays_ms={"fsync": 2.0, "redo.write": 1.0}, jitter_percent=5.0, iops=500.0),
+    tune=TunePlan(only=("durability",), objectives=("p95<20ms",), resume="/tmp/evil", apply=True),
+    probe=ProbeOrder(slo=("p95<20ms",)),
+    report_seconds=2.0,
+    checkpoints=(1, 2),
+    histogram=True,
+    figure="p95",
+    interventions=(At(0.2, "exec:id"), At(0.4, "DROP TABLE sbtest1")),
+    guard=("tps>80%",),
+    profile_text="p",
+    sql_words=("--sql=SELECT 1",),
+    engine=EngineChoice.ASYNCIO,
+    cluster=ClusterPlan(places=("exec:id",), program="sh -c id", ca="/c", cert="/c", key="/k", insecure=True),
+    is_watch=True,
+    users=9,
+    idle_connections=2,
+    reconnect=4,
+    connect_rate=1.0,
+    host_metrics="ssh:db1",
+    no_waits=True,
+    no_black_box=True,
+    no_keys=True,
+    cpu_profile=True,
+    replicas=("db2",),
+    max_lag_seconds=3.0,
+    deviations=("d",),
+)
+"""A plan with another value than the default in each field."""
+BESIDE = (
+    "cluster", "cpu_profile", "deviations", "disk", "guard", "host_metrics", "interventions", "is_watch",
+    "max_lag_seconds", "probe", "replicas", "sql_words", "trial", "tune",
+)  # fmt: skip
+"""Fields of which a reproduction has nothing: they are more than the load, or of the other host."""
+WORDS = {"figure": FIGURES, "isolation": ("", *ISOLATION_LEVELS)}
+"""What a text that is used may be."""
 
 PROFILE = """
 name = "p"
@@ -184,6 +270,16 @@ say = "one"
 set = { sql = "ALTER TABLE sbtest1 FORCE", preset = "unsafe" }
 [[steps]]
 set = { setting = { sync_binlog = "0" } }
+[[steps]]
+set = { disk = "fsync=2ms" }
+[[steps]]
+set = { delay = "2ms" }
+[[steps]]
+set = { burst = "x4 3s" }
+[[steps]]
+set = { callers = { deadline = "200ms" } }
+[[steps]]
+probe = { slo = ["p95<20ms"] }
 [[steps]]
 show = "live"
 """
@@ -240,6 +336,8 @@ class Stranger:
             "bundle of a run": lambda dice: self._bundle(dice, "runs", self._run),
             "bundle of a sweep": lambda dice: self._bundle(dice, "sweep", self._sweep),
             "record": self._record,
+            "black box": self._black_box,
+            "sweep to resume": self._resumed,
             "scene": self._scene,
             "profile": self._profile,
             "script": self._script,
@@ -338,12 +436,35 @@ class Stranger:
         for line in (commands.prepare, commands.tuibench):
             _check_quoted(line or "tuibench", commands.acting)
 
+    def _black_box(self, dice: random.Random) -> None:
+        folder = self.folder / "record"
+        folder.mkdir(exist_ok=True)
+        text = json.dumps(commands_in(dice, json.loads(_BOX))).encode()
+        (folder / NAME.format(1)).write_bytes(gzip.compress(text, 1))
+        box = read_box(folder)
+        shown = write_text([listing([box]), *blocks(box)])
+        assert "\x1b" not in shown
+        page(box, "run")
+
+    def _resumed(self, dice: random.Random) -> None:
+        """Nothing of a sweep that was changed is continued."""
+        folder = self.folder / "resumed"
+        folder.mkdir(exist_ok=True)
+        for path in self._sweep.iterdir():
+            if path.is_file():
+                (folder / path.name).write_bytes(path.read_bytes())
+        written = _changed(dice, (folder / RECORD).read_bytes()) + b" "
+        (folder / RECORD).write_bytes(written)
+        resumed(str(folder), allow_commands=False).close()
+        raise AssertionError("a sweep of somebody else is continued")
+
     def _scene(self, dice: random.Random) -> None:
         place = self.folder / "scene.toml"
         place.write_text(_toml(dice, SCENE))
         scene = load_scene(str(place))
         demo._check_catalogue(scene, "scene")
         demo._profile_options(scene.profile, scene.profile_text, scene, [])
+        demo._disk("", FULL, scene)
         for step in scene.steps:
             if step.set is not None and step.set.sql:
                 assert not any(word in step.set.sql for word in ("GLOBAL", "OUTFILE", "INSTALL")), (
@@ -408,6 +529,32 @@ class Stranger:
         return folder
 
 
+_BOX = msgspec.json.encode(
+    BlackBox(
+        number=1,
+        flavour=SERVER.flavour,
+        reasons=("stall of 4.0 s",),
+        troubles=(Trouble(TroubleKind.STALL, 100.0, 104.0),),
+        start_seconds=100.0,
+        end_seconds=104.0,
+        frames=tuple(
+            Frame(
+                at_seconds=98.0 + second,
+                sessions=(SessionRow(8, "Query", 1000, "updating", "UPDATE t", "app", "web1"),),
+                connections=1,
+                waiting=(8,),
+                threads={"sleeping": 3},
+                innodb="LOG",
+            )
+            for second in range(6)
+        ),
+        figures=(Figures(99.0, {"tps": 5.0}),),
+        events=((99.0, "threads 4 → 8"),),
+        gaps=("g",),
+    )
+)
+
+
 class _StartedError(Exception):
     """All that was read would be run now."""
 
@@ -444,13 +591,17 @@ def _lines(dice: random.Random, lines: list[str], *, is_quoted: bool) -> list[st
 EXTRA = ("extends", "profile-text", "hook", "exec", "allow_script_io", "password-command", "sql", "command")
 
 
+_DEFAULTS = {each.name: each.default for each in msgspec.structs.fields(RunPlan)}
+
+
 def _check_harmless(plan: SweepPlan, builds: tuple[ServerBuild, ...]) -> None:
     """Written without the code that makes the plan."""
     for cell in all_cells(plan)[:4]:
         made = cell_plan(plan, cell)
-        assert not made.interventions
-        assert made.cluster is None
-        assert (made.host_metrics, made.replicas, made.is_watch, made.cpu_profile) == ("", (), False, False)
+        for name in BESIDE:
+            assert getattr(made, name) == _DEFAULTS[name], name
+        for name, known in WORDS.items():
+            assert not getattr(made, name) or getattr(made, name) in known, name
         assert "allow_script_io" not in made.options
         program = library.load_program(
             made.profile, {**made.options, "threads": max_threads(plan)}, made.profile_text
@@ -469,7 +620,8 @@ def _check_quoted(line: str, acting: tuple[str, ...]) -> None:
     assert words[0] == "tuibench"
     options = {word.partition("=")[0].replace("_", "-") for word in words}
     named = {each.split()[0].partition("=")[0].replace("_", "-") for each in acting}
-    assert options & {"--at", "--cluster", "--password-command", "--host-metrics"} <= named
+    acting = {"--at", "--cluster", "--password-command", "--host-metrics", "--replica", "--defaults-file"}
+    assert options & acting <= named
 
 
 def _check_is_sql(sql: str) -> None:

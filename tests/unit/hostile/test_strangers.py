@@ -10,11 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec import NODEFAULT
+from msgspec.structs import fields, replace
 
 from tests.examples import PLAN, SERVER
 from tests.paths import ROOT
 from tests.tables import for_each
+from tests.unit.hostile import strangers
 from tests.unit.record.steady import steady
 from tuibench.base import installation
 from tuibench.base.errors import ExitCode, UsageError
@@ -64,6 +66,13 @@ def test_a_command_in_every_field_is_not_run() -> None:
 @pytest.mark.timeout(900)
 def test_a_command_in_every_field_is_not_run_in_thousands() -> None:
     tried(4_000, 200)
+
+
+def test_the_plan_that_strangers_write_into_has_every_field() -> None:
+    """A field that is new is tried as soon as it exists."""
+    for each in fields(RunPlan):
+        default = each.default if each.default_factory is NODEFAULT else each.default_factory()
+        assert getattr(strangers.FULL, each.name) != default, each.name
 
 
 def asks(plan: SweepPlan = SWEEP, build: ServerBuild = BUILD, **base: Any) -> tuple[str, ...]:
@@ -233,6 +242,7 @@ def test_the_lines_of_a_foreign_record_are_quoted_and_say_what_they_run(tmp_path
         options={"password-command": COMMAND},
         interventions=(At(0.2, f"exec:{COMMAND}"),),
         cluster=ClusterPlan(places=(f"exec:{COMMAND}",)),
+        replicas=("root@evil:3306",),
     )
     target = replace(
         run.plan.target, host=COMMAND, login=("-p", "--at", "0s", "exec:id", "--defaults-file=/f")
@@ -243,6 +253,7 @@ def test_the_lines_of_a_foreign_record_are_quoted_and_say_what_they_run(tmp_path
     assert set(told.acting) == {
         f"--at 0.2s exec:{COMMAND}",
         f"--cluster=exec:{COMMAND}",
+        "--replica=root@evil:3306",
         f"--password-command={COMMAND}",
         "--defaults-file=/f",
     }

@@ -24,6 +24,8 @@ from tuibench.record.reader import list_directory
 
 NAME = "blackbox-{}.json.gz"
 _NAME = re.compile(r"blackbox-([0-9]{1,4})\.json\.gz")
+MOST_SECONDS = 1e9
+"""The longest time of a run."""
 MOST_BYTES = 1 << 28
 """The maximum of a record that is read, without compression."""
 
@@ -151,8 +153,26 @@ def read_box(directory: Path, number: int = 0) -> BlackBox:
         text = inflate.decompress(files.read_bytes(path), MOST_BYTES)
         if not inflate.eof:
             raise RunError(f"{path} is damaged, or larger than {MOST_BYTES >> 20} MiB")
-        return msgspec.json.decode(text, type=BlackBox)
+        return _checked(msgspec.json.decode(text, type=BlackBox))
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror or error}") from error
     except (zlib.error, msgspec.DecodeError) as error:
         raise RunError(f"{path} is damaged: {sanitize.excerpt(str(error))}") from error
+
+
+def _checked(box: BlackBox) -> BlackBox:
+    """The record, which somebody else may have written. Raises ValidationError for one that no session
+    keeps.
+    """
+    readings = [frame.at_seconds for frame in box.frames]
+    times = [
+        *(box.start_seconds, box.end_seconds),
+        *readings,
+        *(each.at_seconds for each in box.figures),
+        *(at for at, _ in box.events),
+    ]
+    if not box.reasons:
+        raise msgspec.ValidationError("it has no reason")
+    if any(abs(at) > MOST_SECONDS for at in times) or readings != sorted(readings):
+        raise msgspec.ValidationError("its times are not those of a run")
+    return box

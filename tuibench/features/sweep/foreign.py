@@ -10,17 +10,19 @@ rows. Addresses and paths of the other host are left out.
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from tuibench.base.errors import UsageError
+from tuibench.model.cluster import AGENT_PROGRAM
 from tuibench.model.option import BoundOption, check_range
 from tuibench.model.plan import PLAN_COMMANDS, OptionValue, RunPlan
 from tuibench.model.sweep import ServerBuild, SweepCase, SweepPlan, SweepRecord, SweepVariant
 from tuibench.observe.host_facts import is_recorded_variable
+from tuibench.report.reproduce import option_arguments, shell_line
 from tuibench.tuning import catalogue
 from tuibench.workload import library, script
 from tuibench.workload.program import Program, flat_statements
@@ -80,12 +82,7 @@ def checked(plan: SweepPlan, builds: Sequence[ServerBuild], most_repeats: int) -
     asks = [
         *(f"--at {seconds:g}s {what}" for seconds, what in plan.base.interventions),
         *(f"server option {each}" for build in builds for each in build.options if not is_setting(each)),
-        *(
-            f"statement {each.sql}"
-            for program in programs
-            for each in flat_statements(program)
-            if not only_reads_and_writes(each.sql)
-        ),
+        *(line for program in programs for line in _statements(program)),
     ]
     made = SweepPlan(
         cases=cases,
@@ -106,9 +103,17 @@ def checked(plan: SweepPlan, builds: Sequence[ServerBuild], most_repeats: int) -
 
 
 def acting(record: SweepRecord) -> tuple[str, ...]:
-    """Everything that a recorded sweep runs and reaches, as text for the user."""
+    """Everything that a recorded sweep runs and reaches, as text for the user.
+
+    Raises UsageError for a profile in the record that is none.
+    """
     base = record.plan.base
     setup = record.versions or record.servers
+    texts = [
+        library.load_program(case.profile, {**case.options, "threads": 1}, base.profile_text)
+        for case in record.plan.cases
+        if base.profile_text
+    ]
     where = (
         [f"server program {shlex.join((each.path, *each.options))}" for each in setup.builds]
         if setup is not None
@@ -123,14 +128,30 @@ def acting(record: SweepRecord) -> tuple[str, ...]:
             for variant in record.plan.variants
             for name, value in variant.settings.items()
         ),
-        *dict.fromkeys(f"profile {case.profile}" for case in record.plan.cases),
+        *dict.fromkeys(
+            f"profile {shell_line([case.profile, *option_arguments(case.options)])}"
+            for case in record.plan.cases
+        ),
+        *dict.fromkeys(line for text in texts for line in _statements(text)),
     )
 
 
+def _statements(program: Program) -> Iterator[str]:
+    """The statements that do more than read and write rows."""
+    for each in flat_statements(program):
+        if not only_reads_and_writes(each.sql):
+            yield f"statement {each.sql}"
+
+
 def _places(base: RunPlan) -> list[str]:
-    """Options that name hosts, or commands that reach them."""
+    """Options that name hosts, or commands that reach them or start programs there."""
     return [
         *(f"--cluster={place}" for place in (base.cluster.places if base.cluster else ())),
+        *(
+            [f"--cluster-program={base.cluster.program}"]
+            if base.cluster is not None and base.cluster.program != AGENT_PROGRAM
+            else []
+        ),
         *[f"--host-metrics={base.host_metrics}"] * bool(base.host_metrics),
         *(f"--replica={each}" for each in base.replicas),
     ]

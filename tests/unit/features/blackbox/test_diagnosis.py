@@ -260,6 +260,21 @@ def test_damage_is_told(tmp_path: Path) -> None:
             read_box(tmp_path)
 
 
+def test_a_record_that_no_session_keeps_is_refused(tmp_path: Path) -> None:
+    one = box(idle_holder)
+    for strange in (
+        replace(one, reasons=()),
+        replace(one, frames=one.frames[::-1]),
+        replace(one, start_seconds=1e17),
+        replace(one, events=((-1e12, "x"),)),
+    ):
+        write_box(tmp_path, strange)
+        with pytest.raises(RunError, match=r"is damaged: it"):
+            read_box(tmp_path)
+    write_box(tmp_path, replace(one, frames=()))
+    assert read_box(tmp_path).frames == ()
+
+
 def test_rows_are_parsed_and_strange_ones_left_out() -> None:
     def line(*parts: object) -> str:
         return SEPARATOR.join(map(str, parts))

@@ -10,6 +10,7 @@ from tests.examples import SERVER
 from tuibench.base.errors import UsageError
 from tuibench.features.sweep import foreign
 from tuibench.features.sweep.execution import resumed
+from tuibench.model.cluster import ClusterPlan
 from tuibench.model.plan import OptionValue
 from tuibench.model.sweep import ServerBuild, SweepVariant, VersionsSetup
 from tuibench.record.sweep_folder import SEAL, SweepFolder
@@ -46,6 +47,29 @@ def test_a_plan_of_somebody_else_is_shown_and_needs_consent(tmp_path: Path) -> N
 def test_without_private_servers_the_address_is_shown() -> None:
     record = sweeps.record()
     assert f"load on {record.target}" in foreign.acting(record)
+
+
+def test_what_a_script_may_do_and_what_starts_elsewhere_is_shown() -> None:
+    case = replace(sweeps.PLAN.cases[0], profile="/tmp/x.lua", options={"allow_script_io": True})
+    base = replace(ACTS, cluster=ClusterPlan(places=("ssh:h",), program="sh -c id"), replicas=("db2",))
+    record = replace(sweeps.record(), plan=replace(sweeps.PLAN, cases=(case,), base=base))
+    shown = foreign.acting(record)
+    for words in (
+        "profile /tmp/x.lua --allow-script-io=on",
+        "--cluster=ssh:h",
+        "--cluster-program=sh -c id",
+        "--replica=db2",
+    ):
+        assert words in shown
+
+
+def test_statements_in_the_record_that_do_more_than_a_load_are_shown() -> None:
+    text = (
+        'name = "p"\nsummary = "s"\ndata_set = "sbtest"\n[[transactions]]\nname = "t"\n'
+        "steps = [{ statements = [{ name = 's', sql = \"SET GLOBAL general_log = 1\" }] }]"
+    )
+    plan = replace(sweeps.PLAN, base=replace(ACTS, profile_text=text))
+    assert "statement SET GLOBAL general_log = 1" in foreign.acting(replace(sweeps.record(), plan=plan))
 
 
 @pytest.mark.parametrize("value", [True, False, "True", float("nan"), 1e300])
