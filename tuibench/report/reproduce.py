@@ -9,6 +9,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from tuibench.base.units import hms
+from tuibench.model.disk import DiskDelays
 from tuibench.model.event import EventKind
 from tuibench.model.plan import OptionValue, RunPlan, command_of, option_words, sysbench_words
 from tuibench.model.server import Target, address_options, server_words
@@ -42,6 +43,7 @@ def shell_line(words: Sequence[str]) -> str:
 ACTING = {
     "--allow-script-io": 0, "--at": 2, "--cluster": 0, "--cluster-program": 0,
     "--defaults-extra-file": 0, "--defaults-file": 0, "--host-metrics": 0, "--password-command": 0,
+    "--replica": 0,
 }  # fmt: skip
 """Options that run commands, read files or connect to hosts, and the number of words that follow them."""
 
@@ -66,8 +68,12 @@ STEERED = frozenset(
         EventKind.DELAY,
         EventKind.HARDWARE,
         EventKind.CALLERS,
+        EventKind.PAUSE,
+        EventKind.RESUME,
+        EventKind.KILL,
     }
 )
+"""What changes a load, or what it runs on."""
 
 
 class ReproductionCommands(NamedTuple):
@@ -80,7 +86,7 @@ class ReproductionCommands(NamedTuple):
     sysbench: str | None
     """The same with sysbench; None if sysbench does not have the test."""
     by_hand: tuple[str, ...]
-    """Changes during the run, with their times."""
+    """What the commands do not do: the simulated disk, and changes during the run with their times."""
     acting: tuple[str, ...]
     """Options that do more than run the load."""
 
@@ -145,11 +151,18 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
         prepare=prepare,
         tuibench=line,
         sysbench=sysbench_command_line(plan, target),
-        by_hand=tuple(
-            f"after {hms(event.elapsed_seconds)}: {event.text}"
-            for event in run.events
-            if event.kind in STEERED and event.elapsed_seconds > 0
-            if event.marker is not None and not event.experiment
+        by_hand=(
+            *(
+                [f"from the start: simulated disk {plan.disk}"]
+                if plan.disk not in (None, DiskDelays())
+                else []
+            ),
+            *(
+                f"after {hms(event.elapsed_seconds)}: {event.text}"
+                for event in run.events
+                if event.kind in STEERED and event.elapsed_seconds > 0
+                if event.marker is not None and not (event.experiment and plan.has_experiment)
+            ),
         ),
         acting=tuple(dict.fromkeys(each for one in (prepare, line) if one for each in acting_words(one))),
     )

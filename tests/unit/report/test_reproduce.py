@@ -17,6 +17,7 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.metrics.figures import deciding_figure
 from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
 from tuibench.model.cluster import ClusterPlan
+from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.option import At, BoundOption
@@ -353,9 +354,24 @@ def test_adhoc_sql_is_shown_as_given(run: Run) -> None:
         (EventKind.SETTING, "sync_binlog 1 → 0"),
         (EventKind.WEIGHTS, "weights: new 90 → 50, old 10 → 50"),
         (EventKind.DELAY, "client delay 0 → 2.5 ms"),
+        (EventKind.DISK, "disk fsync 0 → 2 ms"),
+        (EventKind.PAUSE, "paused"),
+        (EventKind.KILL, "connection 7 closed"),
     ],
 )
 def test_manual_changes_are_shown_with_their_time(run: Run, kind: EventKind, text: str) -> None:
     steered = Event(at=1.0, elapsed_seconds=65.0, kind=kind, text=text, marker=1)
     mark = Event(at=1.0, elapsed_seconds=66.0, kind=EventKind.MARK, text="coffee", marker=2)
     assert reproduction_commands(replace(run, events=(steered, mark))).by_hand == (f"after 01:05: {text}",)
+
+
+def test_a_simulated_disk_and_a_burst_are_not_repeated_and_said(run: Run) -> None:
+    disk = DiskDelays(delays_ms={"fsync": 2.0})
+    burst = Event(
+        at=1.0, elapsed_seconds=30.0, kind=EventKind.RATE, text="burst ×3", marker=1, experiment="burst"
+    )
+    told = reproduction_commands(replace(of(run, replace(PLAN, disk=disk)), events=(burst,)))
+    assert told.by_hand == ("from the start: simulated disk fsync=2ms", "after 00:30: burst ×3")
+    assert not reproduction_commands(of(run, replace(PLAN, disk=DiskDelays()))).by_hand
+    tested = replace(PLAN, trial=AbTestPlan(subject="threads", a="1", b="2"))
+    assert not reproduction_commands(replace(of(run, tested), events=(burst,))).by_hand

@@ -172,6 +172,8 @@ def reproduce(
         is_one = manifest.kind == "sweep"
         there = _sweep_there(folders[0]) if is_one else _runs_there([load_run(each) for each in folders])
     there = _consented(there, allow_commands=allow_commands)
+    for each in there.by_hand:
+        info(f"not done here: {sanitize.excerpt(each)}")
     plan = replace(there.plan, repeats=starts or max(there.plan.repeats, 2))
     builds = _builds_here(there.builds, server_programs)
     info(f"starting each server once: {', '.join(build.words for build in builds)}")
@@ -229,6 +231,8 @@ class There(NamedTuple):
     limits: ServerLimits = ServerLimits()
     is_versions: bool = False
     """True for a comparison of server programs."""
+    by_hand: tuple[str, ...] = ()
+    """What was done to the load there and is not done here: a simulated disk, changes during the run."""
 
 
 def _runs_there(runs: Sequence[Run]) -> There:
@@ -264,7 +268,9 @@ def _runs_there(runs: Sequence[Run]) -> There:
         for run in runs
         if run.environment
     ]
-    return There(plan, (build,), {(cases[0].name, 0, first.plan.threads): measured}, [around])
+    by_hand = tuple(dict.fromkeys(each for run in runs for each in reproduction_commands(run).by_hand))
+    levels = {(cases[0].name, 0, first.plan.threads): measured}
+    return There(plan, (build,), levels, [around], by_hand=by_hand)
 
 
 def _build_of(server: ServerInfo) -> ServerBuild:
@@ -357,7 +363,10 @@ def reproduction(there: There, here: Sweep) -> tuple[list[Block], bool]:
         for one, other in zip(there.around, surroundings, strict=True)
     ]
     names = [build.name for build in there.builds]
-    buts = {name: caveat(each, 1) for name, each in zip(names, found, strict=True)}
+    buts = {
+        name: "but the load there was changed by hand" if there.by_hand else caveat(each, 1)
+        for name, each in zip(names, found, strict=True)
+    }
     measured = _levels(here)
     rows = [
         row
