@@ -8,6 +8,11 @@ share the noise of one load, so their autocorrelation is the mean of those of al
 For a change during a run, the course of a class before the change is taken into account, as for every effect:
 the interval also covers the difference that the class's trend makes, and a class that moved as much by itself
 is not named. A verdict has a direction: a class that moved against it does not explain it alone.
+
+After each wait a thread queues for a processor. Where other programs take the processors, a commit is short
+in the log and long in that queue, so fewer waits for a log show as a shorter run queue. The load's own times
+of COMMIT tell: if COMMIT changed otherwise than the other statements of the same transactions, which the host
+slows down alike, the commit is the cause, and the queue follows.
 """
 
 import math
@@ -18,6 +23,7 @@ from msgspec.structs import replace
 
 from tuibench.base import units
 from tuibench.metrics.attribution import FEWEST_BEFORE, MARGIN, slope, swing
+from tuibench.metrics.control import COMMIT
 from tuibench.metrics.figures import FIGURES, Better, figure_named, wait_figure
 from tuibench.metrics.inference import (
     RatioSeries,
@@ -29,7 +35,7 @@ from tuibench.metrics.inference import (
 from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.model.tick import Tick
+from tuibench.model.tick import RESPONSE, Tick
 
 WIDER = 1.5
 """The factor by which the interval of one of fifteen classes is wider than that of a single figure."""
@@ -40,6 +46,8 @@ LAST = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT, W
 """Classes that follow waits which moved in the same direction: a queue for a processor in the server or, on a
 busy host, in the load; and time that has no name.
 """
+FOLLOWERS = LAST | {WaitClass.CPU}
+"""Classes that a wait for a log may have moved."""
 LOGS = (WaitClass.COMMIT, WaitClass.BINARY_LOG)
 """Both are waits of a commit, and their division is noisy: one of them has certainly changed if their sum
 has.
@@ -48,6 +56,8 @@ LEAST_CAUSE = 0.3
 """The least share of a change that may be its cause: of the change of a queue, or of the whole change if that
 is not certain.
 """
+FEWEST_COMMITS = 5
+"""Transactions of a tick below which COMMIT's time is not compared."""
 FEWEST_TICKS, MOST_SLOTS = 3, 100
 """Ticks needed on each side, and the number to which longer windows are merged. A tick without a sample of
 the server has no account: the next tick contains its time.
@@ -81,9 +91,9 @@ def time_changes(
     sides = _with_account(before, after)
     if not _is_enough(sides):
         return ()
-    whole = [_of_transaction(TIME + "connections_us", side) for side in sides]
+    whole = [_of_class(TIME + "connections_us", side) for side in sides]
     least = LEAST_SHARE * max(each.ratio for each in whole)
-    series = {wait: [_of_transaction(wait.key, side) for side in sides] for wait in WaitClass}
+    series = {wait: [_of_class(wait.key, side) for side in sides] for wait in WaitClass}
     known = {wait: each for wait, each in series.items() if max(one.ratio for one in each) > least}
     if not known:
         return ()
@@ -113,9 +123,36 @@ def time_changes(
         if is_probable and all(abs(one.delta) < abs(moved[most].delta) for one in sure.values()):
             named[most] = moved[most]
     ordered = sorted(named, key=lambda wait: _rank(wait, named, direction))
-    if towards and ordered and named[ordered[0]].delta * towards < 0:
+    changes = [named[wait] for wait in ordered if wait in sure or wait is ordered[0]]
+    if not ordered or ordered[0] in FOLLOWERS:
+        least = LEAST_CAUSE * abs(changes[0].delta if changes else change.delta)
+        log = max(LOGS, key=lambda wait: direction * (series[wait][1].ratio - series[wait][0].ratio))
+        mine = _change(FIGURES[wait_figure(log)].key, phi, *series[log])
+        if min(mine.delta * direction, direction * _commit_ms(sides, gap) - least) > 0:
+            return (mine, *changes)
+    if towards and changes and changes[0].delta * towards < 0:
         return ()
-    return tuple(named[wait] for wait in ordered if wait in sure or wait is ordered[0])
+    return tuple(changes)
+
+
+def _commit_ms(sides: Sequence[Sequence[Tick]], gap: int | None) -> float:
+    """By how much a transaction's COMMIT takes longer for the client than if it had changed as the other
+    statements did, in ms; 0 if that is not sure, or not known.
+    """
+    commits, others = (
+        [_of_transaction(side, [us(tick) for tick in side]) for side in sides]
+        for us in (_commit_us, lambda tick: tick.hist(RESPONSE).sum_us - _commit_us(tick))
+    )
+    if min(min(one.below) for one in commits) < FEWEST_COMMITS or min(min(one.above) for one in others) <= 0:
+        return 0.0
+    relative = [RatioSeries(mine.above, theirs.above) for mine, theirs in zip(commits, others, strict=True)]
+    found = _change("", autocorrelation(*(one.series for one in relative)), *relative)
+    found = found if gap is None else _beyond_course(found, relative[0], relative[1], gap)
+    return found.delta * others[1].ratio if found.excludes_zero(WIDER) else 0.0
+
+
+def _commit_us(tick: Tick) -> float:
+    return tick.hist(COMMIT).sum_us
 
 
 def _beyond_course(one: Comparison, old: RatioSeries, new: RatioSeries, gap: int) -> Comparison:
@@ -179,11 +216,13 @@ def _is_enough(sides: Sequence[Sequence[Tick]]) -> bool:
     )
 
 
-def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:
-    """A sum in ms and the number of transactions, by tick."""
-    return RatioSeries(
-        [tick.sums.get(key, 0.0) / 1e3 for tick in side], [tick.sums[TIME + "completed"] for tick in side]
-    )
+def _of_class(key: str, side: Sequence[Tick]) -> RatioSeries:
+    return _of_transaction(side, [tick.sums.get(key, 0.0) for tick in side])
+
+
+def _of_transaction(side: Sequence[Tick], us: Sequence[float]) -> RatioSeries:
+    """Times in ms and the number of transactions, by tick."""
+    return RatioSeries([each / 1e3 for each in us], [tick.sums[TIME + "completed"] for tick in side])
 
 
 def _change(figure: str, phi: float, old: RatioSeries, new: RatioSeries) -> Comparison:

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.tables import for_each
+from tuibench.metrics.control import COMMIT
 from tuibench.metrics.wait_changes import (
     because_text,
     is_explicable,
@@ -19,7 +21,7 @@ from tuibench.metrics.wait_changes import (
 )
 from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.effect import Comparison, Verdict
-from tuibench.model.tick import Tick
+from tuibench.model.tick import RESPONSE, Histogram, Tick
 
 EXACT = frozenset((WaitClass.CPU, WaitClass.RUN_QUEUE))
 """Classes that the kernel counts; the others are those of the samples."""
@@ -314,3 +316,45 @@ def test_only_a_verdict_about_the_change_is_explained(
     )
     assert is_explicable(one) is (direction is not None)
     assert verdict_direction(one) == (direction or 0.0)
+
+
+# On a full host: a short wait for a log, and the long queue after it.
+
+
+def on_a_full_host(queue_ms: Sequence[float], in_log_ms: float, in_commit: float) -> list[Tick]:
+    """Transactions whose COMMIT has this share of the queue for a processor."""
+    ticks = side(
+        *({WaitClass.CPU: 3.0, WaitClass.RUN_QUEUE: ms, WaitClass.COMMIT: in_log_ms} for ms in queue_ms)
+    )
+    found = []
+    for tick, ms in zip(ticks, queue_ms, strict=True):
+        commit_us, whole_us = 1e3 * (in_log_ms + in_commit * ms), 1e3 * (3.0 + ms + in_log_ms)
+        hists = {
+            name: Histogram({1: 100}, 100, round(100 * us), round(us), round(us))
+            for name, us in ((COMMIT, commit_us), (RESPONSE, whole_us))
+        }
+        found.append(replace(tick, hists=hists))
+    return found
+
+
+def noisy(rng: random.Random, count: int, ms: float) -> list[float]:
+    return [ms * math.exp(rng.gauss(0, 0.25)) for _ in range(count)]
+
+
+@for_each("seed", range(12))
+def test_the_queue_after_a_wait_for_a_log_is_the_doing_of_the_commit(seed: int) -> None:
+    """The log itself is a hundredth of the time: a class of its own never shows."""
+    rng = random.Random(seed)
+    before = on_a_full_host(noisy(rng, 36, 37.0), 0.65, 0.3)
+    after = on_a_full_host(noisy(rng, 12, 27.0), 0.02, 0.05)
+    found = because_text(time_changes(before, after, gap=1, towards=-1.0))
+    assert found.removeprefix("because: ").removeprefix("probably ").startswith("commit −0."), found
+
+
+@for_each("seed", range(12))
+def test_a_host_that_is_freed_is_no_doing_of_the_commit(seed: int) -> None:
+    """All statements queue for less time, COMMIT like the others."""
+    rng = random.Random(seed)
+    before = on_a_full_host(noisy(rng, 36, 37.0), 0.65, 0.3)
+    after = on_a_full_host(noisy(rng, 12, 20.0), 0.6, 0.3)
+    assert "commit" not in because_text(time_changes(before, after, gap=1, towards=-1.0))
