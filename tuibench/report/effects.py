@@ -39,7 +39,8 @@ def changes_text(comparisons: Iterable[Comparison]) -> str:
     for one in comparisons:
         reason, text = "" if one.movement is None else movement_text(one.movement), verdict_text(one)
         if reason in told:
-            text = f"{text.removesuffix(reason).removesuffix(', and ').removesuffix(': ')}, likewise"
+            rest = text.removesuffix(reason).removesuffix(", and ").removesuffix(": ")
+            text = ", ".join(filter(None, (rest, "likewise")))
         told |= {reason} - {""}
         words.append(f"{figure_named(one.figure).brief} {text}")
     return ("; " if told else ", ").join(words)

@@ -267,6 +267,12 @@ def test_an_interval_without_zero_is_never_noise(
     assert "noisy" not in verdict_text(one) + verdict_text(one, is_brief=True)
 
 
+def test_two_figures_of_a_load_that_warms_up() -> None:
+    warming = LevelMovement(kind=MovementKind.WARM_UP, percent=0.0)
+    both = [compared(Verdict.CANNOT_TELL, (5, -20, 40), warming)] * 2
+    assert changes_text(both) == "p95 still warming up; p95 likewise"
+
+
 def test_a_reason_is_told_once() -> None:
     both = [compared(Verdict.NOT_ONLY, (-53, -71, -25), BUSY), compared(Verdict.NOT_ONLY, (42, 29, 58), BUSY)]
     effect = Effect(
