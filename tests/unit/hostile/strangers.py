@@ -28,6 +28,7 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+from tuibench.model.disk import DiskDelays
 
 from tests import sweeps
 from tests.examples import SERVER
@@ -46,7 +47,6 @@ from tuibench.features.sweep.planning import all_cells, cell_plan, max_threads
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
 from tuibench.model.cluster import ClusterPlan
-from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Trouble, TroubleKind
 from tuibench.model.option import At

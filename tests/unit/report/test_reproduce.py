@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
+from tuibench.model.disk import DiskDelays
 
 from tests.examples import PLAN
 from tests.unit.cli.plans import planned
@@ -17,7 +18,6 @@ from tuibench.cli.server_options import ServerOptions
 from tuibench.metrics.figures import deciding_figure
 from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
 from tuibench.model.cluster import ClusterPlan
-from tuibench.model.disk import DiskDelays
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.option import At, BoundOption
