@@ -9,8 +9,8 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from tuibench.base.units import hms
-from tuibench.model.disk import DiskDelays
 from tuibench.model.event import EventKind
+from tuibench.model.hardware import Hardware
 from tuibench.model.plan import OptionValue, RunPlan, command_of, option_words, sysbench_words
 from tuibench.model.server import Target, address_options, server_words
 from tuibench.model.sysbench import SYSBENCH_TESTS
@@ -86,7 +86,7 @@ class ReproductionCommands(NamedTuple):
     sysbench: str | None
     """The same with sysbench; None if sysbench does not have the test."""
     by_hand: tuple[str, ...]
-    """What the commands do not do: the simulated disk, and changes during the run with their times."""
+    """What the commands do not do: the simulated hardware, and changes during the run with their times."""
     acting: tuple[str, ...]
     """Options that do more than run the load."""
 
@@ -153,8 +153,8 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
         sysbench=sysbench_command_line(plan, target),
         by_hand=(
             *(
-                [f"from the start: simulated disk {plan.disk}"]
-                if plan.disk not in (None, DiskDelays())
+                [f"from the start: simulated hardware {plan.hardware}"]
+                if plan.hardware not in (None, Hardware())
                 else []
             ),
             *(

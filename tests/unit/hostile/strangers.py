@@ -28,7 +28,6 @@ from typing import Any
 from unittest import mock
 
 import msgspec
-from tuibench.model.disk import DiskDelays
 
 from tests import sweeps
 from tests.examples import SERVER
@@ -49,6 +48,7 @@ from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Trouble, TroubleKind
+from tuibench.model.hardware import Hardware
 from tuibench.model.option import At
 from tuibench.model.plan import (
     ISOLATION_LEVELS,
@@ -211,7 +211,7 @@ FULL = RunPlan(
     prepared=False,
     workers=2,
     trial=AbTestPlan(subject="disk.fsync", a="0", b="2ms"),
-    disk=DiskDelays(delays_ms={"fsync": 2.0, "redo.write": 1.0}, jitter_percent=5.0, iops=500.0),
+    hardware=Hardware(delays_ms={"fsync": 2.0, "redo.write": 1.0}, jitter_percent=5.0, iops=500.0, cpus=1.5),
     tune=TunePlan(only=("durability",), objectives=("p95<20ms",), resume="/tmp/evil", apply=True),
     probe=ProbeOrder(slo=("p95<20ms",)),
     report_seconds=2.0,
@@ -240,7 +240,7 @@ FULL = RunPlan(
 )
 """A plan with another value than the default in each field."""
 BESIDE = (
-    "cluster", "cpu_profile", "deviations", "disk", "guard", "host_metrics", "interventions", "is_watch",
+    "cluster", "cpu_profile", "deviations", "guard", "hardware", "host_metrics", "interventions", "is_watch",
     "max_lag_seconds", "probe", "replicas", "sql_words", "trial", "tune",
 )  # fmt: skip
 """Fields of which a reproduction has nothing: they are more than the load, or of the other host."""
@@ -271,7 +271,7 @@ set = { sql = "ALTER TABLE sbtest1 FORCE", preset = "unsafe" }
 [[steps]]
 set = { setting = { sync_binlog = "0" } }
 [[steps]]
-set = { disk = "fsync=2ms" }
+set = { hardware = "fsync=2ms" }
 [[steps]]
 set = { delay = "2ms" }
 [[steps]]
@@ -620,8 +620,8 @@ def _check_quoted(line: str, acting: tuple[str, ...]) -> None:
     assert words[0] == "tuibench"
     options = {word.partition("=")[0].replace("_", "-") for word in words}
     named = {each.split()[0].partition("=")[0].replace("_", "-") for each in acting}
-    acting = {"--at", "--cluster", "--password-command", "--host-metrics", "--replica", "--defaults-file"}
-    assert options & acting <= named
+    needed = {"--at", "--cluster", "--password-command", "--host-metrics", "--replica", "--defaults-file"}
+    assert options & needed <= named
 
 
 def _check_is_sql(sql: str) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
-from tuibench.model.disk import DiskDelays
 
 from tests.examples import PLAN
 from tests.unit.cli.plans import planned
@@ -20,6 +19,7 @@ from tuibench.model.callers import Backoff, Breaker, OnDeadline, QueueOrder
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
+from tuibench.model.hardware import Hardware
 from tuibench.model.option import At, BoundOption
 from tuibench.model.plan import PARTS, PLAN_COMMANDS, RunPlan, part_options
 from tuibench.model.probe import MOST_DEADLINE_MS, ProbeOrder
@@ -354,7 +354,7 @@ def test_adhoc_sql_is_shown_as_given(run: Run) -> None:
         (EventKind.SETTING, "sync_binlog 1 → 0"),
         (EventKind.WEIGHTS, "weights: new 90 → 50, old 10 → 50"),
         (EventKind.DELAY, "client delay 0 → 2.5 ms"),
-        (EventKind.DISK, "disk fsync 0 → 2 ms"),
+        (EventKind.HARDWARE, "disk fsync 0 → 2 ms"),
         (EventKind.PAUSE, "paused"),
         (EventKind.KILL, "connection 7 closed"),
     ],
@@ -365,13 +365,13 @@ def test_manual_changes_are_shown_with_their_time(run: Run, kind: EventKind, tex
     assert reproduction_commands(replace(run, events=(steered, mark))).by_hand == (f"after 01:05: {text}",)
 
 
-def test_a_simulated_disk_and_a_burst_are_not_repeated_and_said(run: Run) -> None:
-    disk = DiskDelays(delays_ms={"fsync": 2.0})
+def test_simulated_hardware_and_a_burst_are_not_repeated_and_said(run: Run) -> None:
+    hardware = Hardware(delays_ms={"fsync": 2.0}, cpus=1.5)
     burst = Event(
         at=1.0, elapsed_seconds=30.0, kind=EventKind.RATE, text="burst ×3", marker=1, experiment="burst"
     )
-    told = reproduction_commands(replace(of(run, replace(PLAN, disk=disk)), events=(burst,)))
-    assert told.by_hand == ("from the start: simulated disk fsync=2ms", "after 00:30: burst ×3")
-    assert not reproduction_commands(of(run, replace(PLAN, disk=DiskDelays()))).by_hand
+    told = reproduction_commands(replace(of(run, replace(PLAN, hardware=hardware)), events=(burst,)))
+    assert told.by_hand == ("from the start: simulated hardware fsync=2ms,cpus=1.5", "after 00:30: burst ×3")
+    assert not reproduction_commands(of(run, replace(PLAN, hardware=Hardware()))).by_hand
     tested = replace(PLAN, trial=AbTestPlan(subject="threads", a="1", b="2"))
     assert not reproduction_commands(replace(of(run, tested), events=(burst,))).by_hand

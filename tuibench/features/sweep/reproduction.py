@@ -232,7 +232,7 @@ class There(NamedTuple):
     is_versions: bool = False
     """True for a comparison of server programs."""
     by_hand: tuple[str, ...] = ()
-    """What was done to the load there and is not done here: a simulated disk, changes during the run."""
+    """What was done to the load there and is not done here: simulated hardware, changes during the run."""
 
 
 def _runs_there(runs: Sequence[Run]) -> There:
