@@ -275,14 +275,19 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
         return self.doing.startswith("idle")
 
     @property
-    def text(self) -> str:
-        """In a few words: session 41 (idle in transaction) blocked 10."""
+    def name(self) -> str:
+        """Who it is: session 41 (idle in transaction); the cause if it is no connection."""
         if self.connection is None:
             return self.cause
         what = ", ".join(filter(None, (self.doing, self.lock.removeprefix("row lock"))))
         maybe = "probably " if self.is_probable else ""
         details = f" ({what})" if what else ""
-        return f"{maybe}session {self.connection}{details} blocked {self.blocked:,}"
+        return f"{maybe}session {self.connection}{details}"
+
+    @property
+    def text(self) -> str:
+        """In a few words: session 41 (idle in transaction) blocked 10."""
+        return self.cause if self.connection is None else f"{self.name} blocked {self.blocked:,}"
 
 
 class Stall(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ from typing import TypeVar
 import msgspec
 
 from tuibench.model.cluster import LoadHost
+from tuibench.model.findings import Culprit
 
 SUB_BUCKET_BITS = 11
 HALF = 1 << (SUB_BUCKET_BITS - 1)
@@ -508,6 +509,8 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True, omit_defau
     """The replicas that the session reads."""
     hosts: tuple[LoadHost, ...] = ()
     """The hosts that drive the load; empty for this host alone."""
+    culprit: Culprit | None = None
+    """The connection that has blocked most of the others for some seconds, and still does."""
 
     @property
     def elapsed_seconds(self) -> float:

@@ -41,6 +41,8 @@ USUAL, STALLED = Pace(1.0, 0.02), Pace(0.3, 0.2)
 """The pace usually, and while most connections wait."""
 RAREST_SECONDS = 30.0
 MOST_CULPRITS = 64
+PRESENT_SECONDS = 2.0
+"""The time from which on a connection that blocks the others is told while it does."""
 LEAST_BLOCKED = 0.5
 """A connection is to blame if it blocks this share of those that have something to do."""
 
@@ -174,6 +176,14 @@ class LockWatch:
             kept = sorted(self._waited, key=lambda name: -self._waited[name])[: MOST_KEYS // 2]
             self._waited = {name: self._waited[name] for name in kept}
             self._holders = {name: self._holders[name] for name in kept}
+
+    @property
+    def present(self) -> Culprit | None:
+        """The connection that has blocked the others for some seconds, and did so in the last reading."""
+        last = self._blames[-1] if self._blames else None
+        if not self.locked or last is None or last.last_ns != self._looked_ns:
+            return None
+        return last.culprit if last.last_ns - last.first_ns >= PRESENT_SECONDS * NS_PER_SECOND else None
 
     def culprit(self, start_ns: int, end_ns: int) -> Culprit | None:
         """The connection that blocked the most others in a span, for the longest time; None without one."""

@@ -233,6 +233,7 @@ class MeasuringLoop:
             slowest=tuple(replace(each, at_seconds=end) for each in measured.slowest) if load else (),
             replicas=observed.replicas,
             hosts=measured.hosts,
+            culprit=watcher.sampler.present_culprit,
         )
         self._account.add(sample.tick)
         if tick.is_extra:

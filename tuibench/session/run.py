@@ -399,6 +399,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             tick=observed.tick(self.log.elapsed_at(tick.due_ns), None, shows_traffic=True),
             shows_traffic=True,
             replicas=observed.replicas,
+            culprit=self.sampler.present_culprit,
         )
         self.account.add(sample.tick)
         self.bus.sample(sample)

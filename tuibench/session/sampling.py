@@ -416,6 +416,11 @@ class Sampler:
         """The server's process, if it is on this host."""
         return self._hosts.server_pid
 
+    @property
+    def present_culprit(self) -> Culprit | None:
+        """The connection that blocks most of the others at present."""
+        return self._account.locks.present if self._account is not None else None
+
     def watch_time(self) -> None:
         """Report who waits, for a few seconds. Raises UsageError without an account of the time."""
         if self._account is None:

@@ -200,3 +200,25 @@ async def test_what_could_not_be_read_is_said(it: Watched) -> None:
     it.answer = LockReading(gaps=("lock waits: you need PROCESS",))
     await it.play(1, waiting=8)
     assert it.watch.gap == "lock waits: you need PROCESS"
+
+
+async def test_who_blocks_the_others_is_told_while_it_lasts() -> None:
+    """After some seconds, not at each short wait of a busy load; no longer when nobody waits."""
+    watched = Watched()
+
+    def present() -> list[tuple[int | None, int]]:
+        found = watched.watch.present
+        return [] if found is None else [(found.connection, found.blocked)]
+
+    await watched.play(1.5, 8)
+    assert present() == []
+    await watched.play(2.0, 8)
+    assert present() == [(41, 8)]
+    watched.answer = reading(41, 2)
+    await watched.play(2.0, 2)
+    assert present() == []
+    watched.answer = reading(41, 8)
+    await watched.play(4.0, 8)
+    assert present() == [(41, 8)]
+    await watched.look(waiting=0)
+    assert present() == []

@@ -9,8 +9,10 @@ from tests.tui.support import script
 from tests.unit.tui.views import text
 from tuibench.model.counters import Counter
 from tuibench.model.event import Event, EventKind
+from tuibench.model.findings import Culprit
 from tuibench.model.server import Flavour
-from tuibench.tui.panels.health import health_panel, latency_needs, readings, trend
+from tuibench.tui.panels.bars import verdict_line
+from tuibench.tui.panels.health import health_panel, health_summary, latency_needs, readings, trend
 from tuibench.tui.view import View, initial_view
 
 MIB = 2**20
@@ -116,3 +118,16 @@ def test_what_a_latency_needs_has_the_commands_and_their_cost(flavour: Flavour, 
     )
     assert words in told
     assert "restart" in told
+
+
+def test_who_blocks_now_comes_first() -> None:
+    """On the line of health, and above the tabs of every screen with where to end it."""
+    view = watched(50.0, 50.0)
+    culprit = Culprit(connection=41, doing="idle in transaction", lock="row lock", blocked=10)
+    last = msgspec.structs.replace(view.recent[-1], culprit=culprit)
+    blocked = msgspec.structs.replace(view, recent=(view.recent[0], last))
+    words = "session 41 (idle in transaction) blocks 10 sessions"
+    assert text(health_summary(blocked, 100, 1)).startswith(f"HEALTH ▲ {words}")
+    assert text(verdict_line(blocked, 120, 1)).startswith(f"▲ {words}: the screen Sessions shows it")
+    assert words in text(verdict_line(blocked, 80, 1))
+    assert "blocks" not in text(verdict_line(view, 120, 1))

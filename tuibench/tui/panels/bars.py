@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tuibench.base.units import DASH, count, duration, hms, time_left
+from tuibench.base.units import DASH, count, duration, hms, pluralize, time_left
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import (
@@ -151,11 +151,19 @@ def fitting_clauses(text: str, room: int) -> str:
     return text.partition(": ")[0] if ": " in text else "a warning about the measurement"
 
 
+def blocked_text(view: View) -> str:
+    """Who blocks most of the sessions now; empty if nobody does."""
+    culprit = view.recent[-1].culprit if view.recent else None
+    return "" if culprit is None else f"{culprit.name} blocks {pluralize(culprit.blocked, 'session')}"
+
+
 def _states(view: View) -> Iterator[Verdict]:
     """States in which the current figures do not describe the server: paused, host busy, host disturbed."""
     if view.status.state is RunState.PAUSED and view.replay is None:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
+    if (blocked := blocked_text(view)) and view.replay is None:
+        yield Verdict(f"{blocked}: the screen Sessions shows it, K there closes it", role="risk")
     recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
     if any(is_host_saturated(read("cpu_total", sample.host)) for sample in recent):
         evidence = collect_evidence(recent, is_local=view.server_info.is_local)

@@ -19,6 +19,7 @@ from tuibench.model.tick import Tick
 from tuibench.report.effects import STALL
 from tuibench.tui.charts import whole_account
 from tuibench.tui.figures import rate_text
+from tuibench.tui.panels.bars import blocked_text
 from tuibench.tui.panels.load import is_untimed
 from tuibench.tui.text import TextLine, TextSpan, pad_line, wrap_text
 from tuibench.tui.view import View
@@ -160,6 +161,11 @@ def health_panel(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in _lines(view, width)[:height]]
 
 
+def health_summary(view: View, width: int, height: int) -> list[TextLine]:
+    """The line alone, for a screen without room for the rest."""
+    return [pad_line(health_line(view, readings(view)), width)][:height]
+
+
 def health_height(view: View, width: int) -> int:
     """The lines of the panel if it has room for all."""
     return len(_lines(view, width))
@@ -202,13 +208,15 @@ def health_line(view: View, found: Sequence[Reading]) -> TextLine:
         length, _, rest = stall.text.partition(" at ")
         why = rest.partition(": ")[2].partition("; ")[0]
         words = [f"{length}: {why}" if why else length]
+    if blocked := blocked_text(view):
+        words = [blocked]
     words += [_urgent_text(reading) for reading in urgent]
     points = view.points
     if points and points[-1].qps is not None:
         words.append(f"{rate_text(points[-1].qps)} queries/s")
     if points and points[-1].p95_ms is not None:
         words.append(f"p95 {milliseconds(points[-1].p95_ms)}")
-    glyph, role = ("▲", "warn") if urgent or stall else ("●", "ok")
+    glyph, role = ("▲", "risk") if blocked else ("▲", "warn") if urgent or stall else ("●", "ok")
     return (TextSpan(f"HEALTH {glyph} ", role), TextSpan(" · ".join(words), "strong"))
 
 

@@ -32,7 +32,7 @@ from tuibench.tui.figures import (
 )
 from tuibench.tui.panels.bars import verdicts
 from tuibench.tui.panels.effects import PAIR, comparison_card, has_effect_card, is_effect_news
-from tuibench.tui.panels.health import health_height, health_panel
+from tuibench.tui.panels.health import health_height, health_panel, health_summary
 from tuibench.tui.panels.lists import (
     MOVE_KEYS,
     ListMarks,
@@ -126,6 +126,7 @@ class LiveScreen(MainScreen):
     """The most important figures at a glance."""
 
     def body(self) -> ComposeResult:
+        yield self.panel(health_summary, id="health-line")
         with Horizontal(id="body"):
             with Vertical(id="charts"):
                 for place, role in enumerate(SLOT_ROLES):
