@@ -60,6 +60,12 @@ FEWEST_OF_NOISE = 6
 FIRST_TICKS, FIRST_SHARE = 3, 0.5
 """The first ticks after a change must show this share of its difference: a later step is something else."""
 
+NEXT_SHARE = 0.3
+"""The tick next to the change on either side must be this share of the difference away from the level of the
+other side: a step one tick too early or too late is something else. The noise of a single tick hides no more
+of a difference of some three standard deviations.
+"""
+
 RECENT_TICKS = 15
 """In these before the change, a movement from one few ticks to the next few counts, too."""
 
@@ -161,7 +167,9 @@ def _follows_the_change(before: Sequence[float], since: Sequence[Reading], estim
     moved = max(swing(before, window, 0), swing(before[-RECENT_TICKS:], FIRST_TICKS, 0))
     doubt = max(1.0, WATCHED_TICKS / len(before))
     shown = math.copysign(first, first * estimate)
-    return abs(estimate) >= MARGIN * doubt * moved and shown >= FIRST_SHARE * abs(estimate)
+    old, new = fmean(before[-WATCHED_TICKS:-1]), fmean(held[1:] or held)
+    is_timely = (held[0] - old) / estimate >= NEXT_SHARE and (new - before[-1]) / estimate >= NEXT_SHARE
+    return is_timely and abs(estimate) >= MARGIN * doubt * moved and shown >= FIRST_SHARE * abs(estimate)
 
 
 MOSTLY = 0.75

@@ -62,6 +62,20 @@ def test_a_step_at_another_time_is_not_the_changes(step: float) -> None:
         assert found.low <= 0 <= found.high
 
 
+@pytest.mark.parametrize("late", [-1, 1])
+def test_a_step_one_tick_beside_the_change_is_not_the_changes(late: int) -> None:
+    """Of 40, a few are told by the noise of the tick next to the change."""
+    rng, told = random.Random(4), {0: 0, late: 0}
+    for at in told:
+        for _ in range(40):
+            level = [value + 0.3 * (place >= 40 + at) for place, value in enumerate(noisy(rng, 60))]
+            since = [Reading(place + 1.0, 1.0, value) for place, value in enumerate(level[40:])]
+            found = difference_so_far(level[:40], since)
+            told[at] += found is not None and not found.low <= 0 <= found.high
+    assert told[0] >= 36
+    assert told[late] <= 12
+
+
 def test_an_alternation_tells_what_a_step_hides() -> None:
     rng, shares = random.Random(3), [1.0] * 6 + [0.0, 0.0, 1.0, 1.0] * 8
     level = [*noisy(rng, 35), *(value + 0.5 for value in noisy(rng, 5 + len(shares)))]
