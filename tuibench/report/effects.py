@@ -155,9 +155,21 @@ def trial_sentence(result: AbTestResult) -> str:
             f"too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
             f"(--window={needs}){in_time}"
         )
+    if not result.comparisons and result.left_out:
+        return f"{against}: undecided: {_disturbed(result)}{_so_far(result)}{_more(result)}"
     if not result.comparisons:
         return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
     return f"{against}: {changes_text(result.comparisons)} ({pairs}{_acts(result)}){_more(result)}"
+
+
+def _disturbed(result: AbTestResult) -> str:
+    """How many cycles were left out, why, and what helps."""
+    tried = result.left_out + result.counted
+    of = f"all {tried}" if not result.counted else f"{result.left_out} of {tried}"
+    was = "was" if tried == 1 else "were"
+    cycles = f"the only cycle {was}" if tried == 1 else f"{of} cycles {was}"
+    why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
+    return f"{cycles} disturbed{why}; a quieter host or --window={2 * result.window_seconds:g} helps"
 
 
 def trial_note(result: AbTestResult) -> str:

@@ -347,6 +347,21 @@ def test_too_few_cycles_make_no_claim() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pairs", "left_out", "words"),
+    [
+        (0, 4, "undecided: all 4 cycles were disturbed (host busy); "),
+        (0, 1, "undecided: the only cycle was disturbed (host busy); "),
+        (1, 3, "undecided: 3 of 4 cycles were disturbed (host busy); "),
+    ],
+)
+def test_disturbed_cycles_are_told_with_what_helps(pairs: int, left_out: int, words: str) -> None:
+    found = msgspec.structs.replace(
+        result(pairs=pairs), left_out=left_out, disturbances=("host busy",), window_seconds=5.0
+    )
+    assert f"{words}a quieter host or --window=10 helps" in with_sentence(found).sentence
+
+
+@pytest.mark.parametrize(
     ("seconds", "words"),
     [
         (0.0, "about 1 more second"),

@@ -335,7 +335,7 @@ def data_files_bytes(sweep: Sweep, data: str) -> int | None:
 
 
 OVERLAPPING = "~"
-NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: the difference may be chance"
+NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: it could be start-to-start variation"
 
 MAY_DIFFER = ("base.seed", "prepare", "cleanup", "order")
 """Fields of the plan in which two compared sweeps may differ."""

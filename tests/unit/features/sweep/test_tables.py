@@ -70,7 +70,7 @@ oltp_write_only  durable 1/1  4                    1.00           0.53~
 oltp_write_only  durable 1/1  8                    1.00            0.53
 oltp_write_only  unsafe 0/0   4                    1.00            0.53
 oltp_write_only  unsafe 0/0   8                    1.00            0.53
-~ the 95 % intervals of both overlap: the difference may be chance
+~ the 95 % intervals of both overlap: it could be start-to-start variation
 """
 
 
