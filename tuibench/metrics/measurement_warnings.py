@@ -17,11 +17,13 @@ from statistics import median
 from tuibench.base.units import decimal, percent
 from tuibench.metrics.figures import read
 from tuibench.metrics.series import ratio
+from tuibench.model.callers import CallerPolicy, OnDeadline
 from tuibench.model.cluster import LoadHost
 from tuibench.model.counters import Counter
 from tuibench.model.findings import Evidence
 from tuibench.model.hardware import Hardware
 from tuibench.model.schedule import format_delay
+from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Sample, Tick, total_tick
 
 COMMIT = "commit"
@@ -105,6 +107,24 @@ def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
         f"simulated network delay (--client-delay): up to {format_delay(delay_ms)} on each round trip, "
         "which the latencies include",
     )
+
+
+LEAST_MARIADB, LEAST_MYSQL = (10, 1, 1), (5, 7, 8)
+"""The first versions with a limit of statements."""
+
+
+def time_limit_warning(policy: CallerPolicy, server: ServerInfo) -> tuple[str, ...]:
+    """By which limit of the server `--on-deadline=kill` ends statements, and which ones."""
+    if policy.on_deadline is not OnDeadline.KILL or not policy.deadline_ms:
+        return ()
+    is_mariadb, after = server.flavour is Flavour.MARIADB, format_delay(policy.deadline_ms)
+    if server.version_tuple < (LEAST_MARIADB if is_mariadb else LEAST_MYSQL):
+        said = f"this server ({server.version}) has no limit of statements: it ends none"
+    elif is_mariadb:
+        said = f"max_statement_time ends every statement after {after}"
+    else:
+        said = f"max_execution_time ends each SELECT after {after}; the server goes on with writes and CALL"
+    return (f"--on-deadline=kill: {said}",)
 
 
 def simulated_hardware_warning(hardware: Hardware, limits: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ The conditions of each are in its declaration (`session.dispatch`).
 """
 
 from tuibench.base.errors import UsageError
+from tuibench.metrics.measurement_warnings import time_limit_warning
 from tuibench.model.event import EventKind
 from tuibench.model.hardware import Hardware, changed_hardware, hardware_change
 from tuibench.model.message import (
@@ -132,7 +133,12 @@ async def set_callers(session: SteeredSession, command: SetCallers) -> str:
         return f"{option}: {now}, as before"
     load.set_callers(after)
     session.log.emit(EventKind.CALLERS, f"{option} {was} → {now}")
-    return f"{option}: {now}"
+    limits = time_limit_warning(after, session.parts.server)
+    if limits == time_limit_warning(before, session.parts.server):
+        return f"{option}: {now}"
+    for limit in limits:
+        session.log.emit(EventKind.WARNING, limit)
+    return "; ".join([f"{option}: {now}", *limits])
 
 
 @handles(SetPlan, needs=Needs.FREE_LOAD)

@@ -24,6 +24,7 @@ from tuibench.metrics.measurement_warnings import (
     measurement_warnings,
     simulated_hardware_warning,
     simulated_network_warning,
+    time_limit_warning,
     warning_name,
 )
 from tuibench.model.event import EventKind
@@ -379,7 +380,7 @@ class LoadRun(SessionRun):
     async def _identify(self) -> tuple[ServerInfo, tuple[str, ...]]:
         plan, target = self.spec.plan, self.spec.target
         server, warnings, signs = await run_preflight(target, plan, self.program, self._start_workers)
-        self._warnings = (*warnings, *self._host_warnings)
+        self._warnings = (*warnings, *self._host_warnings, *time_limit_warning(plan.callers, server))
         return server, signs
 
     async def _start_workers(self, server: ServerInfo, plan: RunPlan) -> None:

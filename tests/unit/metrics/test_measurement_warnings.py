@@ -5,10 +5,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.examples import LATENCY, load_part, load_sample
+from tests.examples import LATENCY, SERVER, load_part, load_sample
 from tests.ticks import host_tick
-from tuibench.metrics.measurement_warnings import TICKS_NEEDED, ClientLimit, is_client_limited
+from tuibench.metrics.measurement_warnings import (
+    TICKS_NEEDED,
+    ClientLimit,
+    is_client_limited,
+    time_limit_warning,
+)
+from tuibench.model.callers import CallerPolicy, OnDeadline
 from tuibench.model.cluster import LoadHost
+from tuibench.model.server import Flavour
 from tuibench.model.tick import HOST, Tick
 
 # Warnings about the measurement name the host of a load from several hosts.
@@ -197,3 +204,27 @@ def test_a_late_client_on_a_host_that_the_server_uses_up_is_the_limit() -> None:
 
 def test_a_calm_host_has_no_warning() -> None:
     assert on_host(GOOD, cpu_total=99.0, others=2.0, cpu_steal=4.9).active_warnings == ()
+
+
+# By which limit a server ends what is late.
+
+
+@pytest.mark.parametrize(
+    ("flavour", "version", "said"),
+    [
+        (Flavour.MARIADB, "10.11.19", "max_statement_time ends every statement after 200ms"),
+        (Flavour.MARIADB, "10.0.38", "this server (10.0.38) has no limit of statements: it ends none"),
+        (
+            Flavour.MYSQL,
+            "9.7.4",
+            "max_execution_time ends each SELECT after 200ms; the server goes on with writes and CALL",
+        ),
+        (Flavour.MYSQL, "5.7.7", "this server (5.7.7) has no limit of statements: it ends none"),
+    ],
+)
+def test_the_limit_of_statements_is_named(flavour: Flavour, version: str, said: str) -> None:
+    server = msgspec.structs.replace(SERVER, flavour=flavour, version=version)
+    policy = CallerPolicy(deadline_ms=200, on_deadline=OnDeadline.KILL)
+    assert time_limit_warning(policy, server) == (f"--on-deadline=kill: {said}",)
+    for other in (CallerPolicy(deadline_ms=200), CallerPolicy(on_deadline=OnDeadline.KILL)):
+        assert time_limit_warning(other, server) == ()

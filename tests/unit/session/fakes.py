@@ -268,7 +268,7 @@ class FakeControllable:
             lifecycle=self.lifecycle,
             log=self.log,
             laboratory=cast(Laboratory, FakeLaboratory()),
-            parts=cast(ExperimentSession, SimpleNamespace(hardware=self.hardware)),
+            parts=cast(ExperimentSession, SimpleNamespace(hardware=self.hardware, server=examples.SERVER)),
             interventions=nothing,
             instruments=(),
             activity_monitor=cast(ActivityMonitor, self.activity_monitor),
