@@ -227,9 +227,9 @@ class _SlowForm:
         if "_rate_limit" in line and (found := _RATE_LIMIT.search(line)):
             self._times = max(1, int(found[1]))
 
-    def take_plain(self, entry: re.Match[str]) -> None:
-        """Read the lines before the SQL of a `_PLAIN_ENTRY`."""
-        user, thread, schema, quoted, database, at = entry.group(1, 2, 3, 4, 5, 6)
+    def plain(self, entry: re.Match[str]) -> LoggedStatement | None:
+        """The statement of a `_PLAIN_ENTRY`; None if it is empty."""
+        user, thread, schema, quoted, database, at, text = entry.groups()
         self._has_begun, self._has_ended, self._has_timestamps = True, False, True
         self._times, self._is_internal, self._at = 1, False, int(at)
         if thread:
@@ -240,6 +240,9 @@ class _SlowForm:
             self._database = name.replace("``", "`")
         elif schema is not None:
             self._database = schema
+        if not (sql := _bare(text)):
+            return None
+        return LoggedStatement(self._connection, self._at, self._database, _with_arguments(sql))
 
     def statement(self, sql: str) -> LoggedStatement | None:
         if self._has_ended:
@@ -251,6 +254,11 @@ class _SlowForm:
             self._lost[INTERNAL] += 1
             return None
         return LoggedStatement(self._connection, self._at, self._database, _with_arguments(sql), self._times)
+
+
+def _bare(sql: str) -> str:
+    """The statement without spaces around it and without its semicolon."""
+    return sql.strip().rstrip(";").strip()
 
 
 def _with_arguments(sql: str) -> str:
@@ -448,18 +456,19 @@ class QueryLog:
 
     def _plain_entries_and_others(self, log: TextIO, block: int) -> Iterator[LoggedStatement]:
         cutter, has_fed = self._cutter(self._slow), False
+        plain, match = self._slow.plain, _PLAIN_ENTRY.match
         text = ""
         while chunk := log.read(block):
             text, at = text + chunk, 0
             while True:
                 if text.startswith(_ENTRY_BEGINS, at) and (not has_fed or cutter.is_between_entries()):
-                    entry = _PLAIN_ENTRY.match(text, at)
+                    entry = match(text, at)
                     if entry is not None and " started with:" not in entry[7] and is_closed(entry[7]):
                         if has_fed:
                             yield from cutter.finish()
                             has_fed = False
-                        self._slow.take_plain(entry)
-                        if (found := self._entry(self._slow, (entry[7],), 0)) is not None:
+                        if (found := plain(entry)) is not None:
+                            self.seen += 1
                             yield found
                         at = entry.end()
                         continue
@@ -487,7 +496,7 @@ class QueryLog:
             self.seen += 1
             self.lost[TOO_LONG] += 1
             return None
-        found = form.statement("".join(sql).strip().rstrip(";").strip())
+        found = form.statement(_bare("".join(sql)))
         self.seen += found is not None and bool(found.sql)
         return found
 
@@ -534,6 +543,7 @@ _COMMITS = re.compile(
 """Statements that implicitly commit the transaction before them."""
 
 _CONTROL = re.compile(r"\s*(?:--|#|/\*|[ABCDFGILORSTUX])", re.IGNORECASE)
+_COMMENTS = re.compile(r"(?:\s++|/\*(?!M?!).*?\*/|#[^\n]*+|--(?=\s|$)[^\n]*+)*+", re.DOTALL)
 _OF_ROWS = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ", "select ", "insert ", "update ", "delete ")
 MAX_CONTROL = 2000
 """Longer statements do not begin or end a transaction."""
@@ -570,7 +580,8 @@ class TransactionGrouper:
             self._manual.pop(connection, None)
             self._forget(self._take(connection), UNFINISHED)
             return None
-        word = _command(sql)
+        if not (word := _command(sql)):
+            return self._take_in(statement)
         if found := _BEGINS.match(word):
             self.frames += 1
             done = self._finish(connection)
@@ -598,20 +609,24 @@ class TransactionGrouper:
                 self._begin(connection)
             self.lost[word.split()[0]] += 1
             return done
-        if (current := self._open.get(connection)) is not None:
-            current.count += 1
-            if current.count <= MAX_TRANSACTION:
-                current.statements.append(statement)
-                current.size += len(sql)
-                self._text += len(sql)
-            elif current.statements:
-                current.statements.clear()
-                self._text -= current.size
-                current.size = 0
-            while self._text > MAX_OPEN_TEXT:
-                self._forget(self._take(next(iter(self._open))), UNFINISHED)
-            return None
-        return LoggedTransaction((statement,), False)
+        return self._take_in(statement)
+
+    def _take_in(self, statement: LoggedStatement) -> LoggedTransaction | None:
+        """Add a statement to its connection's open transaction; without one, it is a transaction itself."""
+        if (current := self._open.get(statement.connection)) is None:
+            return LoggedTransaction((statement,), False)
+        current.count += 1
+        if current.count <= MAX_TRANSACTION:
+            current.statements.append(statement)
+            current.size += len(statement.sql)
+            self._text += len(statement.sql)
+        elif current.statements:
+            current.statements.clear()
+            self._text -= current.size
+            current.size = 0
+        while self._text > MAX_OPEN_TEXT:
+            self._forget(self._take(next(iter(self._open))), UNFINISHED)
+        return None
 
     def close(self) -> None:
         """Count the statements of transactions that are open at the end of the log."""
@@ -653,6 +668,12 @@ class TransactionGrouper:
             self.lost[why] += left.count
 
 
+def _end_of_comments(sql: str) -> int:
+    """The index of the first character after leading spaces and comments."""
+    found = _COMMENTS.match(sql)
+    return found.end() if found is not None else 0
+
+
 def _command(sql: str) -> str:
     """The statement in capitals and without comments if it may begin or end a transaction;
     otherwise empty.
@@ -660,5 +681,7 @@ def _command(sql: str) -> str:
     if sql.startswith(_OF_ROWS) or len(sql) > MAX_CONTROL or not _CONTROL.match(sql):
         return ""
     if sql[0] in "/-#":
+        if sql.startswith(_OF_ROWS, _end_of_comments(sql)):
+            return ""
         return "".join(token.text for token in tokens_of(sql)).upper().strip()
     return sql.partition("/*")[0].strip().rstrip(";").upper()

@@ -22,6 +22,8 @@ from decimal import Decimal
 from math import ceil, floor
 from typing import Literal, NamedTuple, TypeVar
 
+import msgspec
+
 from tuibench.workload.expressions import Expression, literal
 from tuibench.workload.sql import Token, text_value, tokens_of
 from tuibench.workload.values import DecimalRange, Draw, Operand, Sum, Uniform
@@ -33,6 +35,9 @@ MAX_TEXT = 2000
 
 MAX_ROWS_KEPT = 100
 """Rows of a list whose values are kept; a longer list is sampled evenly."""
+
+SIZE_OF_LITERALS = 200
+"""Size, as of `Observed.keep`, up to which a statement is kept as its literals."""
 
 MAX_UNSIGNED = 2**64 - 1
 MAX_NUMBER = 18
@@ -53,7 +58,7 @@ class Slot(NamedTuple):
     """Number of values of a row."""
 
 
-class Template(NamedTuple):
+class Template(msgspec.Struct, frozen=True, cache_hash=True):
     """SQL between slots."""
 
     fragments: tuple[str, ...]
@@ -90,7 +95,7 @@ class _Reading(NamedTuple):
 
 
 class Observed:
-    """A template with the values of one statement; the values are converted when they are first read."""
+    """A template with the values of one statement, which are converted when they are read."""
 
     __slots__ = ("_escapes", "_literals", "_reading", "_values")
 
@@ -112,25 +117,34 @@ class Observed:
     @property
     def values(self) -> tuple[tuple[tuple[Value, ...], ...], ...]:
         """The values of each slot: one row for a single value, up to `MAX_ROWS_KEPT` rows for a list."""
+        if self._values is not None:
+            return self._values
+        return tuple(
+            [tuple([tuple(map(self._value, row)) for row in rows]) for rows in self._reading.sources]
+        )
+
+    def keep(self) -> int:
+        """Prepare to be kept: many or long literals are exchanged for the values, of which there are fewer.
+        Returns the size: each counts 1, plus 1 for every 32 characters.
+        """
+        if self._values is None and _size(self._literals) > SIZE_OF_LITERALS:
+            self._values, self._literals = self.values, ()
         if self._values is None:
-            self._values = tuple(
-                tuple(tuple(self._value(source) for source in row) for row in rows)
-                for rows in self._reading.sources
-            )
-            self._literals = ()
-        return self._values
+            return _size(self._literals)
+        values = [value for rows in self._values for row in rows for value in row]
+        return len(values) + sum([len(value) // 32 for value in values if isinstance(value, str)])
 
     def _value(self, source: _Source) -> Value:
+        kind, (first, *_) = source
+        if kind == "number":
+            return _number(self._literals[first])
+        if kind == "negative":
+            return -_number(self._literals[first])
+        if kind == "hex":
+            return self._literals[first][2:].rstrip("'")[:MAX_TEXT]
         texts = [self._literals[number] for number in source.literals]
-        match source.kind:
-            case "number":
-                return _number(texts[0])
-            case "negative":
-                return -_number(texts[0])
-            case "hex":
-                return texts[0][2:].rstrip("'")[:MAX_TEXT]
         text = "".join(text_value(each.lstrip("nN"), escapes=self._escapes) for each in texts)
-        if source.kind == "bytes":
+        if kind == "bytes":
             return _bytes_of(text).hex().upper()[:MAX_TEXT]
         return _valid_text(text[:MAX_TEXT])
 
@@ -138,6 +152,10 @@ class Observed:
     def placeholders(self) -> int:
         """Number of placeholders of the prepared statement."""
         return self._reading.placeholders
+
+
+def _size(texts: Iterable[str]) -> int:
+    return sum([1 + len(text) // 32 for text in texts])
 
 
 _SIGNS = frozenset("= < > <= >= <> != <=> := + - * / % || && | & ^ ~ ! ( ,".split())  # noqa: SIM905
@@ -246,18 +264,24 @@ def _read(sql: str) -> tuple[_Reading, list[Token], set[int]]:
     return builder.read(), literals, builder.used
 
 
-_QUOTED = r"'(?:[^'\\]++|\\.|'')*+'"
 _OUTLINE = re.compile(
-    rf"""( `[^`]*+` | /\*.*?\*/ | \#[^\n]*+ | --(?=\s|$)[^\n]*+
-        | {_QUOTED} | [xXbBnN](?<![\w$@].){_QUOTED} | "(?:[^"\\]++|\\.|"")*+"
-        | 0[xb](?<![\w$@.`]..)[0-9A-Fa-f]++(?![\w$])
-        | (?:\d(?<![\w$@`].)\d*+(?:\.\d*+)?+ | \.(?<![\w$@`].)\d++) (?:[eE][+-]?\d++)?+(?![\w$]) )""",
+    r"""( ['"`/\#\-.\d] (?:
+          (?<=') (?:[^'\\]++|\\.|'')*+'
+        | (?<=\d)(?<![\w$@`].) \d*+(?:\.\d*+)?+ (?:[eE][+-]?\d++)?+(?![\w$])
+        | (?<=`) [^`]*+`
+        | (?<=") (?:[^"\\]++|\\.|"")*+"
+        | (?<=/)\*.*?\*/ | (?<=\#)[^\n]*+ | (?<=-)-(?=\s|$)[^\n]*+
+        | (?<=0)(?<![\w$@.`].)[xb] [0-9A-Fa-f]++(?![\w$])
+        | (?<=\.)(?<![\w$@`].) \d++ (?:[eE][+-]?\d++)?+(?![\w$]) ) )""",
     re.DOTALL | re.VERBOSE,
 )
-"""The parts in which statements of one template differ. Each alternative begins with a character, which rules
-out most places of a text; what is before it is matched afterwards.
+"""The parts in which statements of one template differ. Each begins with a character of one set, which is
+searched for quickly; what the character begins, and what is before it, is matched afterwards. The letter of
+x'…', b'…' and n'…' comes before the part.
 """
 
+_PREFIXES = frozenset("xXbBnN")
+_PREFIXED = re.compile(r"(?<![\w$@])[xXbBnN]\Z")
 _PLAIN_NUMBER = re.compile(r"\d{1,18}|\d{0,9}\.\d{1,10}|\d{1,9}\.")
 _LONG_HEX = re.compile(rf"(?:0x|[xX]')(?:[0-9A-Fa-f]{{2}}){{{NUMERIC_HEX_DIGITS // 2 + 1},}}'?")
 MAX_REMEMBERED = 1 << 26
@@ -280,7 +304,9 @@ class StatementReader:
 
     def __init__(self) -> None:
         self._fixed: dict[str, tuple[int, ...] | None] = {}
-        self._readings: dict[tuple[str, ...], _Reading] = {}
+        """The literals of an outline that are not slots; None if outline and tokens disagree."""
+        self._readings: dict[str | tuple[str, ...], _Reading] = {}
+        """By the outline, with the text of its literals that are not slots."""
         self._size = 0
 
     def observe(self, sql: str) -> Observed:
@@ -291,28 +317,29 @@ class StatementReader:
             text = parts[place]
             first = text[0]
             if first == "'":
-                parts[place] = "\1t"
+                before = parts[place - 1]
+                if before[-1:] in _PREFIXES and _PREFIXED.search(before):
+                    parts[place - 1], text = before[:-1], before[-1] + text
+                    parts[place] = "\1N" if before[-1] in "nN" else _outline_of_bytes(text)
+                else:
+                    parts[place] = "\1t"
             elif first in "0123456789.":
-                is_plain = _PLAIN_NUMBER.fullmatch(text) is not None
-                parts[place] = "\1n" if is_plain else "\1h" if _LONG_HEX.fullmatch(text) else f"\1r{text}"
+                is_plain = (text.isdecimal() and len(text) <= MAX_NUMBER) or _PLAIN_NUMBER.fullmatch(text)
+                parts[place] = "\1n" if is_plain else _outline_of_bytes(text)
             elif first in "/#-`":
                 parts[place] = text if first == "`" or text.startswith(("/*!", "/*M!", "/*+")) else "\2"
                 continue
-            elif first in "nN":
-                parts[place] = "\1N"
-            elif first == '"':
-                parts[place] = "\1d"
             else:
-                parts[place] = "\1h" if _LONG_HEX.fullmatch(text) else f"\1r{text.replace(chr(39), chr(1))}"
+                parts[place] = "\1d" if first == '"' else _outline_of_bytes(text)
             literals.append(text)
         outline = "".join(parts)
-        fixed = self._fixed.get(outline, ())
-        if fixed is not None and outline in self._fixed:
-            key = (outline, *[literals[number] for number in fixed])
+        fixed = self._fixed.get(outline)
+        if fixed is not None:
+            key = (outline, *[literals[number] for number in fixed]) if fixed else outline
             if (reading := self._readings.get(key)) is not None:
                 return Observed(reading, literals, escapes=True)
         reading, tokens, used = _read(sql)
-        if fixed is not None:
+        if fixed is not None or outline not in self._fixed:
             self._remember(outline, reading, tokens, literals, used)
         return Observed(reading, [each.text for each in tokens], escapes=all(each.escapes for each in tokens))
 
@@ -339,7 +366,15 @@ class StatementReader:
             return
         fixed = tuple(sorted({*range(len(seen))} - {*used}))
         self._fixed[outline] = fixed
-        self._readings[outline, *(literals[number] for number in fixed)] = reading
+        key = (outline, *[literals[number] for number in fixed]) if fixed else outline
+        self._readings[key] = reading
+
+
+def _outline_of_bytes(text: str) -> str:
+    """What stands in the outline for a hexadecimal, binary or odd number: itself, unless it is a long binary
+    text.
+    """
+    return "\1h" if _LONG_HEX.fullmatch(text) else "\1r" + text.replace("'", "\1")
 
 
 def _plain_tokens(tokens: list[Token]) -> list[Token]:

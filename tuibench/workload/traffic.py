@@ -46,7 +46,7 @@ MAX_SAMPLES = 1000
 MIN_SAMPLES = 20
 """Samples kept for each kind even if all samples are too large."""
 MAX_KEPT = 500_000
-"""Size of all samples together: a statement and a value count 1, plus 1 for every 32 characters. If they are
+"""Size of all samples together: a statement counts 1, and its values as in `Observed.keep`. If they are
 larger, fewer samples of each kind are kept.
 """
 
@@ -251,13 +251,7 @@ def _length(kind: _Kind) -> int:
 
 def _size(sample: _Sample) -> int:
     """The size of a sample, in the unit of `MAX_KEPT`."""
-    return len(sample) + sum(
-        1 + (len(value) // 32 if isinstance(value, str) else 0)
-        for observed in sample
-        for rows in observed.values
-        for row in rows
-        for value in row
-    )
+    return len(sample) + sum([observed.keep() for observed in sample])
 
 
 def _models(kind: _Kind, samples: Sequence[_Sample]) -> tuple[StatementModel, ...]:
@@ -267,8 +261,9 @@ def _models(kind: _Kind, samples: Sequence[_Sample]) -> tuple[StatementModel, ..
     made = []
     for place, (template, database) in enumerate(kind.statements):
         slots = []
+        observed = [sample[place].values for sample in samples]
         for slot, shape in enumerate(template.slots):
-            seen = [sample[place].values[slot] for sample in samples]
+            seen = [values[slot] for values in observed]
             if shape.row:
                 lengths = sorted(sample[place].lengths[slot] for sample in samples)
                 columns = [[row[column] for rows in seen for row in rows] for column in range(shape.width)]

@@ -3,7 +3,10 @@
 import io
 import json
 import re
+import tracemalloc
 from collections import Counter
+from collections.abc import Iterator
+from typing import TextIO, cast
 from unittest import mock
 
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.workload.player import Player, nothing
-from tuibench.workload import library, query_log
+from tuibench.workload import library, query_log, templates, traffic
 from tuibench.workload.query_log import (
     DAMAGED,
     INTERNAL,
@@ -364,6 +367,90 @@ def test_open_transactions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         grouper.add(LoggedStatement(1, None, "", f"SELECT '{'x' * 900}'"))
     grouper.close()
     assert grouper.lost == {UNFINISHED: 8}
+
+
+class GeneratedLog(io.TextIOBase):
+    """A log of this many transactions of several connections, made while it is read. Values differ, and so do
+    kinds of transactions and lengths of lists.
+    """
+
+    def __init__(self, transactions: int) -> None:
+        self._entries = self._made(transactions)
+        self._text = ""
+
+    def read(self, size: int | None = -1, /) -> str:
+        while size is not None and len(self._text) < size and (more := next(self._entries, "")):
+            self._text += more
+        found, self._text = self._text[:size], self._text[size:]
+        return found
+
+    @staticmethod
+    def _made(transactions: int) -> Iterator[str]:
+        for number in range(transactions):
+            items = ", ".join(f"'sku-{number + each}'" for each in range(number % 20 + 2))
+            for sql in (
+                "BEGIN",
+                f"SELECT c{number % 3} FROM t WHERE id = {number} AND name = 'it\\'s {number:060}'",
+                f"/* request {number} */ UPDATE t SET n = n + 1 WHERE sku IN ({items})",
+                f"INSERT INTO notes VALUES ({number}, '{'x' * (number % 600)}')",
+                "COMMIT",
+            ):
+                yield entry(sql, number=number)
+
+
+def mix_of(log: QueryLog, transactions: int) -> TrafficMix:
+    grouper, mix = TransactionGrouper(), TrafficMix()
+    for statement in log.statements(
+        cast(TextIO, GeneratedLog(transactions)), entry("BEGIN"), query_log.BLOCK
+    ):
+        if (done := grouper.add(statement)) is not None:
+            mix.add([each.sql for each in done.statements], explicit=done.is_explicit)
+    return mix
+
+
+def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic, "MAX_KEPT", 1500)
+    monkeypatch.setattr(query_log, "BLOCK", 20_000)
+    peaks = []
+    tracemalloc.start()
+    try:
+        for transactions in (150, 150, 900):
+            tracemalloc.reset_peak()
+            before, _ = tracemalloc.get_traced_memory()
+            assert mix_of(QueryLog(), transactions).transactions == transactions
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+    finally:
+        tracemalloc.stop()
+    _, short, long = peaks
+    assert long < 1.4 * short
+
+
+def test_the_work_for_a_statement_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read by neither lines nor tokens, and its values are not converted until a model needs them."""
+    done: Counter[str] = Counter()
+
+    def counted(owner: object, name: str) -> None:
+        work = getattr(owner, name)
+
+        def count(*arguments: object) -> object:
+            done[name] += 1
+            return work(*arguments)
+
+        monkeypatch.setattr(owner, name, count)
+
+    counted(query_log._Cutter, "feed")
+    counted(templates, "_read")
+    counted(templates.Observed, "_value")
+    log = QueryLog()
+    mix = mix_of(log, 300)
+    assert (log.seen, mix.transactions) == (1500, 300)
+    most_of_a_block = 10
+    assert done["feed"] < 3 * most_of_a_block
+    assert done["_read"] == 3 + 20 + 1
+    assert not done["_value"]
+    (kind, *_) = mix.kinds(1)
+    assert len(kind.statements) == 3
+    assert done["_value"]
 
 
 # Any bytes, and logs with damage anywhere, are read without an error, and make a profile that compiles.
