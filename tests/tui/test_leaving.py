@@ -9,14 +9,16 @@ from msgspec.structs import replace
 from textual.widgets import Static
 
 from tests.tui.support import script
-from tests.tui.support.driving import viewer
+from tests.tui.support.driving import SMALL, viewer
 from tests.tui.support.fake import FakeClient
 from tuibench.base.errors import RunError, UsageError
 from tuibench.cli.options import ScreenOptions
 from tuibench.model.message import CommandReply, Stop
+from tuibench.tui import app as app_module
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.panels.bars import QUIT_AGAIN_HINT
 from tuibench.tui.screens.dialogs import StopDialog
+from tuibench.tui.screens.monitor import LiveScreen
 
 
 async def test_q_waits_for_the_summary() -> None:
@@ -211,3 +213,33 @@ async def test_without_changed_settings_there_is_nothing_to_keep() -> None:
         assert it.client.submitted == []
         await it.press("y")
         assert it.client.submitted == [Stop()]
+
+
+async def test_a_session_that_does_not_answer_is_named_and_can_be_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(app_module, "UNSAID_SECONDS", 0.0)
+    answer: asyncio.Future[FakeClient] = asyncio.get_running_loop().create_future()
+
+    async def connect() -> FakeClient:
+        return await answer
+
+    app = TuibenchApp(connect)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.pause()
+        assert "connecting to the session" in str(app.screen.query_one("#connecting", Static).content)
+        answer.set_result(FakeClient(script.hello(10)))
+        while not isinstance(app.screen, LiveScreen):
+            await pilot.pause()
+    never: asyncio.Future[FakeClient] = asyncio.get_running_loop().create_future()
+
+    async def hung() -> FakeClient:
+        return await never
+
+    app = TuibenchApp(hung)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.pause()
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+    assert not app.is_running
+    assert app.failure is None

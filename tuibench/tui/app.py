@@ -24,6 +24,7 @@ from textual.events import Event, Key, Resize
 from textual.geometry import Size
 from textual.keys import format_key
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
 
 from tuibench.base.errors import RunError, TuibenchError
 from tuibench.base.feature import installed, resolve
@@ -122,6 +123,9 @@ UNASKED_SECONDS = 60.0
 """Duration of a run after which the operator must confirm that it is stopped."""
 
 
+UNSAID_SECONDS = 0.5
+"""The screen says that it connects if the session has not answered by then."""
+CONNECTING = "○ connecting to the session …   ctrl+c leaves"
 SCENE_SECONDS = 0.5
 """Interval at which a scene is checked for its next step."""
 LEAVE_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -174,6 +178,15 @@ class TuibenchApp(StyledApp[SessionEnded]):
     async def on_mount(self) -> None:
         for number in LEAVE_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        done, _ = await asyncio.wait((self._joining,), timeout=UNSAID_SECONDS)
+        if done:
+            await self._begin()
+        else:
+            await self.screen.mount(Static(CONNECTING, id="connecting", markup=False))
+            self.run_worker(self._begin(), name="joining", exit_on_error=True)
+
+    async def _begin(self) -> None:
+        """Show the first screen once the session answers."""
         try:
             self._client = await self._joining
         except TuibenchError as error:
@@ -261,8 +274,11 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._show_refusal(place.absent, is_hint=True)
             return
         if (there := self._made(place, view)) is not here:
+            beside = here.frame.beside if here.is_beside(view) else None
             self.switch_screen(there)
-            self._show(msgspec.structs.replace(view, activity=None))
+            # A report that was not polled is of another time.
+            is_polled = beside is not None and beside.name == name
+            self._show(view if is_polled else msgspec.structs.replace(view, activity=None))
             self._poll()
 
     def action_open_tab(self, name: str) -> None:
@@ -313,6 +329,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def action_help_quit(self) -> None:
         """Handle ctrl+c: stop the session without a question, the first time in good order."""
         if (view := self.view) is None:
+            self.exit()
             return
         if self._owner and not (view.stopping or view.cannot_steer):
             self._stop()

@@ -142,3 +142,14 @@ async def test_the_tabs_are_those_for_which_there_is_something() -> None:
             assert words in screen.shown("note")
         await screen.hear(seen())
         assert "2 Latency" in screen.shown("tabs")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_the_health_has_its_line_at_every_size(size: tuple[int, int]) -> None:
+    async with viewer(watching(), size=size) as screen:
+        await screen.hear(seen())
+        line, *table = screen.shown("health-line" if size == SMALL else "health").splitlines()
+        assert line.startswith("HEALTH ● no stall in")
+        assert "840 queries/s" in line
+        assert bool(table) is (size == LARGE)
+        assert len(screen.shown("chart-tps").splitlines()) > 1
