@@ -11,12 +11,14 @@ from msgspec.structs import asdict, replace
 from tests.examples import EVENT, LATENCY, sample, summary
 from tests.paths import DATA
 from tests.tui.support.script import AB_TEST
+from tests.unit.tuning.fakes import FakeClock
 from tuibench.base.errors import ExitCode, RunError, ServerUnavailableError, UsageError
 from tuibench.cli import runner
 from tuibench.cli.headless import (
     CsvWriter,
     EventNotes,
     IntervalPrinter,
+    ThresholdWatch,
     final_exit_code,
     note,
     open_csv,
@@ -24,7 +26,7 @@ from tuibench.cli.headless import (
 )
 from tuibench.cli.options import PrivateServerOptions
 from tuibench.metrics.thresholds import parse_threshold
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import Event, EventKind, Trouble, TroubleKind
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.summary import ErrorTotals, KindTotals, Reconciliation, Summary, TransactionTotals
@@ -32,6 +34,7 @@ from tuibench.model.tick import Histogram, Latency, Tick
 from tuibench.record.recorder import pretty_json
 from tuibench.record.sysbench_report import CSV_HEADER, head_text
 from tuibench.report.text import run_notes
+from tuibench.session.events import EventLog
 
 # What a run without a screen prints: data to stdout, talk to stderr.
 
@@ -490,3 +493,19 @@ def test_no_note_beside_the_report_has_a_label_of_it(capsys: pytest.CaptureFixtu
     event = Event(at=0.0, elapsed_seconds=12.0, kind=EventKind.RESTART, text="restarted")
     EventNotes(note).hear(event)
     assert not capsys.readouterr().err.startswith("[")
+
+
+def test_a_limit_is_told_once_until_it_is_kept_again() -> None:
+    """Three intervals in a row; one that keeps it, or of which nothing is known, begins anew."""
+    log = EventLog(FakeClock(), lambda event: None)
+    watch = ThresholdWatch((parse_threshold("tps<100"), parse_threshold("p95>1s")), log)
+    rates = [50, 50, 200, 50, 50, 50, 50, 150, 50, 50, 50]
+    for number, rate in enumerate(rates):
+        watch.tick(second_of(rate, end=number + 1.0))
+    assert [(event.kind, event.text) for event in log.events] == [
+        (EventKind.WARNING, "tps<100 in 3 intervals in a row: 50/s")
+    ] * 2
+    assert [event.trouble for event in log.events] == [
+        Trouble(TroubleKind.LIMIT, 3.0, 6.0),
+        Trouble(TroubleKind.LIMIT, 8.0, 11.0),
+    ]

@@ -20,7 +20,7 @@ from tuibench.metrics.ab_windows import ROUNDING_SECONDS, TrialWindow
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.wait_classes import TIME, WaitClass
-from tuibench.model.effect import AbTestPair, Comparison, comparison_of
+from tuibench.model.effect import AbTestPair, comparison_of
 from tuibench.model.hardware import NONE, Hardware
 from tuibench.model.message import SetDelay, SetHardware
 from tuibench.model.prices import SERVICE_LABELS, Estimate, Price, PriceList, Service
@@ -290,8 +290,7 @@ def _cost(price: Price) -> float:
 
 def priced(price: Price) -> Price:
     """The price by its comparisons: slope, extrapolation, and whether both accounts agree."""
-    tps, p95 = (comparison_of(figure, price.comparisons) for figure in (TPS, P95))
-    slope = _slope(tps, price.step_ms)
+    p95, slope = comparison_of(P95, price.comparisons), slope_per_ms(price)
     if slope is None:
         return replace(price, note="too few cycles without a disturbance")
     source = SOURCES[price.service]
@@ -308,24 +307,25 @@ def priced(price: Price) -> Price:
     if now_ms <= source.target_ms:
         return price
     saved_ms, saved = now_ms - source.target_ms, 1 - source.target_ms / now_ms
-    gain = _through(slope, lambda per_ms: 100 * _gain(per_ms * saved_ms))
+    gain = _through(slope, lambda per_ms: 100 * gain_of(per_ms * saved_ms))
     most = None
     if price.account_percent is not None:
-        most = 100 * _gain(saved * price.account_percent / 100)
+        most = 100 * gain_of(saved * price.account_percent / 100)
     return replace(price, target_ms=source.target_ms, gain_percent=gain, most_percent=most)
 
 
-def _slope(tps: Comparison | None, step_ms: float) -> Estimate | None:
+def slope_per_ms(price: Price) -> Estimate | None:
     """The part by which a transaction becomes longer per ms, with its interval; None if it is not known."""
+    tps = comparison_of(TPS, price.comparisons)
     if tps is None or tps.percent is None or tps.percent_low is None or tps.percent_high is None:
         return None
     ratios = [1 + percent / 100 for percent in (tps.percent, tps.percent_high, tps.percent_low)]
     if min(ratios) <= 0:
         return None
-    return Estimate(*((1 / ratio - 1) / step_ms for ratio in ratios))
+    return Estimate(*((1 / ratio - 1) / price.step_ms for ratio in ratios))
 
 
-def _gain(share: float) -> float:
+def gain_of(share: float) -> float:
     """The part of TPS that is gained if a transaction becomes shorter by this share, of at most 99 %."""
     return 1 / (1 - min(share, 0.99)) - 1
 

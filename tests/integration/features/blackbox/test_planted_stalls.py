@@ -5,19 +5,35 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
+from tests.faults.load import fault_spec, loaded
+from tests.integration.support import sbtest
 from tests.integration.support.session_process import Watcher, session_spec, watched
+from tests.integration.support.stalls import (
+    STALLED_TICKS,
+    TICKS_AFTER,
+    plant,
+    stallable,
+    stalling_spec,
+)
+from tuibench.base import paths
 from tuibench.base.document import write_text
+from tuibench.base.errors import ExitCode
+from tuibench.cli.headless import HeadlessOutput, run_headless
 from tuibench.features.blackbox.diagnosis import Cause, Diagnosis, diagnose
 from tuibench.features.blackbox.frames import BlackBox, box_numbers, read_box
 from tuibench.features.blackbox.page import blocks, page
+from tuibench.load.tables import prepare_tables
+from tuibench.metrics.thresholds import parse_threshold
 from tuibench.model.event import EventKind, TroubleKind
-from tuibench.model.message import KeepBlackBox, Stop
+from tuibench.model.message import KeepBlackBox, SetHardware, Stop
 from tuibench.mysql.connection import Connection, connect
+from tuibench.servers.binaries import Binary
 from tuibench.servers.server import PrivateServer
 
 HELD_SECONDS = 3.0
@@ -190,3 +206,70 @@ async def test_the_black_box_of_a_planted_stall_names_its_cause(tables: PrivateS
     written = write_text(blocks(box)) + page(box, "run")
     assert "\x1b" not in written
     assert "[2J" not in written
+
+
+SLOW_FLUSHES = "redo.fsync=3s,binlog.fsync=3s"
+OF_THE_SERVER = {"purge": Cause.PURGE, "redo log": Cause.REDO, "slow disk": Cause.LOG}
+"""Stalls that no connection causes; they need a server of their own."""
+
+
+async def kept_of_a_server(server: PrivateServer, name: str) -> tuple[BlackBox, Diagnosis]:
+    """Plants one of them; returns the black box of the longest trouble, and its conclusions."""
+    spec = stalling_spec(server, "redo log" if name == "slow disk" else name)
+    async with loaded(spec) as load:
+        if name == "slow disk":
+            assert (await load.watcher.submit(SetHardware(SLOW_FLUSHES))).ok
+            await load.stalls(STALLED_TICKS)
+            assert (await load.watcher.submit(SetHardware("0"))).ok
+            await load.watcher.ticks(TICKS_AFTER)
+        else:
+            await plant(server, load, name)
+        await load.stop()
+        directory = load.watcher.directory
+    boxes = [read_box(directory, number) for number in box_numbers(directory.iterdir())]
+    assert boxes
+    box = max(boxes, key=lambda each: each.end_seconds - each.start_seconds)
+    return box, diagnose(box)
+
+
+@pytest.mark.parametrize("name", OF_THE_SERVER)
+async def test_the_black_box_of_a_delay_inside_the_server_names_it(
+    binary: Binary, tuibench_home: Path, name: str
+) -> None:
+    async with await stallable(binary) as server:
+        await prepare_tables(server.target, sbtest.program(tables=2, table_size=500))
+        box, found = await kept_of_a_server(server, name)
+    assert found.cause is OF_THE_SERVER[name], found
+    assert found.connection == 0
+    assert found.text in write_text(blocks(box))
+
+
+async def test_the_time_of_an_outage_is_kept(any_binary: Binary, tuibench_home: Path) -> None:
+    """The server is killed under a load that goes on after errors, and started again."""
+    async with await PrivateServer.start(any_binary) as server:
+        await prepare_tables(server.target, sbtest.program(tables=2, table_size=500))
+        async with loaded(fault_spec(server.target, threads=4)) as load:
+            await server.kill()
+            await load.loses_all_connections()
+            await server.start_again()
+            await load.recovery_seconds()
+            await load.watcher.ticks(AFTER_TICKS)
+            await load.stop()
+            directory = load.watcher.directory
+        boxes = [read_box(directory, number) for number in box_numbers(directory.iterdir())]
+    assert any(each.kind is TroubleKind.OUTAGE for box in boxes for each in box.troubles), boxes
+
+
+async def test_a_limit_that_is_crossed_is_kept(any_tables: PrivateServer, tuibench_home: Path) -> None:
+    """`--fail-if` keeps the time of its first intervals, whatever the exit code says about the whole run."""
+    limit = parse_threshold("tps<1000000")
+    spec = session_spec(any_tables.target, threads=2)
+    spec = replace(spec, plan=replace(spec.plan, seconds=4.0))
+    await asyncio.to_thread(paths.claim, paths.runs_dir(), spec.session)
+    _, code = await run_headless(spec, HeadlessOutput(thresholds=(limit,)))
+    directory = Path(spec.run_directory)
+    boxes = [read_box(directory, number) for number in box_numbers(directory.iterdir())]
+    assert code == ExitCode.THRESHOLD_CROSSED
+    (trouble,) = (each for box in boxes for each in box.troubles if each.kind is TroubleKind.LIMIT)
+    assert trouble.start_seconds < 1
+    assert any("tps<1000000 in 3 intervals in a row" in reason for box in boxes for reason in box.reasons)

@@ -36,7 +36,7 @@ async def test_the_price_of_a_flush_is_its_share_of_a_commit(binary: Binary, sta
             table_size=500,
             delay_ms=0,
         )
-        plan = replace(spec.plan, seconds=None, disk=PRESENT)
+        plan = replace(spec.plan, seconds=None, hardware=PRESENT)
         spec = replace(spec, private_server=str(server.directory), plan=plan)
         left: list[Hardware | None] = []
         async with LoadRun(spec) as run:
