@@ -5,7 +5,8 @@ The cause is the first of these that explains the time:
 1. the server's process is stopped, or has ended;
 2. a delay of all changes inside InnoDB: purge is behind, the redo log is full; not if the connection at the
    root of locks is idle, because one that executes may wait for this itself;
-3. a lock, of a row or of a table or the server: the connection at the root, which does not wait itself;
+3. a lock, of a row or of a table or the server: the connection at the root, which does not wait itself; the
+   log, if that connection waits for it in its commit;
 4. many more connections than before; before the locks, if only few of them wait for one;
 5. commits that wait for a log, slow writes;
 6. many connections that do the same thing.
@@ -41,6 +42,7 @@ STORM_FACTOR, STORM_CONNECTIONS = 1.5, 15
 FLOOD_FACTOR = 3.0
 """A storm with so many more new connections than waiting ones is a cause and no result of their waits."""
 SLOW_FACTOR, SLOW_MS = 4.0, 5.0
+LOG_TEXT = "commits waited for the redo log or the binary log to be written"
 STATEMENT_CHARACTERS = 90
 MOST_LANES = 24
 
@@ -385,6 +387,9 @@ def _locks(look: Look) -> _Found | None:
         return None
     root = roots[0]
     wait, is_row = root.wait, root.wait.kind is LockKind.ROW
+    if is_row and _commits(look, root.connection):
+        text = f"{LOG_TEXT}; {pluralize(blocked, 'connection')} waited for the row locks of such commits"
+        return _Found(Diagnosis(cause=Cause.LOG, text=text, blocked=blocked), [])
     waiting = _waiting_since(look)
     since = min([root.since_seconds, *waiting.values()])
     moments, words = _account(look, root.connection, since)
@@ -418,6 +423,18 @@ def _locks(look: Look) -> _Found | None:
         ),
         moments,
     )
+
+
+def _commits(look: Look, connection: int) -> bool:
+    """True if a connection is seen in its commit, waiting for a log, most of the time that others wait."""
+    classes = [
+        wait_of(Observed(row.command, row.state), look.box.flavour)
+        for frame in look.inside
+        if frame.waits
+        for row in frame.sessions
+        if row.id == connection
+    ]
+    return 2 * sum(each in (WaitClass.COMMIT, WaitClass.BINARY_LOG) for each in classes) > len(classes)
 
 
 def _waiting_since(look: Look) -> dict[int, float]:
@@ -544,7 +561,7 @@ def _log(look: Look) -> _Found | None:
     disk = max((frame.threads.get("in disk wait", 0) for frame in look.inside if frame.threads), default=0)
     if busy and 2 * logs > busy.total():
         at_disk = f"; {pluralize(disk, 'thread')} of the server in disk wait" if disk else ""
-        text = f"commits waited for the redo log or the binary log to be written{at_disk}"
+        text = f"{LOG_TEXT}{at_disk}"
         return _Found(Diagnosis(cause=Cause.LOG, text=text), [])
     writes = [each["disk_write_ms"] for each in figures if "disk_write_ms" in each]
     usual = [each["disk_write_ms"] for each in before if "disk_write_ms" in each]

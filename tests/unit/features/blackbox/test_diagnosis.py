@@ -86,6 +86,25 @@ def test_the_root_of_row_locks_is_the_one_that_does_not_wait() -> None:
     assert [each.at_seconds for each in found.moments] == sorted(each.at_seconds for each in found.moments)
 
 
+@pytest.mark.parametrize(
+    ("state", "cause"), [("Commit", Cause.LOG), ("Updating", Cause.ROW_LOCK), ("User sleep", Cause.ROW_LOCK)]
+)
+def test_a_lock_that_is_held_by_a_commit_is_the_logs(state: str, cause: Cause) -> None:
+    """A slow disk: most of the load waits for the rows of the few that commit."""
+
+    def slow(at: float) -> Frame:
+        holder = row(41, state=state, statement="UPDATE t", at=0.1)
+        if not within(at):
+            return frame(holder, row(8), row(9))
+        waiting = [row(id, state="Updating", statement="UPDATE t", at=at - START) for id in (7, 8, 9)]
+        waits = tuple(wait(id, 41) for id in (7, 8, 9))
+        return frame(holder, *waiting, waiting=(7, 8, 9), waits=waits)
+
+    found = diagnose(box(slow))
+    assert (found.cause, found.blocked) == (cause, 3)
+    assert found.connection == (0 if cause is Cause.LOG else 41)
+
+
 def test_the_lanes_show_who_holds_and_who_waits() -> None:
     one = box(idle_holder)
     first, *others = lanes(one, diagnose(one))
