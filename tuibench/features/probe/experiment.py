@@ -210,6 +210,8 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
     if not progress.order.slo or not progress.measured:
         return None
     most, missed, contrary = objective_edge(progress)
+    if most is None and missed is None:  # they rise with load, and no load was enough
+        missed = max(progress.measured, key=lambda step: -math.inf if step.slack is None else step.slack)
     best = best_within(progress)
     return SloResult(
         slo=progress.order.slo,

@@ -524,7 +524,7 @@ def objective_edge(progress: ProbeProgress) -> ObjectiveEdge:
     if _rises(progress):
         first = next((place for place, step in enumerate(steps) if not step.missed), len(steps))
         if first == len(steps):
-            return ObjectiveEdge(None, None, ())
+            return ObjectiveEdge(None, None, _met_once(progress, steps))
         steps = steps[first:]
 
     def contrary_to(edge: int) -> list[ProbeStep]:
@@ -534,9 +534,14 @@ def objective_edge(progress: ProbeProgress) -> ObjectiveEdge:
     most = next((step for step in reversed(steps[:edge]) if not step.missed), None)
     missed = next((step for step in steps[edge:] if step.missed), None)
     if most is None:
-        met = {step.level for step in progress.visits if not step.missed}
-        return ObjectiveEdge(None, missed, tuple(step for step in steps if step.level in met))
+        return ObjectiveEdge(None, missed, _met_once(progress, steps))
     return ObjectiveEdge(most, missed, tuple(contrary_to(edge)))
+
+
+def _met_once(progress: ProbeProgress, steps: Sequence[ProbeStep]) -> tuple[ProbeStep, ...]:
+    """The levels at which a visit met the objectives."""
+    met = {step.level for step in progress.visits if not step.missed}
+    return tuple(step for step in steps if step.level in met)
 
 
 def _wants_load(progress: ProbeProgress) -> bool:

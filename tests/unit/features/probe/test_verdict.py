@@ -122,6 +122,44 @@ def test_the_sentences_agree_with_the_levels_and_with_each_other(progress: Probe
     assert sum("missed" in row for row in rows) == sum(bool(each.missed) for each in found.steps)
 
 
+TPS_SLO = "tps>500"
+
+
+@st.composite
+def probes_of_throughput(draw: st.DrawFn) -> ProbeProgress:
+    """Random probes with an objective that too little load misses, alone or with one that load misses."""
+    slo = draw(st.sampled_from([(TPS_SLO,), (TPS_SLO, SLO)]))
+    drawn = draw(random_probes())
+    steps = []
+    for each in drawn.steps:
+        missed = (f"{TPS_SLO}: {each.tps:.0f}/s",) if each.tps <= 500 else ()
+        missed += each.missed if SLO in slo else ()
+        slack = math.log(each.tps / 500)
+        steps.append(
+            replace(each, missed=missed, slack=min(slack, each.slack or slack) if SLO in slo else slack)
+        )
+    return ProbeProgress(replace(drawn.order, slo=slo), 256.0, steps, drawn.elapsed_seconds)
+
+
+@given(probes_of_throughput())
+def test_the_sentences_of_objectives_that_rise_with_load_agree_with_the_levels(
+    progress: ProbeProgress,
+) -> None:
+    found = stated(progress)
+    assert found.objective is not None
+    first = found.lines[0]
+    met_once = {each.level for each in progress.visits if not each.missed}
+    if "met at no level" in first:
+        assert not met_once
+    if found.objective.most is None:
+        assert re.search(r"missed at [\d,]+ threads? \(.+\)", first), first
+    if met_once and not any(not each.missed for each in progress.measured):
+        assert "not decided" in first
+        assert found.confidence == LOW
+    if found.recommended is not None:
+        assert not {each.level: each.missed for each in progress.measured}[found.recommended]
+
+
 def test_a_level_that_meets_it_is_never_overlooked() -> None:
     """A miss at the lowest level, above which others meet the objective, is noise."""
     found = stated(progress_of([step(1, 44.0), step(2, 12.0), step(4, 14.0), step(8, 90.0)]))
