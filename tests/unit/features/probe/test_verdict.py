@@ -132,7 +132,7 @@ def probes_of_throughput(draw: st.DrawFn) -> ProbeProgress:
     drawn = draw(random_probes())
     steps = []
     for each in drawn.steps:
-        missed = (f"{TPS_SLO}: {each.tps:.0f}/s",) if each.tps <= 500 else ()
+        missed: tuple[str, ...] = (f"{TPS_SLO}: {each.tps:.0f}/s",) if each.tps <= 500 else ()
         missed += each.missed if SLO in slo else ()
         slack = math.log(each.tps / 500)
         steps.append(
