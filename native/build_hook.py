@@ -91,8 +91,8 @@ def compilation_error(folder: Path, target: Path, *features: str) -> str:
     """Compiles; the last line of an error, empty without one."""
     build = ["zigbuild", f"--target={TRIPLE}.{GLIBC}"] if GLIBC else ["build"]
     command = ["cargo", *build, "--release", "--locked", "--target-dir", str(target), *features]
-    # The stable ABI needs no interpreter.
-    environment = {**os.environ, "PYO3_NO_PYTHON": "1"}
+    # The stable ABI needs no interpreter. zig's unwinder, which LuaJIT calls, is a library of its own.
+    environment = {**os.environ, "PYO3_NO_PYTHON": "1", **({"TARGET_LIBS": "-lunwind"} if GLIBC else {})}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return ""
