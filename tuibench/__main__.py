@@ -3,7 +3,6 @@
 import sys
 
 from tuibench.base import credentials, own_process
-from tuibench.cli import kept_help
 
 
 def main() -> None:
@@ -13,6 +12,8 @@ def main() -> None:
     """
     own_process.leave_current_folder()
     credentials.conceal()
+    from tuibench.cli import kept_help
+
     asked = kept_help.asked_page(sys.argv[1:])
     if asked is not None and kept_help.print_kept(asked):
         return

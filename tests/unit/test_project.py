@@ -103,8 +103,8 @@ def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:
     [
         (("tuibench.load.worker",), 261),
         (("tuibench.tuning.guardian",), 278),
-        (("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless"), 483),
-        (("tuibench.session.service",), 418),
+        (("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless"), 486),
+        (("tuibench.session.service",), 420),
     ],
 )
 def test_a_process_starts_with_few_modules(modules: tuple[str, ...], most: int) -> None:

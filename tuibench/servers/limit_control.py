@@ -41,7 +41,7 @@ _replies: msgspec.json.Decoder[LimitReply] = msgspec.json.Decoder(LimitReply)
 
 
 def decode_request(data: bytes) -> LimitRequest:
-    """Raises msgspec.DecodeError for a line that is none."""
+    """The request of a line. Raises ValueError for another line."""
     return _requests.decode(data)
 
 

@@ -184,7 +184,7 @@ def one(tuibench_home: Path) -> None:
         ("profiles list --format=xml", "--format: 'xml' is unknown (valid: json, text)"),
         ("profiles check ./none.toml", "there is no profile file ./none.toml"),
         ("cluster check", "which hosts?"),
-        ("cluster destroy --cluster=ssh:a", "cluster takes check, not 'destroy'"),
+        ("cluster destroy --cluster=ssh:a", "cluster takes check or install, not 'destroy'"),
         ("cluster check --cluster=a,b", "has no ssh:, exec: or tls:"),
         ("run oltp_read_write --cluster-lease=9", "--cluster-lease is for a load from several hosts"),
         ("run oltp_read_write --cluster=ssh:a --cluster-lease=0.1", "--cluster-lease"),

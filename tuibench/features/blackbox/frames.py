@@ -161,9 +161,7 @@ def read_box(directory: Path, number: int = 0) -> BlackBox:
 
 
 def _checked(box: BlackBox) -> BlackBox:
-    """The record, which somebody else may have written. Raises ValidationError for one that no session
-    keeps.
-    """
+    """The record, which somebody else may have written. Raises ValueError for one that no session keeps."""
     readings = [frame.at_seconds for frame in box.frames]
     times = [
         *(box.start_seconds, box.end_seconds),

@@ -31,7 +31,7 @@ FOLDER = "tuibench"
 
 INTERPRETER = f"{FOLDER}/libexec/python3"
 MACHINES = {62: "x86_64", 183: "aarch64"}
-"""Machines of an ELF file by `e_machine`."""
+"""Machines of an ELF file, by the number in its header."""
 
 ELF_MACHINE = struct.Struct("<4s14xH")
 CHUNK_BYTES = 1 << 18
