@@ -293,9 +293,11 @@ def write_private(path: Path, text: str) -> None:
 
 
 def is_private_server(datadir: str) -> bool:
-    """True if a data directory on this host belongs to a private server of any user."""
+    """True if a data directory on this host belongs to a private server of any user; False if its folder
+    cannot be entered.
+    """
     layout = DirectoryLayout(Path(datadir).parent)
-    return layout.root.name.startswith(PRIVATE_SERVER_PREFIX) and layout.supervisor_lock.exists()
+    return layout.root.name.startswith(PRIVATE_SERVER_PREFIX) and os.path.exists(layout.supervisor_lock)
 
 
 def is_private_socket(socket: str) -> bool:

@@ -1,5 +1,6 @@
 """Files of a private server: programs, options, folders, messages."""
 
+import os
 import re
 import resource
 from pathlib import Path
@@ -48,13 +49,19 @@ def test_private_to_its_owner(tmp_path: Path) -> None:
     assert made.client_options.stat().st_mode & 0o777 == 0o600
 
 
-def test_its_socket_tells_a_private_server(tmp_path: Path) -> None:
+def test_its_socket_tells_a_private_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = process.DirectoryLayout.create(tmp_path)
     assert not process.is_private_socket(str(made.socket)), "without a supervisor"
     made.supervisor_lock.touch()
     assert process.is_private_socket(str(made.socket))
     assert not process.is_private_socket("")
     assert not process.is_private_socket("/run/mysqld/mysqld.sock")
+
+    def closed(path: object, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "stat", closed)
+    assert not process.is_private_socket(str(made.socket)), "of another account"
 
 
 # Detection of server programs, and of flavour and version from their output.
