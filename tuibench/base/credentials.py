@@ -86,7 +86,13 @@ def _restart(arguments: list[str], password: str) -> None:
         except OSError:
             pass
     command = own_command("tuibench", *arguments)
-    os.execv(command[0], command)  # noqa: S606
+    try:
+        os.execv(command[0], command)  # noqa: S606
+    except OSError as error:
+        raise SystemExit(
+            f"tuibench: cannot hide the password: {command[0]} does not start again: {error.strerror} "
+            "(-p asks for the password)"
+        ) from None
 
 
 def _overwrite(name: str) -> None:

@@ -101,6 +101,17 @@ def test_a_password_leaves_the_command_line_through_a_pipe(
     assert "sé cret" not in said
 
 
+def test_a_program_that_does_not_start_again_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An interpreter in a folder that this user may not enter, for example."""
+    place = tmp_path / "python"
+    place.write_text("")
+    monkeypatch.setattr(sys, "executable", str(place))
+    monkeypatch.setattr(sys, "argv", ["tuibench", "run", "--password=x"])
+    monkeypatch.setenv(credentials.PASSWORD_PIPE, "")
+    with pytest.raises(SystemExit, match=f"{place} does not start again: Permission denied .-p asks"):
+        credentials.conceal()
+
+
 def test_an_empty_password_is_no_secret(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
