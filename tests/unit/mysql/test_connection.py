@@ -253,6 +253,27 @@ def test_an_option_that_is_not_read_only_has_no_such_remedy() -> None:
 @pytest.mark.parametrize(
     ("code", "text", "remedy"),
     [
+        (9001, "Max connect timeout reached while reaching hostgroup 10", "runtime_mysql_servers"),
+        (9006, "ProxySQL Error: connection is locked to hostgroup 10", "mysql-set_query_lock_on_hostgroup"),
+        (1047, "Unknown command", "log in at the server behind it"),
+        (1047, "WSREP has not yet prepared node for application use", "wsrep_ready"),
+        (1105, "prepared statements are not supported", "--db-ps-mode=disable"),
+        (1105, "Percona-XtraDB-Cluster prohibits use of DML on a table without a primary key", "--force-pk"),
+        (1105, "Percona-XtraDB-Cluster prohibits use of LOCK TABLE", "pxc_strict_mode"),
+        (1243, "Unknown prepared statement handler (1) given to mysql_stmt_execute", "--db-ps-mode=disable"),
+        (3098, "The table does not comply with the requirements by an external plugin.", "--force-pk"),
+        (3750, "Unable to create or change a table without a primary key", "--force-pk"),
+    ],
+)
+def test_errors_of_proxies_and_clusters_say_what_helps(code: int, text: str, remedy: str) -> None:
+    error = errors.error_for_code(code, text)
+    assert (error.code, error.message) == (code, text)
+    assert remedy in error.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "remedy"),
+    [
         (1040, "Too many connections", "max_connections"),
         (1203, "User app already has more than 'max_user_connections' active connections", "each account"),
         (1226, "User 'app' has exceeded the 'max_user_connections' resource", "WITH MAX_USER_CONNECTIONS"),
