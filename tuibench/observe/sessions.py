@@ -30,10 +30,9 @@ from tuibench.model.server import (
     Target,
 )
 from tuibench.mysql.connection import Connection, OwnConnections
-from tuibench.mysql.grants import KILL_PRIVILEGES, global_privileges
+from tuibench.mysql.info import KILL_PRIVILEGES, global_privileges
 from tuibench.mysql.rows import Row
 from tuibench.observe.lock_waits import STATEMENT_CHARACTERS, LockReader, seconds_of
-from tuibench.observe.plans import Explained, explain, plan_rows
 from tuibench.observe.statements import MOST_FULL, normalize_sql
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
@@ -299,10 +298,10 @@ class ActivitySampler:
             known = next((each.statement for each in self._locks.last_blockers if each.id == id), "")
             earlier = self._seen.get(id, "")
             idle = "it executes no statement now" if rows else "it has ended"
-            found = await self._plan_anew(earlier, database) if rows and earlier else Explained()
-            note = f"{idle}: {found.note or 'this is its last one'}" if found.plan or found.note else idle
+            plan, why = await self._plan_anew(earlier, database) if rows and earlier else ((), "")
+            note = f"{idle}: {why or 'this is its last one'}" if plan or why else idle
             return SessionDetail(
-                id=id, statement=normalize_sql(earlier or known, MOST_FULL), plan=found.plan, note=note
+                id=id, statement=normalize_sql(earlier or known, MOST_FULL), plan=plan, note=note
             )
         statement = normalize_sql(text, MOST_FULL)
         running = EXPLAIN_RUNNING[self._flavour].format(id=id)
@@ -312,14 +311,17 @@ class ActivitySampler:
         )
         own_plan = None if is_waiting else await self._plans.run(partial(_explain, running))
         if own_plan:
-            return SessionDetail(id=id, statement=statement, plan=plan_rows(own_plan))
-        found = await self._plan_anew(text, database)
-        note = found.note or (PLANNED_ANEW if found.plan else "")
-        return SessionDetail(id=id, statement=statement, plan=found.plan, note=note)
+            from tuibench.observe.plans import plan_rows
 
-    async def _plan_anew(self, statement: str, database: str) -> Explained:
+            return SessionDetail(id=id, statement=statement, plan=plan_rows(own_plan))
+        plan, why = await self._plan_anew(text, database)
+        note = why or (PLANNED_ANEW if plan else "")
+        return SessionDetail(id=id, statement=statement, plan=plan, note=note)
+
+    async def _plan_anew(self, statement: str, database: str) -> tuple[tuple[tuple[str, ...], ...], str]:
+        """The rows of a new plan, and the note beside it."""
         found = await self._plans.run(partial(_plan, self._flavour, statement, database))
-        return found or Explained(note=f"no plan: {self._plans.last_error}")
+        return found or ((), f"no plan: {self._plans.last_error}")
 
     def _remember(self, listed: Sequence[Row]) -> None:
         """Remember the last statement of each listed session, which an idle one no longer shows."""
@@ -370,7 +372,11 @@ async def _kill(id: int, whole: bool, connection: Connection) -> SQLError | bool
     return True
 
 
-async def _plan(flavour: Flavour, sql: str, database: str, connection: Connection) -> Explained:
+async def _plan(
+    flavour: Flavour, sql: str, database: str, connection: Connection
+) -> tuple[tuple[tuple[str, ...], ...], str]:
+    from tuibench.observe.plans import explain  # only if somebody asks for a plan
+
     # A list of sessions has the beginning of a statement.
     cut = f"{sql}…" if len(sql) == STATEMENT_CHARACTERS else sql
     return await explain(connection, flavour, cut, database)

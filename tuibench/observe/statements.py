@@ -27,7 +27,6 @@ from tuibench.model.tick import US_PER_MS, rank_of
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
-from tuibench.observe.plans import explain
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
 LONGEST = 240
@@ -191,6 +190,8 @@ class StatementSampler:
             sql, database = await self._known(key, connection)
         if not sql:
             return StatementDetail(key=key, note="the server no longer has this statement")
+        from tuibench.observe.plans import explain  # only if somebody asks for a plan
+
         plan, note = await explain(connection, self._flavour, sql, database)
         return StatementDetail(key=key, statement=normalize_sql(sql, MOST_FULL), plan=plan, note=note)
 

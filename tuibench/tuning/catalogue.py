@@ -30,7 +30,7 @@ from tuibench.model.settings import (
     SettingState,
     SettingTopic,
 )
-from tuibench.mysql.grants import EVERYTHING, global_privileges
+from tuibench.mysql.info import EVERYTHING, global_privileges
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.durability import BINLOG, DURABILITY, REDO
 from tuibench.tuning.performance import (

@@ -128,6 +128,6 @@ def test_who_blocks_now_comes_first() -> None:
     blocked = msgspec.structs.replace(view, recent=(view.recent[0], last))
     words = "session 41 (idle in transaction) blocks 10 sessions"
     assert text(health_summary(blocked, 100, 1)).startswith(f"HEALTH ▲ {words}")
-    assert text(verdict_line(blocked, 120, 1)).startswith(f"▲ {words}: the screen Sessions shows it")
-    assert words in text(verdict_line(blocked, 80, 1))
+    told = "▲ session 41 (idle in transaction) blocks 10; K on Sessions closes it"
+    assert text(verdict_line(blocked, 78, 1)).startswith(told)
     assert "blocks" not in text(verdict_line(view, 120, 1))

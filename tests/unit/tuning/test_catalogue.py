@@ -13,7 +13,7 @@ from tests.unit.tuning.fakes import INFO, FakeServer
 from tuibench.base.errors import SQLError, UsageError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingTopic
-from tuibench.mysql.grants import global_privileges
+from tuibench.mysql.info import global_privileges
 from tuibench.tuning import catalogue, changer
 from tuibench.tuning.catalogue import (
     BUILTIN_PRESETS,

@@ -162,8 +162,9 @@ def _states(view: View) -> Iterator[Verdict]:
     if view.status.state is RunState.PAUSED and view.replay is None:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
-    if (blocked := blocked_text(view)) and view.replay is None:
-        yield Verdict(f"{blocked}: the screen Sessions shows it, K there closes it", role="risk")
+    if blocked_text(view) and view.replay is None and (culprit := view.recent[-1].culprit) is not None:
+        text = f"{culprit.name} blocks {culprit.blocked:,}; K on Sessions closes it"
+        yield Verdict(text, role="risk")
     recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
     if any(is_host_saturated(read("cpu_total", sample.host)) for sample in recent):
         evidence = collect_evidence(recent, is_local=view.server_info.is_local)

@@ -30,7 +30,7 @@ from tuibench.tui.figures import (
     figure_key,
     figure_number,
 )
-from tuibench.tui.panels.bars import verdicts
+from tuibench.tui.panels.bars import blocked_text, verdicts
 from tuibench.tui.panels.effects import PAIR, comparison_card, has_effect_card, is_effect_news
 from tuibench.tui.panels.health import health_height, health_panel, health_summary
 from tuibench.tui.panels.lists import (
@@ -161,6 +161,7 @@ class LiveScreen(MainScreen):
     def prepare(self, view: View) -> None:
         self.set_class(commits_matter(view) and FSYNCS.name not in view.chart_state.slots, "-commits")
         self.set_class(view.is_watch, "-watched")
+        self.set_class(bool(blocked_text(view)), "-blocked")
         health = self.query_one("#health")
         most = MOST_TALL_HEALTH if self.has_class("-tall") else MOST_HEALTH + 3 * is_untimed(view)
         health.styles.height = min(health_height(view, max(1, health.size.width)), most)
