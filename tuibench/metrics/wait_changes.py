@@ -129,7 +129,7 @@ def time_changes(
         log = max(LOGS, key=lambda wait: direction * (series[wait][1].ratio - series[wait][0].ratio))
         mine = _change(FIGURES[wait_figure(log)].key, phi, *series[log])
         if min(mine.delta * direction, direction * _commit_ms(sides, gap) - least) > 0:
-            return (mine, *changes)
+            return (mine, *(one for one in changes if one.excludes_zero(WIDER)))
     if towards and changes and changes[0].delta * towards < 0:
         return ()
     return tuple(changes)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tests.tables import for_each
 from tuibench.metrics.control import COMMIT
 from tuibench.metrics.wait_changes import (
+    WIDER,
     because_text,
     is_explicable,
     time_changes,
@@ -347,8 +348,10 @@ def test_the_queue_after_a_wait_for_a_log_is_the_doing_of_the_commit(seed: int) 
     rng = random.Random(seed)
     before = on_a_full_host(noisy(rng, 36, 37.0), 0.65, 0.3)
     after = on_a_full_host(noisy(rng, 12, 27.0), 0.02, 0.05)
-    found = because_text(time_changes(before, after, gap=1, towards=-1.0))
+    changes = time_changes(before, after, gap=1, towards=-1.0)
+    found = because_text(changes)
     assert found.removeprefix("because: ").removeprefix("probably ").startswith("commit −0."), found
+    assert all(one.excludes_zero(WIDER) for one in changes[1:])
 
 
 @for_each("seed", range(12))
