@@ -59,8 +59,12 @@ async def test_the_cpu_chart_is_shown_where_the_list_leaves_room() -> None:
             await it.pilot.resize_terminal(*size)
             await it.settle()
             assert it.app.screen.query_one("#host-cpu").display is is_shown, size
-            for row in ("Server", "Throttled", "Swap"):
+            for row in ("Idle", "Throttled", "Swap"):
                 assert row in it.shown("host-left"), size
+            # The parts of the load are in the list or in the legend of the chart.
+            legend = it.shown("host-cpu-figure") if size == LARGE else it.shown("host-left")
+            assert "tuibench" in legend, size
+            assert ("tuibench" in it.shown("host-left")) is (size != LARGE), size
 
 
 @pytest.mark.whole
@@ -106,7 +110,7 @@ async def test_at_most_four_are_stacked_and_one_is_on_live_until_taken_off(
 
 
 async def test_the_charts_have_the_markers_the_cursor_and_the_zoom_of_the_run() -> None:
-    async with viewer(script.hello(60)) as it:
+    async with viewer(script.hello(60), size=WIDE) as it:
         await it.press("3")
         assert "│" in it.shown("server-charts-chart-0")
         await it.press("left", "left")
@@ -121,7 +125,7 @@ async def test_the_charts_have_the_markers_the_cursor_and_the_zoom_of_the_run() 
 
 
 async def test_the_host_has_the_processor_over_time_and_the_figures_chosen_elsewhere() -> None:
-    async with viewer(script.hello(60)) as it:
+    async with viewer(script.hello(60), size=WIDE) as it:
         await it.press("h")
         assert "100 %" in it.shown("host-cpu-chart")
         assert it.shown("host-charts-title-0").startswith("Disk write")

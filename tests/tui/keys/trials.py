@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList
 from tests.tui.pictures.screenshots import CALM, CATALOGUE, SCREENS, Scene
 from tests.tui.support import catalogue, script
 from tests.tui.support.sessions import ACTIVITY
+from tests.tui.support.statements import REPORT
 from tuibench.features.ab.dialog import AbTestDialog
 from tuibench.features.probe.screen import SaturationScreen
 from tuibench.metrics.wait_classes import WaitClass
@@ -243,7 +244,7 @@ def moves(seen: Look, names: Sequence[object]) -> Iterator[tuple[str, Trial]]:
 def figure_moves() -> Iterator[tuple[str, Trial]]:
     """The same of the list of the server's figures; home and end belong to its charts."""
     listed = [f"COMMANDS/{name}" for name in ("Questions", "SELECT")]
-    tenth = "CONNECTIONS/aborted logins"
+    tenth = "CONNECTIONS/Aborted clients"
     yield "down", Trial(figure, listed[0], listed[1])
     yield "up", Trial(figure, listed[1], listed[0], lead=("down",))
     yield "pagedown", Trial(figure, listed[0], tenth)
@@ -270,6 +271,10 @@ def told(it: Any) -> str:
     """Whose statement is shown in full; empty if none is."""
     detail = it.app.screen.query_one("#session-detail")
     return detail.text().splitlines()[0].rstrip() if detail.display else ""
+
+
+def statement(it: Any) -> str:
+    return it.app.screen.copied(it.app.view).strip()  # type: ignore[no-any-return]
 
 
 def setting(it: Any) -> str:
@@ -375,7 +380,7 @@ OWN_KEYS = (
         FigureScreen,
         scene("server"),
         {
-            "enter": Trial(figures, None, (*ServerScreen.own_figures, "COMMANDS/Questions")),
+            "enter": Trial(figures, None, ("COMMANDS/Questions",)),
             "i": Trial(on_live, (), ("COMMANDS/Questions",)),
             **dict(figure_moves()),
         },
@@ -400,7 +405,17 @@ OWN_KEYS = (
         },
     ),
     Keys(CostScreen, scene("cost"), {"o": leads(CostScreen, LiveScreen)}),
-    Keys(StatementsScreen, scene("statements"), {"s": leads(StatementsScreen, LiveScreen)}),
+    Keys(
+        StatementsScreen,
+        scene("statements"),
+        {
+            "s": leads(StatementsScreen, LiveScreen),
+            "escape": leads(StatementsScreen, LiveScreen),
+            "enter": Trial(lambda it: it.app.screen.has_class("-detailed"), False, True),
+            **dict(moves(statement, [row.text for row in REPORT.rows])),
+        },
+        rest=("home",),
+    ),
     Keys(
         MainScreen,
         scene("host"),

@@ -503,6 +503,8 @@ class FigureScreen(MainScreen):
     def apply_size_classes(self, size: Size) -> None:
         """Update the body as well: the charts depend on the size."""
         super().apply_size_classes(size)
+        # What is listed depends on the layout.
+        self._listed = None
         if self.is_mounted:
             self.prepare(self.view)
 
