@@ -41,7 +41,9 @@ async def is_named(server: PrivateServer, kind: str) -> bool:
     except (AssertionError, StopIteration, TuibenchError) as error:
         print(f"  {kind}: MISSED, {str(error).splitlines()[0] if str(error) else 'no box'}", flush=True)
         return False
-    is_right = found.cause is wanted and found.connection == root and found.text in write_text(blocks(box))
+    is_right = (
+        found.cause is wanted and found.connection == root and found.text[1:] in write_text(blocks(box))
+    )
     print(f"  {kind}: {'named' if is_right else 'MISSED'}: {found.text}", flush=True)
     return is_right
 

@@ -241,7 +241,7 @@ async def test_the_black_box_of_a_delay_inside_the_server_names_it(
         box, found = await kept_of_a_server(server, name)
     assert found.cause is OF_THE_SERVER[name], found
     assert found.connection == 0
-    assert found.text in write_text(blocks(box))
+    assert found.text[1:] in write_text(blocks(box))
 
 
 async def test_the_time_of_an_outage_is_kept(any_binary: Binary, tuibench_home: Path) -> None:
