@@ -40,6 +40,8 @@ class Steps(NamedTuple):
     experiment: str
     is_numbered: bool
     """True if the next change gets a marker."""
+    is_silent: bool = False
+    """True if the changes are no events, because the load has not started."""
 
 
 class EventLog:
@@ -139,6 +141,8 @@ class EventLog:
             experiment=experiment,
             trouble=trouble,
         )
+        if self.steps is not None and self.steps.kind is kind and self.steps.is_silent:
+            return event
         self.events.append(event)
         self._publish(event)
         return event

@@ -28,7 +28,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, Self, TypeVar, assert_never
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from tuibench.base.errors import (
     ConnectionLostError,
@@ -42,9 +42,7 @@ from tuibench.base.units import pluralize
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.metrics.thresholds import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind, Trouble, TroubleKind
-from tuibench.model.hardware import Hardware, changed_hardware
 from tuibench.model.message import (
-    NO_LOAD_REFUSAL,
     ApplyPreset,
     ChangeSetting,
     Hello,
@@ -58,8 +56,7 @@ from tuibench.model.message import (
     SetThreads,
     Status,
 )
-from tuibench.model.plan import changed_policy
-from tuibench.model.schedule import Quantity, checked_threads
+from tuibench.model.schedule import Quantity
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import ERROR, Sample, Tick
@@ -380,42 +377,14 @@ class Laboratory:
             raise UsageError(f"this run is {self.present.name} itself; it cannot be {experiment.name}, too")
         self.begun.append(experiment)
         try:
-            experiment.check_first([await self._set_quietly(change) for change in experiment.first])
+            experiment.check_first([await self._submit(one, is_silent=True) for one in experiment.first])
             if self._waits_for_guard(experiment):
                 for change in (change for changes in experiment.before.values() for change in changes):
-                    await self._set_quietly(change)
+                    await self._submit(change, is_silent=True)
         except TuibenchError:
             await self._session.settings.restore()
             raise
         self.present = experiment
-
-    async def _set_quietly(self, change: Change) -> str:
-        """Make a change without an event, because the load has not started."""
-        session = self._session
-        match change:
-            case SetThreads(threads=threads) | LoadLevel(threads=threads):
-                self._load.threads = checked_threads(threads)
-                return f"→ {threads}"
-            case ApplyPreset(name=name):
-                session.settings.guard.require_confirmation()
-                return await session.settings.apply(name)
-            case ChangeSetting(name=name, value=value):
-                session.settings.guard.require_confirmation()
-                return await session.settings.change(name, value)
-            case SetDelay(milliseconds=delay_ms):
-                self._load.set_delay(delay_ms)
-                return f"→{delay_ms:g}"
-            case SetHardware(change=text):
-                before = session.hardware.present or Hardware()
-                await session.hardware.set(changed_hardware(before, text))
-                return f"→{text}"
-            case RestoreSettings(names=names):
-                return "; ".join(await session.settings.restore_named(names))
-            case SetCallers(option=option, value=value):
-                self._load.set_callers(changed_policy(self._load.callers, option, value))
-                return f"{option}: {value}"
-            case _:
-                assert_never(change)
 
     async def start(self, experiment: Experiment) -> str:
         """Starts an operator's experiment, which begins with the next tick; returns its reply.
@@ -651,12 +620,6 @@ class Laboratory:
     def _now(self) -> float:
         return self._session.log.elapsed_seconds()
 
-    @property
-    def _load(self) -> LoadController:
-        if self._session.load is None:
-            raise UsageError(NO_LOAD_REFUSAL)
-        return self._session.load
-
     def _begin(self, experiment: Experiment, now: float) -> None:
         self._is_due, self._is_running = False, True
         experiment.begin(now)
@@ -731,8 +694,10 @@ class Laboratory:
         elif self._trial_since == math.inf:
             self._trial_since = self._now
 
-    async def _submit(self, change: Change) -> str:
-        """Makes a change, in order with the operators' commands; returns the reply as text."""
+    async def _submit(self, change: Change, *, is_silent: bool = False) -> str:
+        """Makes a change, in order with the operators' commands; returns the reply as text. A silent change
+        is no event, because the load has not started.
+        """
         log = self._session.log
         match change:
             case LoadLevel():
@@ -748,11 +713,13 @@ class Laboratory:
             case _:
                 self._changing = EventKind.SETTING
         try:
-            if self.present is not None:
+            if is_silent:
+                log.steps = Steps(self._changing, "", is_numbered=False, is_silent=True)
+            elif self.present is not None:
                 log.steps = Steps(self._changing, self.present.called, self._is_numbered)
             return await self._session.submit(change)
         finally:
-            if log.steps is not None:
+            if log.steps is not None and not is_silent:
                 self._is_numbered = log.steps.is_numbered
             self._changing = log.steps = None
 

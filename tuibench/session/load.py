@@ -84,6 +84,7 @@ class LoadController:
         self.zero_ns: int | None = None
         """The start of the measurement, or of its figures after a reset."""
         self._end_ns: int | None = None
+        self._is_opened = False
         self._known: dict[int, WorkerReport] = {}
 
     @property
@@ -111,8 +112,10 @@ class LoadController:
         self.fleet.resume()
 
     async def set_threads(self, threads: int) -> None:
+        """Set the threads; until the load is opened, the number that it opens with."""
         self.threads = threads
-        await self.fleet.set_threads(threads)
+        if self._is_opened:
+            await self.fleet.set_threads(threads)
 
     def set_rate(self, rate_per_second: float) -> None:
         self.rate = rate_per_second
@@ -171,6 +174,7 @@ class LoadController:
         Raises RunError, with the reason, if none opens, or some do not open in time.
         """
         self.fleet.pause()
+        self._is_opened = True
         await self.fleet.set_threads(self.threads)
         deadline_ns = self._clock.now_ns() + int(self._plan.opening_seconds * NS_PER_SECOND)
         while not is_over():

@@ -30,6 +30,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
 from tuibench.model.tick import Sample, Tick
+from tuibench.session.events import Steps
 from tuibench.session.laboratory import (
     NO_ANSWER,
     Change,
@@ -107,6 +108,7 @@ class Session:
         self.plan = plan
         self.values = {SYNC: "100", FLUSH: "2"}
         self.submitted: list[Change] = []
+        self.silent: list[bool] = []
         self.told: list[str] = []
         self.refusals: dict[str, TuibenchError] = {}
         self.gate: asyncio.Event | None = None
@@ -186,6 +188,7 @@ class Session:
 
     async def submit(self, change: Change) -> str:
         self.submitted.append(change)
+        self.silent.append(isinstance(self.steps, Steps) and self.steps.is_silent)
         if self.gate is not None:
             await self.gate.wait()
         reply = await self._set(change)
@@ -313,7 +316,9 @@ async def test_values_are_tried_without_events_before_the_load(refused: bool) ->
         assert session.laboratory.present is None
     else:
         await session.laboratory.plan(session.experiment)
-    assert session.submitted == []
+    assert session.submitted == first
+    assert session.silent == [True] * 4
+    assert session.steps is None
     assert session.threads == 4
     assert session.restored == refused
 

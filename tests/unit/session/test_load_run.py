@@ -454,6 +454,11 @@ async def test_a_load_that_never_began_has_no_time_and_no_figures() -> None:
 async def test_threads_and_rate_are_remembered_and_passed_on() -> None:
     load, fleet, _ = loading([report(0)])
     assert (load.threads, load.rate) == (8, 50.0)
+    await load.set_threads(4)
+    assert (load.threads, fleet.told) == (4, []), "no connection is opened before all are"
+    await load.open(lambda: True)
+    assert fleet.told.pop() == "threads 4"
+    fleet.told.clear()
     await load.set_threads(3)
     load.set_rate(7.5)
     assert (load.threads, load.rate, fleet.told) == (3, 7.5, ["threads 3", "rate 7.5"])

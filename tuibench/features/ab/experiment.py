@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from msgspec.structs import replace
 
@@ -28,6 +28,7 @@ from tuibench.metrics.thresholds import parse_guard
 from tuibench.model.effect import (
     MAX_CYCLES,
     MIN_CYCLES,
+    AbTestPair,
     AbTestPlan,
     AbTestResult,
     Comparison,
@@ -112,8 +113,24 @@ def _is_present(wanted: Mapping[str, str], present: Mapping[str, str]) -> bool:
     return bool(known) and all(_plain(each) == _plain(now) for each, now in known)
 
 
+def _value_set(reply: str) -> str:
+    """The value that a command has set, from its reply: `sync_binlog 1 → 0`, `threads: 8, as before`."""
+    before, arrow, after = reply.partition("→")
+    return after if arrow else before.partition(": ")[2].removesuffix(", as before")
+
+
 def _plain(value: str) -> str:
     return SWITCHES.get(value.upper(), value)
+
+
+class _Compared(NamedTuple):
+    """The comparisons of an A/B test so far."""
+
+    comparisons: tuple[Comparison, ...]
+    acts_after_seconds: float | None = None
+    """How long a change takes to act; None if it acts at once."""
+    is_late: bool = False
+    """True if the windows are too short for a verdict, because the change acts late."""
 
 
 class AbTest(Experiment):
@@ -186,7 +203,7 @@ class AbTest(Experiment):
     def check_first(self, replies: Sequence[str]) -> None:
         half = len(replies) // 2
         values = [
-            {reply.partition(" ")[0]: reply.partition("→")[2] for reply in part}
+            {reply.partition(" ")[0]: _value_set(reply) for reply in part}
             for part in (replies[:half], replies[half:])
         ]
         if all(values[0].values()) and values[0] == values[1]:
@@ -285,22 +302,11 @@ class AbTest(Experiment):
         if self._final is not None:
             return self._final
         trial, until, pairs = self._trial, self._until, self._windows.pairs(self._until)
-        is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
-        compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
-        late = self._windows.lateness(until)
-        comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
-        primary = comparison_of(trial.primary, comparisons)
-        acts_after = None if late is None else late.contradiction(primary)
-        is_late = late is not None and acts_after is not None and late.is_shown
-        if late is not None and acts_after is not None and not is_late:
-            acts_after = None
-            comparisons = tuple(
-                one if self._windows.is_in_time(one.figure, until) else late.covering(one)
-                for one in comparisons
-            )
-            primary = comparison_of(trial.primary, comparisons)
-        verdict = Verdict.CANNOT_TELL if primary is None else primary.verdict
+        tolerance = trial.tolerance_percent / 100
+        found = self._compared(pairs)
+        primary = None if found.is_late else comparison_of(trial.primary, found.comparisons)
         needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
+        acts_after = found.acts_after_seconds
         return with_sentence(
             AbTestResult(
                 subject=trial.subject,
@@ -312,25 +318,42 @@ class AbTest(Experiment):
                 left_out=self._windows.left_out(until),
                 cost_a=self._windows.cost(trial.a, until),
                 cost_b=self._windows.cost(trial.b, until),
-                because=self._windows.because(None if is_late else primary, until),
+                because=self._windows.because(primary, until),
                 disturbances=self._windows.disturbances(until),
-                comparisons=tuple(
-                    one for one in comparisons if not is_late or self._windows.is_in_time(one.figure, until)
-                ),
+                comparisons=found.comparisons,
                 sentence="",
-                verdict=Verdict.CANNOT_TELL if is_late else verdict,
+                verdict=Verdict.CANNOT_TELL if primary is None else primary.verdict,
                 is_sequential=trial.is_sequential,
                 tolerance_percent=trial.tolerance_percent,
-                more_seconds=None if needed is None or is_late else 2 * trial.window_seconds * needed,
-                acts_after_seconds=late.seconds
-                if late is not None and late.unsettled and not is_late
-                else acts_after,
-                needs_window_seconds=None if acts_after is None else window_for(acts_after),
+                more_seconds=None if needed is None or found.is_late else 2 * trial.window_seconds * needed,
+                acts_after_seconds=acts_after,
+                needs_window_seconds=window_for(acts_after) if found.is_late and acts_after else None,
                 ended_seconds=self.ended_at,
                 by_hand=self.is_by_hand,
                 harm=self._harm,
             )
         )
+
+    def _compared(self, pairs: Sequence[AbTestPair]) -> _Compared:
+        """Compare the pairs so far. If the values act late and this contradicts the verdict, only the figures
+        that act in time are left; if it does not show clearly, the intervals of the others are widened.
+        """
+        trial, windows, until = self._trial, self._windows, self._until
+        is_at_the_end = not trial.is_sequential and windows.over(until) == trial.cycles
+        compare = compare_pairs if is_at_the_end else compare_so_far
+        comparisons = compare(pairs, tolerance=trial.tolerance_percent / 100, primary=trial.primary)
+        late = windows.lateness(until)
+        if late is None:
+            return _Compared(comparisons)
+        acts_after = late.contradiction(comparison_of(trial.primary, comparisons))
+        if acts_after is not None and late.is_shown:
+            in_time = tuple(one for one in comparisons if windows.is_in_time(one.figure, until))
+            return _Compared(in_time, acts_after, is_late=True)
+        if acts_after is not None:
+            comparisons = tuple(
+                one if windows.is_in_time(one.figure, until) else late.covering(one) for one in comparisons
+            )
+        return _Compared(comparisons, late.seconds if late.unsettled else None)
 
     def _report_cycle(self) -> bool:
         """Report a completed cycle, and end the test if it has its verdict; False if no cycle
