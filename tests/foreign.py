@@ -307,7 +307,7 @@ async def of_exporter(rng: random.Random, mutate: Mutator) -> None:
     digest(_host_tick(readings))
 
 
-def _host_tick(readings: Sequence[host.HostTotals | None]) -> Tick | None:
+def _host_tick(readings: Sequence[host.HostCounters | None]) -> Tick | None:
     before, after = readings
     if before is None or after is None:
         return None

@@ -1,5 +1,6 @@
-"""Docstrings name what exists: every name in backticks, every error that a function says it raises."""
+"""Docstrings name what exists: names in backticks, raised errors. A class has a name of its own."""
 
+import ast
 import asyncio
 import builtins
 import re
@@ -94,3 +95,13 @@ def test_a_name_that_is_gone_is_found() -> None:
     gone = "Session" + "AwayError"
     text = f"Raises {gone} or UsageError; see `ab_{'wind'}` and `checked_`."
     assert unknown_names(text) == ["ab_" + "wind", gone]
+
+
+def test_a_class_name_has_one_home() -> None:
+    """So a name means the same in every file."""
+    homes: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tuibench").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}

@@ -97,7 +97,7 @@ class Text(msgspec.Struct, frozen=True):
     title: str = ""
 
 
-class Chart(msgspec.Struct, frozen=True):
+class HtmlChart(msgspec.Struct, frozen=True):
     """A chart, which only HTML contains."""
 
     draw: Callable[[], str | None]
@@ -115,7 +115,7 @@ class Section(msgspec.Struct, frozen=True):
     """Whether the section is folded; only HTML contains it then."""
 
 
-Block = Text | Table | Chart
+Block = Text | Table | HtmlChart
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +214,7 @@ def text_lines(block: Block | Section) -> Iterator[str]:
             yield from [sanitize.text(block.title)] * bool(block.title)
             indent = _INDENT * (bool(block.title) or block.shape is Shape.CODE)
             yield from (indent + sanitize.text(line) for line in block.lines)
-        case Chart():
+        case HtmlChart():
             return
 
 
@@ -273,7 +273,7 @@ def markdown_blocks(blocks: Iterable[Block | Section], level: int = 2) -> Iterat
             case Text():
                 yield from [f"**{sanitize.markdown_text(block.title)}**"] * bool(block.title)
                 yield from _markdown_text(block)
-            case Chart():
+            case HtmlChart():
                 pass
 
 

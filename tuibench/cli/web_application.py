@@ -164,7 +164,7 @@ more).
 """
 
 
-class Viewer(AppService):
+class PageViewer(AppService):
     """The viewer process of a page. The page is closed when it ends, even before its first output."""
 
     async def run(self) -> None:
@@ -182,12 +182,12 @@ class Viewer(AppService):
 
 
 class ScreenServer(Server):
-    """Serves a screen with a `Viewer` for each page."""
+    """Serves a screen with a `PageViewer` for each page."""
 
     async def handle_websocket(self, request: http.Request) -> http.WebSocketResponse:
         websocket = http.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS)
         await websocket.prepare(request)
-        viewer = Viewer(
+        viewer = PageViewer(
             self.command,
             write_bytes=websocket.send_bytes,
             write_str=websocket.send_str,

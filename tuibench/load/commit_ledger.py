@@ -56,7 +56,7 @@ RECOVERED_SHARE = 0.9
 PATIENCE_SECONDS = 0.05
 
 
-class Ledger:
+class CommitLedger:
     """The state of each transaction that the client has sent, in time order. Times are in nanoseconds."""
 
     def __init__(self) -> None:
@@ -99,7 +99,9 @@ class ImpatientClock(SystemClock):
         await super().sleep(min(seconds, PATIENCE_SECONDS))
 
 
-def judge_commits(ledger: Ledger, present: Collection[Key], crashed_ns: int, back_ns: int) -> CommitFates:
+def judge_commits(
+    ledger: CommitLedger, present: Collection[Key], crashed_ns: int, back_ns: int
+) -> CommitFates:
     """Counts of the transactions by their fate; `present` are those that have a row after the recovery.
 
     The server was killed at `crashed_ns`, and accepted connections again at `back_ns`.
@@ -262,7 +264,7 @@ def _recorded(kind: int, transaction: Transaction) -> Transaction:
 class LedgerProtocol(StatementProtocol):
     """A protocol that notes the commits of its transactions in a ledger."""
 
-    def __init__(self, connection: Connection, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, connection: Connection, ledger: CommitLedger, clock: Clock) -> None:
         super().__init__(connection.raw, connection.target.where)
         self._ledger = ledger
         self._now = clock.now_ns
@@ -275,7 +277,7 @@ class LedgerProtocol(StatementProtocol):
         return await super().run(self._observed, answer)
 
 
-def observed(script: TransactionLoop, ledger: Ledger, now_ns: Callable[[], int]) -> TransactionLoop:
+def observed(script: TransactionLoop, ledger: CommitLedger, now_ns: Callable[[], int]) -> TransactionLoop:
     """Pass on requests and answers unchanged, and note a COMMIT that directly follows the ledger's INSERT."""
     resume: Any = script.send
     answer: Any = None
@@ -305,7 +307,7 @@ def observed(script: TransactionLoop, ledger: Ledger, now_ns: Callable[[], int])
 class LedgerConnection(Connection):
     """A connection of the load whose transactions are noted in the ledger."""
 
-    def __init__(self, opened: Connection, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, opened: Connection, ledger: CommitLedger, clock: Clock) -> None:
         super().__init__(opened.raw, opened.target)
         self.login = opened.login
         self.statements = opened.statements
@@ -320,7 +322,7 @@ class LedgerConnection(Connection):
         return super().protocol
 
 
-def ledger_connector(ledger: Ledger, clock: Clock) -> Connect:
+def ledger_connector(ledger: CommitLedger, clock: Clock) -> Connect:
     """A function that opens an engine's connections. It raises the errors of `mysql.connection.connect`."""
 
     async def connect(target: Target) -> Connection:

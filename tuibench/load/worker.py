@@ -30,7 +30,7 @@ from tuibench.mysql.login import first_logins
 
 if TYPE_CHECKING:
     from tuibench.load.asyncio_engine import AsyncioEngine
-    from tuibench.load.commit_ledger import Ledger
+    from tuibench.load.commit_ledger import CommitLedger
     from tuibench.load.native_engine import NativeEngine
 
 if sys.platform == "linux":
@@ -72,7 +72,7 @@ async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messag
 
 
 def create_engine(
-    begin: messages.StartLoad, emit: Emit, ledger: "Ledger | None" = None
+    begin: messages.StartLoad, emit: Emit, ledger: "CommitLedger | None" = None
 ) -> "AsyncioEngine | NativeEngine":
     """The engine of a load; only its own module is imported."""
     first_logins().learn(begin.first_logins)
@@ -90,10 +90,10 @@ def create_engine(
     return AsyncioEngine(begin, emit=emit)
 
 
-def _ledger() -> "Ledger":
-    from tuibench.load.commit_ledger import Ledger
+def _ledger() -> "CommitLedger":
+    from tuibench.load.commit_ledger import CommitLedger
 
-    return Ledger()
+    return CommitLedger()
 
 
 async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, lease: Lease) -> None:

@@ -31,7 +31,7 @@ from msgspec.structs import replace
 
 from tuibench.metrics import inference
 from tuibench.metrics.effect_detection import FEWEST_EVENTS, window_figures
-from tuibench.metrics.inference import NEXT_TO_NOTHING, Estimate, Interval
+from tuibench.metrics.inference import NEXT_TO_NOTHING, LogInterval, SymmetricEstimate
 from tuibench.model.effect import AbTestPair, Comparison, Verdict
 from tuibench.model.tick import Tick, total_tick
 
@@ -96,14 +96,14 @@ class PairScale(NamedTuple):
             return math.log(pair.b) - math.log(pair.a)
         return (pair.b - pair.a) / (pair.b + pair.a) if pair.a or pair.b else 0.0
 
-    def interval(self, estimate: float, half_width: float, alpha: float) -> Interval:
+    def interval(self, estimate: float, half_width: float, alpha: float) -> LogInterval:
         """estimate ± half_width on this scale, converted to differences of logarithms. With probability 1 −
         α/2, fewer than ln(2/α) events are expected where none is observed.
         """
         if not self.is_bounded:
-            return Interval.around(estimate, half_width)
-        found = Interval.around(estimate, half_width + self.missed * math.log(2 / alpha))
-        return Interval(
+            return LogInterval.around(estimate, half_width)
+        found = LogInterval.around(estimate, half_width + self.missed * math.log(2 / alpha))
+        return LogInterval(
             *(2 * math.atanh(edge) if abs(edge) < 1 else math.copysign(math.inf, edge) for edge in found)
         )
 
@@ -111,7 +111,7 @@ class PairScale(NamedTuple):
 class Progress(NamedTuple):
     """The state of a figure in a test, or of a candidate in a screening."""
 
-    interval: Interval
+    interval: LogInterval
     verdict: Verdict
     pairs: int
     pairs_needed: int | None
@@ -155,7 +155,7 @@ def sequential_progress(
     observed = differences(pairs)
     count = len(observed)
     if count < 2:
-        return Progress(Interval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None, alpha)
+        return Progress(LogInterval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None, alpha)
     mean = math.fsum(observed) / count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in observed) / (count - 1))
     interval = PairScale.of(pairs).interval(mean, half_width(count, deviation, alpha), alpha)
@@ -215,7 +215,7 @@ def pairs_until(mean: float, deviation: float, *, alpha: float, tolerance: float
     """
 
     def is_decided(count: int) -> bool:
-        interval = Interval.around(mean, half_width(count, deviation, alpha))
+        interval = LogInterval.around(mean, half_width(count, deviation, alpha))
         return interval.verdict(tolerance) is not Verdict.CANNOT_TELL
 
     high = max(done, FEWEST_PAIRS_OF_INTERVAL)
@@ -419,7 +419,7 @@ def window_differences(pairs: Sequence[AbTestPair], figure: str, level: Transfor
     return found
 
 
-def without_drift(taken: Sequence[tuple[int, float]], level: float = 0.05) -> Estimate:
+def without_drift(taken: Sequence[tuple[int, float]], level: float = 0.05) -> SymmetricEstimate:
     """δ, the effect of B against A, from x and d of each step between neighbouring windows.
 
     Windows are adjacent, A B | B A | A B | …, and each is compared with its neighbours only, so that slow
@@ -443,7 +443,7 @@ def without_drift(taken: Sequence[tuple[int, float]], level: float = 0.05) -> Es
     margin = inference.two_sided(level, (count - 2) / SHARED_WINDOWS) * math.sqrt(
         residual / (count - 2) / spread
     )
-    return Estimate(value, margin)
+    return SymmetricEstimate(value, margin)
 
 
 def _in_order(pair: AbTestPair) -> tuple[dict[str, float], dict[str, float]]:
@@ -455,14 +455,14 @@ def _at_the_end(figure: str, pairs: Sequence[AbTestPair], alpha: float, toleranc
     if PairScale.of(figure_pairs(pairs, figure)).is_bounded:
         return _at_a_look(figure, pairs, alpha, tolerance)
     found = without_drift(window_differences(pairs, figure, math.log), alpha)
-    interval = Interval.around(found.value, found.margin)
+    interval = LogInterval.around(found.value, found.margin)
     return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
 
 
 def figure_comparison(
     figure: str,
     pairs: Sequence[AbTestPair],
-    interval: Interval,
+    interval: LogInterval,
     verdict: Verdict,
     tolerance: float,
 ) -> Comparison:
@@ -475,7 +475,7 @@ def figure_comparison(
     if PairScale.of(seen).is_bounded:
         before = fmean(a)
         ratio = 100 * (fmean(b) / before - 1) if before else math.inf
-        percents = Interval(ratio, min(percents.low, ratio), max(percents.high, ratio))
+        percents = LogInterval(ratio, min(percents.low, ratio), max(percents.high, ratio))
     else:
         before = math.exp(fmean(map(math.log, a)))
     relative: Sequence[float | None] = (None, None, None)
@@ -632,7 +632,7 @@ class Lateness(NamedTuple):
         low, high = comparison.percent_low, comparison.percent_high
         is_different = comparison.verdict in (Verdict.HIGHER, Verdict.LOWER)
         for rival in self.rivals:
-            percent = Interval.around(rival.effect, 0.0).percent.estimate
+            percent = LogInterval.around(rival.effect, 0.0).percent.estimate
             if (is_different or rival.has_effect) and not low <= percent <= high:
                 return rival.seconds
         return None
@@ -648,7 +648,7 @@ class Lateness(NamedTuple):
         """The comparison with an interval that includes the effects of the rivals, and its verdict."""
         if one.percent_low is None or one.percent_high is None:
             return replace(one, verdict=Verdict.CANNOT_TELL)
-        percents = [Interval.around(rival.effect, 0.0).percent.estimate for rival in self.rivals]
+        percents = [LogInterval.around(rival.effect, 0.0).percent.estimate for rival in self.rivals]
         low, high = min(one.percent_low, *percents), min(max(one.percent_high, *percents), MOST_PERCENT)
         is_still = (one.verdict is Verdict.HIGHER and low > 0) or (one.verdict is Verdict.LOWER and high < 0)
         return replace(
@@ -710,7 +710,7 @@ def find_lateness(
     kept = [level for level in levels[first:] if level is not None]
     if len(kept) < FEWEST_BINS or len(set(values)) < 2:
         return None
-    course = _Course(levels[first:], [other[first:] for other in others])
+    course = _LevelCourse(levels[first:], [other[first:] for other in others])
     found = []
     for response in responses(window):
         if response.over * 2 > len(levels) + REMAINDERS * window and not response.constant:
@@ -760,7 +760,7 @@ class _Fit(NamedTuple):
     effect: float
 
 
-class _Course:
+class _LevelCourse:
     """The levels without their trend, and the sums that every fit needs."""
 
     def __init__(self, levels: Sequence[float | None], others: Sequence[Sequence[float]] = ()) -> None:

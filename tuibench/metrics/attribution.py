@@ -22,7 +22,7 @@ from statistics import median, variance
 from typing import NamedTuple
 
 from tuibench.metrics import inference
-from tuibench.metrics.inference import Interval
+from tuibench.metrics.inference import LogInterval
 from tuibench.model.effect import MovementKind, Verdict
 
 CAUTION = 0.3
@@ -257,8 +257,8 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
     line = [[1.0] * count, times]
     degrees = count - 4
 
-    def fit(*columns: list[float]) -> _Fit:
-        return _Fit(values, [*line, *columns], times, phi)
+    def fit(*columns: list[float]) -> _ColumnFit:
+        return _ColumnFit(values, [*line, *columns], times, phi)
 
     def beside(courses: Sequence[list[float]]) -> tuple[list[float], _Step]:
         """The best of the change's courses with the best step beside it."""
@@ -324,18 +324,21 @@ def own_movement(before: Sequence[float], since: Sequence[float], missing: int, 
     ]
     ones, degrees, phi = [1.0] * count, count - 4, 0.0
     for _ in range(2):
-        course = max((*own, *slow), key=_Fit(values, [ones, times], times, phi).gain)
-        curve = max(curves, key=_Fit(values, [ones, times, course], times, phi).gain)
+        course = max((*own, *slow), key=_ColumnFit(values, [ones, times], times, phi).gain)
+        curve = max(curves, key=_ColumnFit(values, [ones, times, course], times, phi).gain)
         phi = phi_of(without(values, orthonormal([ones, times, course, curve])), join, 4)
-    straight = _Fit(values, [ones, times, course], times, phi)
+    straight = _ColumnFit(values, [ones, times, course], times, phi)
     columns = [ones, times]
     curve = max(curves, key=straight.gain)
     if _log_ratio(straight.squares, straight.squares - straight.gain(curve), degrees) >= CURVE_GAIN:
         columns.append(curve)
     elif seen:
         return 0.0
-    elif _log_ratio(_Fit(values, [ones, course], times, phi).squares, straight.squares, degrees) < TREND_GAIN:
-        level = _Fit(values, [ones], times, phi)
+    elif (
+        _log_ratio(_ColumnFit(values, [ones, course], times, phi).squares, straight.squares, degrees)
+        < TREND_GAIN
+    ):
+        level = _ColumnFit(values, [ones], times, phi)
         stepped, approached = (level.squares - max(map(level.gain, courses)) for courses in (own, slow))
         return math.inf if _log_ratio(stepped, approached, degrees) >= APPROACH_GAIN else 0.0
     basis = orthonormal([*columns, course])
@@ -349,7 +352,7 @@ def own_movement(before: Sequence[float], since: Sequence[float], missing: int, 
 
 
 def _slowest(
-    fit: "_Fit", own: Iterable[Sequence[float]], slow: Sequence[Sequence[float]], degrees: int
+    fit: "_ColumnFit", own: Iterable[Sequence[float]], slow: Sequence[Sequence[float]], degrees: int
 ) -> float:
     """The largest plausible time constant; 0 if an approach explains no more than a step."""
     stepped = fit.squares - max(map(fit.gain, own))
@@ -368,7 +371,7 @@ def _log_ratio(squares: float, less: float, degrees: int) -> float:
     return degrees * math.log(squares / less) if min(squares, less) > 0 else 0.0
 
 
-class _Fit:
+class _ColumnFit:
     """A least-squares fit of columns to a series; what φ carries over from the tick before is subtracted from
     each tick.
     """
@@ -489,7 +492,7 @@ REGULAR = 0.6
 class Attribution(NamedTuple):
     """The difference with its interval."""
 
-    interval: Interval
+    interval: LogInterval
     verdict: Verdict
     movement: Movement | None = None
     """Set if the difference cannot be attributed to the change alone. The place of a step is in ticks from
@@ -525,7 +528,7 @@ def attribute(
     before = before[-MOST_BEFORE:]
     if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
         estimate = _mean(after) - _mean(before) if before and after else math.nan
-        return Attribution(Interval(estimate, -math.inf, math.inf), Verdict.CANNOT_TELL)
+        return Attribution(LogInterval(estimate, -math.inf, math.inf), Verdict.CANNOT_TELL)
     level = _mean(before)
     before, settling, after = ([value - level for value in side] for side in (before, settling, after))
     missing = max(0, gap - len(settling))
@@ -545,7 +548,7 @@ def attribute(
         is_moving = _has_moved_alike(own, len(before), after, gap) or moving > MATERIAL * observed
         if is_moving and len(own) < MOST_BEFORE:
             verdict, movement = Verdict.CANNOT_TELL, Movement(MovementKind.WARM_UP, 0.0, len(own))
-            interval = Interval(interval.estimate, min(interval.low, 0.0), max(interval.high, 0.0))
+            interval = LogInterval(interval.estimate, min(interval.low, 0.0), max(interval.high, 0.0))
     if movement is not None:
         is_real = verdict in (Verdict.HIGHER, Verdict.LOWER)
         verdict = Verdict.NOT_ONLY if is_real else Verdict.CANNOT_TELL
@@ -562,7 +565,7 @@ def _has_moved_alike(own: Sequence[float], rested: int, after: Sequence[float], 
 
 
 def _attributed(
-    interval: Interval,
+    interval: LogInterval,
     before: Sequence[float],
     after: Sequence[float],
     gap: int,
@@ -601,7 +604,7 @@ def _attributed(
 
 def _widened(
     before: Sequence[float], settling: Sequence[float], after: Sequence[float], gap: int, other: Onset
-) -> Interval:
+) -> LogInterval:
     """The difference, with an interval that covers every plausible case: a step before the change persists or
     is part of the noise, a later step belongs to the change or does not, an approach is not over yet. If
     there is a difference, it also covers that a trend ended with the change, as in a saturating curve, or
@@ -611,27 +614,27 @@ def _widened(
     edges = [interval]
     if interval.low > 0 or interval.high < 0:
         bend = _trend(before, after, gap) * (gap + (len(after) + 1) / 2)
-        edges += [Interval(*(edge + turn for edge in interval)) for turn in (bend, -bend)]
+        edges += [LogInterval(*(edge + turn for edge in interval)) for turn in (bend, -bend)]
     if other.height and other.place < 0:
         interval = difference(before, after, gap, step=other.place)
         edges.append(interval)
     elif other.height:
         count = len(after)
         still = max(0.0, 1 - (len(settling) + count - other.place) / count)
-        edges.append(Interval(*(edge + other.height * still for edge in interval)))
+        edges.append(LogInterval(*(edge + other.height * still for edge in interval)))
         since = [*settling, *after]
         edges.append(difference(before, since, max(0, gap - len(settling)), step=other.place))
     if other.slowest:
         past = [math.exp(-(len(settling) + place + 1) / other.slowest) for place in range(len(after))]
         rest = 1 / (1 - _mean(past))
-        edges += [Interval(*(rest * edge for edge in one)) for one in edges]
+        edges += [LogInterval(*(rest * edge for edge in one)) for one in edges]
     low, high = min(one.low for one in edges), max(one.high for one in edges)
-    return Interval(interval.estimate, low, high)
+    return LogInterval(interval.estimate, low, high)
 
 
 def difference(
     before: Sequence[float], after: Sequence[float], gap: int, *, step: int | None = None
-) -> Interval:
+) -> LogInterval:
     """δ of an interrupted time series, with the widest interval of all block lengths. `step` is the place of
     a further step, in ticks from the first tick of `after`.
 
@@ -657,7 +660,7 @@ def difference(
         if block == 1 or (len(before) + len(after) >= FEWEST_BLOCKS * block and len(after) >= 2 * block)
     ]
     half = max(interval.high - interval.estimate for interval in intervals)
-    return Interval.around(intervals[0].estimate, half)
+    return LogInterval.around(intervals[0].estimate, half)
 
 
 def _trend(before: Sequence[float], after: Sequence[float], gap: int) -> float:
@@ -669,7 +672,7 @@ def _trend(before: Sequence[float], after: Sequence[float], gap: int) -> float:
     return found.estimate if found.low > 0 or found.high < 0 else 0.0
 
 
-def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> Interval:
+def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> LogInterval:
     """δ of the first of these series, with the others as regressors; each has a part before and after the
     change.
     """
@@ -688,7 +691,7 @@ def _coefficient(
     basis: Sequence[Sequence[float]],
     join: int,
     times: Sequence[float],
-) -> Interval:
+) -> LogInterval:
     """The coefficient of a column. The last vector of the basis is this column without its projections on the
     others.
     """
@@ -699,7 +702,7 @@ def _coefficient(
     squared = dot(residuals, residuals) / max(len(values) - taken, 1.0)
     error = math.sqrt(squared * weighted_variance(basis[-1], times, phi)) / share
     degrees = max(2.0, len(values) * (1 - phi) / (1 + phi) - len(basis))
-    return Interval.around(dot(values, basis[-1]) / share, inference.two_sided(LEVEL, degrees) * error)
+    return LogInterval.around(dot(values, basis[-1]) / share, inference.two_sided(LEVEL, degrees) * error)
 
 
 def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:

@@ -38,7 +38,7 @@ from tuibench.metrics.attribution import (
     without,
 )
 from tuibench.metrics.figures import read
-from tuibench.metrics.inference import LEVEL, Interval, two_sided
+from tuibench.metrics.inference import LEVEL, LogInterval, two_sided
 from tuibench.metrics.wait_classes import TIME, WaitClass
 from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Tick, total_tick
 
@@ -100,7 +100,7 @@ def times(tick: Tick) -> Times | None:
 class Controlled(NamedTuple):
     """The effect of a change, by comparison with the control group."""
 
-    interval: Interval
+    interval: LogInterval
     """The effect on TPS, as a difference of logarithms."""
     others: float
     """How the others' time changed, as a difference of logarithms."""
@@ -176,20 +176,20 @@ def relative_effect(
         return math.log((commit + now.others * math.exp(-crowd) + now.between) / now.whole)
 
     effects = [effect(part, delta, crowd) for crowd in crowded for part in shared for delta in found.interval]
-    return Controlled(Interval(effects[0], min(effects), max(effects)), moved)
+    return Controlled(LogInterval(effects[0], min(effects), max(effects)), moved)
 
 
-def shared_part(commits: Sequence[float], others: Sequence[float]) -> Interval:
+def shared_part(commits: Sequence[float], others: Sequence[float]) -> LogInterval:
     """β, from the logarithms of the same ticks beside a straight line."""
     count = len(commits)
     line = orthonormal([[1.0] * count, [float(place) for place in range(count)]])
     x, y = without(others, line), without(commits, line)
     squares = dot(x, x)
     if squares <= 1e-12 * count:
-        return Interval(MOST_SHARED / 2, 0.0, MOST_SHARED)
+        return LogInterval(MOST_SHARED / 2, 0.0, MOST_SHARED)
     slope = dot(x, y) / squares
     rest = [mine - slope * theirs for mine, theirs in zip(y, x, strict=True)]
     phi = phi_of(rest, 0, 3)
     worth = max(2.0, (count - 3) * (1 - phi) / (1 + phi))
     half = two_sided(LEVEL, worth) * math.sqrt(dot(rest, rest) / worth / squares)
-    return Interval(*(min(max(edge, 0.0), MOST_SHARED) for edge in (slope, slope - half, slope + half)))
+    return LogInterval(*(min(max(edge, 0.0), MOST_SHARED) for edge in (slope, slope - half, slope + half)))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tuibench.base.errors import RunError
 from tuibench.base.units import count, decimal, percent
-from tuibench.metrics.inference import Estimate
+from tuibench.metrics.inference import SymmetricEstimate
 from tuibench.metrics.measurement_warnings import (
     COMMIT_FSYNCS,
     COMMIT_SHARE,
@@ -54,12 +54,12 @@ def throughput_curve(points: Iterable[ThroughputPoint]) -> list[ThroughputPoint]
     return [_weighted_mean(list(same)) for _, same in groupby(ordered, key=lambda point: point.level)]
 
 
-def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Estimate:
+def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> SymmetricEstimate:
     """The gain from one measured level to another, as a logarithm."""
     if before.tps <= 0 or after.tps <= 0:
-        return Estimate(-math.inf if after.tps <= 0 else math.inf, 0.0)
+        return SymmetricEstimate(-math.inf if after.tps <= 0 else math.inf, 0.0)
     margin = math.hypot(before.half_width, after.half_width)
-    return Estimate(math.log(after.tps / before.tps), margin)
+    return SymmetricEstimate(math.log(after.tps / before.tps), margin)
 
 
 def _weighted_mean(same: Sequence[ThroughputPoint]) -> ThroughputPoint:

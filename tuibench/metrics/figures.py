@@ -184,7 +184,7 @@ class Quantile(Source, frozen=True):
         return known[self.of, self.share]
 
 
-class Mean(Source, frozen=True):
+class MeanLatency(Source, frozen=True):
     """The mean of latencies, in ms."""
 
     of: str
@@ -269,7 +269,7 @@ class Figure(NamedTuple):
 
     def meaning_of(self, *, is_traffic: bool) -> str:
         """The meaning. Latencies of a watched server's traffic are those of statements."""
-        is_latency = isinstance(self.source, Quantile | Mean) and self.source.of == RESPONSE
+        is_latency = isinstance(self.source, Quantile | MeanLatency) and self.source.of == RESPONSE
         return self.meaning.replace("transaction", "statement") if is_traffic and is_latency else self.meaning
 
     @property
@@ -304,7 +304,7 @@ class Figure(NamedTuple):
         """
         source = self.source
         parts = source.less if isinstance(source, Remainder) else (source,)
-        return all(isinstance(each, Ratio | Quantile | Mean) for each in parts)
+        return all(isinstance(each, Ratio | Quantile | MeanLatency) for each in parts)
 
     @property
     def is_count(self) -> bool:
@@ -316,7 +316,7 @@ class Figure(NamedTuple):
         """True if a setting may reduce the figure to zero. Zero throughput or a zero latency means that the
         load stood still.
         """
-        return self.better is not Better.HIGHER and not isinstance(self.source, Quantile | Mean)
+        return self.better is not Better.HIGHER and not isinstance(self.source, Quantile | MeanLatency)
 
     def events(self, tick: Tick) -> float:
         """The number of events that the figure counted; infinite for a figure that counts no events."""
@@ -522,7 +522,7 @@ ANOMALY_FIGURES = (
 OTHER_FIGURES = (
     Figure("p999", "p99.9", Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower", MS),
     Figure("min", "min", Quantile(RESPONSE, 0), "the fastest transaction", MS),
-    Figure("avg", "average", Mean(RESPONSE), "mean response time of a transaction", MS),
+    Figure("avg", "average", MeanLatency(RESPONSE), "mean response time of a transaction", MS),
     Figure("max", "max", Quantile(RESPONSE, 1), "the slowest transaction", MS),
     Figure(
         "service_p50", "p50 from the actual start", Quantile(SERVICE, 0.5),

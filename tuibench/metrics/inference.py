@@ -4,13 +4,13 @@ A verdict (higher, lower, equal, too noisy to tell) follows from a confidence in
 covers all verdicts: if the interval contains the true difference, none of the first three is false. The
 method depends on the data, and is explained at its function:
 
-- two windows of a run, or two runs: circular moving-block bootstrap (`resample`), with `Quantile` for
+- two windows of a run, or two runs: circular moving-block bootstrap (`resample`), with `WindowQuantile` for
   percentiles;
 - the mean of one short series: Student's t for an autocorrelated series (`estimate_mean`);
 - repeated runs: Student's t (`mean_with_interval`);
 - starts of servers: one observation for each start (`compare`).
 
-Levels are compared as differences of logarithms (`Interval`, `Scale`). A/B tests have methods of their own
+Levels are compared as differences of logarithms (`LogInterval`, `Scale`). A/B tests have methods of their own
 (`metrics/ab_analysis.py`).
 """
 
@@ -223,7 +223,7 @@ def _circular_block_sums(values: Sequence[float], block: int) -> list[float]:
     return [sum(twice[start : start + block]) for start in range(len(values))]
 
 
-class Quantile:
+class WindowQuantile:
     """The value below which a share (0 to 1) of a window's latencies lies; the window must not be empty.
 
     A resampled window's quantile is read from the original merged histogram, at the rank that the resampled
@@ -311,7 +311,7 @@ FEWEST_VALUES = 4
 """With fewer values the mean has no interval."""
 
 
-class Estimate(NamedTuple):
+class SymmetricEstimate(NamedTuple):
     """A value with its 95 % interval."""
 
     value: float
@@ -319,7 +319,7 @@ class Estimate(NamedTuple):
     """Half of the interval's width."""
 
 
-def estimate_mean(values: Sequence[float]) -> Estimate:
+def estimate_mean(values: Sequence[float]) -> SymmetricEstimate:
     """The mean of a settled series. Its margin is a share of the mean; infinite if unknown.
 
     Adjacent ticks are correlated: n of them are worth n·(1−φ)/(1+φ) independent ones in an AR(1) series (Box,
@@ -328,14 +328,14 @@ def estimate_mean(values: Sequence[float]) -> Estimate:
     """
     count = len(values)
     if not count:
-        return Estimate(0.0, math.inf)
+        return SymmetricEstimate(0.0, math.inf)
     mean = math.fsum(values) / count
     if count < FEWEST_VALUES or mean <= 0:
-        return Estimate(mean, math.inf)
+        return SymmetricEstimate(mean, math.inf)
     phi = autocorrelation(values)
     independent = count * (1 - phi) / (1 + phi)
     error = stdev(values) / math.sqrt(independent)
-    return Estimate(mean, two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
+    return SymmetricEstimate(mean, two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
 
 
 RUN_FIGURES = (
@@ -410,7 +410,7 @@ def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepP
     return tuple(points)
 
 
-class Interval(NamedTuple):
+class LogInterval(NamedTuple):
     """A difference of logarithms with its confidence interval; the bounds are infinite if nothing
     is known.
     """
@@ -420,13 +420,13 @@ class Interval(NamedTuple):
     high: float
 
     @classmethod
-    def around(cls, estimate: float, half_width: float) -> "Interval":
+    def around(cls, estimate: float, half_width: float) -> "LogInterval":
         return cls(estimate, estimate - half_width, estimate + half_width)
 
     @property
-    def percent(self) -> "Interval":
+    def percent(self) -> "LogInterval":
         """The interval as a relative difference in percent."""
-        return Interval(*(_percent(bound) for bound in self))
+        return LogInterval(*(_percent(bound) for bound in self))
 
     @property
     def has_edge(self) -> bool:
@@ -485,12 +485,12 @@ class Scale(NamedTuple):
         """The level of a value on this scale."""
         return math.exp(value) if self.unit is None else value * self.unit
 
-    def interval(self, estimate: float, half_width: float) -> Interval:
+    def interval(self, estimate: float, half_width: float) -> LogInterval:
         """estimate ± half_width on this scale, converted to differences of logarithms."""
-        found = Interval.around(estimate, half_width)
+        found = LogInterval.around(estimate, half_width)
         if self.unit is None:
             return found
-        return Interval(*(math.log1p(bound) if bound > -1 else -math.inf for bound in found))
+        return LogInterval(*(math.log1p(bound) if bound > -1 else -math.inf for bound in found))
 
 
 def _mean(levels: list[float]) -> float:
@@ -574,7 +574,7 @@ class _FigureResampler(NamedTuple):
             histograms = [each for tick in ticks if (each := tick.hist(figure.source.of)).count]
             if not histograms:
                 return cls(None, RatioSeries([], []), list)
-            quantile = Quantile(histograms, figure.source.share)
+            quantile = WindowQuantile(histograms, figure.source.share)
             return cls(quantile.value_ms, quantile.parts, quantile.read)
         known = [parts for tick in ticks if (parts := figure.parts(tick)) is not None]
         if not sum(below for _, below in known):
@@ -737,7 +737,7 @@ Starts = Sequence[Sequence[float]]
 
 def compare(
     first: Starts, other: Starts, *, level: float = STARTS_LEVEL, scale: Scale | None = None
-) -> Interval:
+) -> LogInterval:
     """Compare two groups of independent server starts. The estimate is the difference of the groups' levels
     on the scale; `scale` is given if more groups share one. With a single start on a side there is an
     estimate, but no bounds and no verdict, because the variation between starts is unknown.

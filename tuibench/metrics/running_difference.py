@@ -38,7 +38,7 @@ from tuibench.metrics.attribution import (
 )
 from tuibench.metrics.effect_detection import TOLERANCE_PERCENT, USUAL_SLOTS, window_figures
 from tuibench.metrics.figures import figure_named
-from tuibench.metrics.inference import USUAL_PHI, Interval
+from tuibench.metrics.inference import USUAL_PHI, LogInterval
 from tuibench.metrics.wait_changes import time_parts
 from tuibench.model.effect import Comparison, Verdict
 from tuibench.model.tick import Tick, total_tick
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 
 def difference_so_far(
     before: Sequence[float], since: Sequence[Reading], alpha: float = ALPHA
-) -> Interval | None:
+) -> LogInterval | None:
     """The confidence sequence of a difference of logarithms; None as long as the ticks do not bound it.
     `before` are the logarithms of the ticks before the change.
     """
@@ -106,13 +106,13 @@ def difference_so_far(
         return None
     low, high = min(plain.low, beside_trend.low), max(plain.high, beside_trend.high)
     if low <= 0 <= high or _follows_the_change(before, since, plain.estimate):
-        return Interval(plain.estimate, low, high)
-    return Interval(plain.estimate, min(low, 0.0), max(high, 0.0))
+        return LogInterval(plain.estimate, low, high)
+    return LogInterval(plain.estimate, min(low, 0.0), max(high, 0.0))
 
 
 def _sequence(
     others: Sequence[Sequence[float]], shares: Sequence[float], levels: Sequence[float], alpha: float
-) -> Interval | None:
+) -> LogInterval | None:
     """The confidence sequence of the coefficient of `shares` beside the `others`, all of them whitened; None
     without a bound.
     """
@@ -129,7 +129,7 @@ def _sequence(
     if q <= ratio:
         return None
     half = deviation * math.sqrt(degrees * (1 - q) / (q - ratio) / information)
-    return Interval.around(estimate, half)
+    return LogInterval.around(estimate, half)
 
 
 def _phi(before: Sequence[float]) -> float:
@@ -237,7 +237,7 @@ class RunningDifference:
             tolerance_percent=TOLERANCE_PERCENT,
         )
 
-    def _interval(self, key: str, alpha: float) -> Interval | None:
+    def _interval(self, key: str, alpha: float) -> LogInterval | None:
         """None for a figure without logarithms, too, such as fsyncs of which there are none."""
         before = [level for _, level in self._levels(key, [(tick, 0.0) for tick in self._before])]
         last = self._before[-1] if self._before else self._since[0][0]

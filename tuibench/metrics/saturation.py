@@ -66,7 +66,7 @@ class Visit(NamedTuple):
     """Standard error of the throughput's logarithm."""
 
 
-class Shape(NamedTuple):
+class CurveShape(NamedTuple):
     """A curve without its factor."""
 
     bend: float
@@ -132,7 +132,7 @@ class Saturation:
 
     def _fitted(
         self, bends: Sequence[float], normals: Sequence["NormalModel"]
-    ) -> tuple[list[Shape], list[tuple[float, ...]], list[tuple[float, float, float, int]]]:
+    ) -> tuple[list[CurveShape], list[tuple[float, ...]], list[tuple[float, float, float, int]]]:
         """All curves with these bends, and their heights at the levels; and for each curve and deviation the
         logarithms of its weight and factor, the variance of the factor, and the curve's place.
         """
@@ -199,18 +199,18 @@ class Saturation:
 
 
 @lru_cache(1024)
-def _shapes(bend: float) -> tuple[Shape, ...]:
-    return tuple(Shape(bend, sharpness, fall) for sharpness in SHARPNESSES for fall in FALLS)
+def _shapes(bend: float) -> tuple[CurveShape, ...]:
+    return tuple(CurveShape(bend, sharpness, fall) for sharpness in SHARPNESSES for fall in FALLS)
 
 
 @lru_cache(8192)
 def _log_tps(bend: float, level: float) -> tuple[float, ...]:
-    """`Shape.log_tps` of all curves with this bend: each visit asks for the same levels again."""
+    """`CurveShape.log_tps` of all curves with this bend: each visit asks for the same levels again."""
     return tuple(shape.log_tps(level) for shape in _shapes(bend))
 
 
 @lru_cache(8192)
-def summit(shape: Shape, highest: float) -> tuple[float, float]:
+def summit(shape: CurveShape, highest: float) -> tuple[float, float]:
     """The logarithm of a curve's plateau, and its saturation point, up to a level."""
     peak = _maximum(shape.log_tps, highest) if shape.fall else highest
     plateau = shape.log_tps(peak)

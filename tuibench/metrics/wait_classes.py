@@ -238,7 +238,7 @@ _NAMES = {
 }
 
 
-class Observed(NamedTuple):
+class ObservedConnection(NamedTuple):
     """A connection at one moment."""
 
     command: str
@@ -255,7 +255,9 @@ class Observed(NamedTuple):
     """None if the server's threads cannot be seen."""
 
 
-def wait_of(seen: Observed, flavour: Flavour, sleeps_for: WaitClass = WaitClass.MUTEX) -> WaitClass | None:
+def wait_of(
+    seen: ObservedConnection, flavour: Flavour, sleeps_for: WaitClass = WaitClass.MUTEX
+) -> WaitClass | None:
     """What a connection waits for; None if it waits for its next statement. `sleeps_for` is the class of a
     sleeping thread under the server's limits (`slept_for`).
 

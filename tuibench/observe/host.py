@@ -355,7 +355,7 @@ def known(values: Mapping[str, float | None]) -> dict[str, float]:
     }
 
 
-class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
+class HostCounters(msgspec.Struct, frozen=True, kw_only=True):
     """The system at one moment.
 
     The limits of a control group are tuibench's on this host, those of the server's process on another one.
@@ -380,8 +380,8 @@ class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def host_tick(
-    before: HostTotals,
-    after: HostTotals,
+    before: HostCounters,
+    after: HostCounters,
     *,
     cores: int,
     own_pids: Set[int] = frozenset(),
@@ -642,7 +642,7 @@ class HostSampler:
         """The server's process; None if it was not found."""
         return self._server.pid if self._server is not None else None
 
-    def _totals(self, own: set[int]) -> HostTotals:
+    def _totals(self, own: set[int]) -> HostCounters:
         pid = self.server_pid
         watched = own if pid is None else own | {pid}
         figures: dict[str, float] = {}
@@ -654,7 +654,7 @@ class HostSampler:
         cores, _ = read_system(core_cpu_times)
         processes = self._times.read(watched)
         levels = {name: figures.pop(name, None) for name in _LEVELS}
-        return HostTotals(
+        return HostCounters(
             switches=None if pid is None else thread_switches(pid),
             at_ns=self._clock.now_ns(),
             sums=known(

@@ -249,7 +249,7 @@ def named_tables(statement: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name.lower() not in _NO_TABLE))
 
 
-class Listed(NamedTuple):
+class ListedSession(NamedTuple):
     """A session of the list."""
 
     id: int
@@ -279,7 +279,10 @@ SLACK_MS = {Flavour.MARIADB: 100.0, Flavour.MYSQL: 1500.0}
 
 
 def probable_holder(
-    waiter: Listed, waiters: Sequence[Listed], everyone: Sequence[Listed], slack_ms: float
+    waiter: ListedSession,
+    waiters: Sequence[ListedSession],
+    everyone: Sequence[ListedSession],
+    slack_ms: float,
 ) -> int | None:
     """For whom a session probably waits; None without a candidate. `everyone` is without tuibench's own
     monitoring; `waiters` are those that wait for any lock that is not a row lock.
@@ -440,7 +443,7 @@ class LockReader:
         try:
             rows = await query(_WAITING.format(ms=ms, characters=STATEMENT_CHARACTERS, most=MOST_WAITERS))
             waiters = [
-                Listed(number, "Query", str(state or ""), numerals.amount(age) or 0.0, str(info or ""))
+                ListedSession(number, "Query", str(state or ""), numerals.amount(age) or 0.0, str(info or ""))
                 for id, state, age, info in rows
                 if (number := numerals.count(id)) is not None
             ]
@@ -520,7 +523,7 @@ class LockReader:
             return []
         return metadata_holders(pending, metadata_locks(await self._optional(query, "metadata", GRANTED_SQL)))
 
-    async def _user_lock(self, query: Query, waiter: Listed) -> tuple[str, int | None]:
+    async def _user_lock(self, query: Query, waiter: ListedSession) -> tuple[str, int | None]:
         """Name and holder of the user lock that a statement asks for; None if it does not have the name as a
         literal, or nobody holds it now.
         """
@@ -531,7 +534,7 @@ class LockReader:
         rows = await query(f"SELECT IS_USED_LOCK(CONVERT(0x{name.encode().hex()} USING utf8mb4))")
         return name, numerals.count(rows[0][0]) if rows else None
 
-    async def _plugin_holders(self, query: Query, unknown: Sequence[Listed]) -> dict[int, int]:
+    async def _plugin_holders(self, query: Query, unknown: Sequence[ListedSession]) -> dict[int, int]:
         """The holder for each waiter, according to MariaDB's plugin METADATA_LOCK_INFO."""
         if self._flavour is not Flavour.MARIADB:
             return {}
@@ -555,7 +558,7 @@ class LockReader:
                     found[waiter.id] = lock.id
         return found
 
-    async def _everyone(self, query: Query) -> list[Listed]:
+    async def _everyone(self, query: Query) -> list[ListedSession]:
         rows = await query(
             _EVERYONE.format(
                 ms=_MS[self._flavour],
@@ -565,7 +568,7 @@ class LockReader:
             )
         )
         return [
-            Listed(
+            ListedSession(
                 number,
                 str(command or ""),
                 str(state or ""),

@@ -63,7 +63,7 @@ class RowName(NamedTuple):
 
 @dataclass
 class Blame:
-    """A connection in the way, from its first reading to the last one."""
+    """A connection that blocks others, from the first reading that finds it to the last one."""
 
     last: Culprit
     first_ns: int

@@ -23,7 +23,7 @@ from tuibench.observe.host import (
     MEMORY_MAX,
     MOST_THREADS,
     CpuTime,
-    HostTotals,
+    HostCounters,
     Switches,
     counted_among,
     group_levels,
@@ -185,7 +185,7 @@ def request_line(number: int, facts: RemoteFacts) -> str:
     return f"{number} {threads} {' '.join(files)}\n"
 
 
-def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
+def parse_totals(lines: list[str], facts: RemoteFacts) -> HostCounters | None:
     """The totals of a response, by the clock of that host; None if it is incomplete."""
     files = by_file(lines)
     uptime = _first_number(files.get("/proc/uptime", [""])[0])
@@ -205,7 +205,7 @@ def parse_totals(lines: list[str], facts: RemoteFacts) -> HostTotals | None:
     pages = numerals.count("".join(files.get(f"{own}/statm", [""])[0].split()[1:2]))
     limits = parse_limits({path: "\n".join(text) for path, text in files.items()}, facts.group)
     has_ended = pid is not None and seconds is None
-    return HostTotals(
+    return HostCounters(
         at_ns=round(uptime * NS_PER_SECOND),
         sums=known(
             {

@@ -23,7 +23,7 @@ from tuibench.base.errors import UsageError
 from tuibench.metrics.series import growth
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick
-from tuibench.observe.host import CpuTime, HostTotals, host_tick, known
+from tuibench.observe.host import CpuTime, HostCounters, host_tick, known
 from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class HostSourceError(Exception):
 class HostSource(Protocol):
     """Reads a host. After an error the next reading starts from scratch."""
 
-    async def read(self) -> HostTotals:
+    async def read(self) -> HostCounters:
         """One reading. Raises HostSourceError."""
 
     def follow(self, server: ServerInfo) -> None:
@@ -163,7 +163,7 @@ MADE_OF = {
 }
 
 
-class Figure(NamedTuple):
+class ExporterLine(NamedTuple):
     """One line of node_exporter's page."""
 
     name: str
@@ -216,7 +216,7 @@ class NodeExporterSource(HostSource):
         self._context: SSLContext | None = None
         self._query = "" if urlsplit(address.url).query else f"?{QUERY}"
 
-    async def read(self) -> HostTotals:
+    async def read(self) -> HostCounters:
         """One reading. Raises HostSourceError. The libraries are imported here, so that other runs do not
         import them.
         """
@@ -282,13 +282,13 @@ class NodeExporterSource(HostSource):
             return str(answer.read(MAX_BYTES).decode("utf-8", errors="replace"))
 
 
-def parse_figures(page: str) -> tuple[list[Figure], dict[str, str]]:
+def parse_figures(page: str) -> tuple[list[ExporterLine], dict[str, str]]:
     """The lines of node_exporter's own metrics, and the reason for each missing metric, by its name.
 
     A metric is missing if one of its values is not a number, or negative, because its sum would be wrong.
     Other metrics are ignored.
     """
-    figures: list[Figure] = []
+    figures: list[ExporterLine] = []
     missing: dict[str, str] = {}
     for line in page.splitlines():
         if match := _LINE.match(line[:LONGEST_LINE]):
@@ -297,11 +297,11 @@ def parse_figures(page: str) -> tuple[list[Figure], dict[str, str]]:
             if value is None:
                 missing[name] = numerals.unreadable(text)
             else:
-                figures.append(Figure(name, dict(_LABEL.findall(labels or "")), value))
+                figures.append(ExporterLine(name, dict(_LABEL.findall(labels or "")), value))
     return [figure for figure in figures if figure.name not in missing], missing
 
 
-def parse_page(page: str) -> HostTotals | None:
+def parse_page(page: str) -> HostCounters | None:
     """The totals of a page, by the clock of that host; None if the processors or the time are missing.
 
     Raises ValueError if these cannot be read.
@@ -316,7 +316,7 @@ def parse_page(page: str) -> HostTotals | None:
     if at is None or not cores or not {MEMORY, AVAILABLE} <= plain.keys() | missing.keys():
         return None
     machine = CpuTime(*(sum(values) for values in zip(*cores, strict=True)))
-    return HostTotals(
+    return HostCounters(
         at_ns=round(at * NS_PER_SECOND),
         sums=machine._asdict() | _of_devices(figures, DISKS) | _of_devices(figures, NETWORK),
         levels=_memory(plain),
@@ -326,7 +326,7 @@ def parse_page(page: str) -> HostTotals | None:
     )
 
 
-def _cores(figures: list[Figure]) -> list[CpuTime]:
+def _cores(figures: list[ExporterLine]) -> list[CpuTime]:
     """Processor times by core number; these modes do not include guest time."""
     modes: dict[str, dict[str, float]] = {}
     for figure in figures:
@@ -353,7 +353,7 @@ def _memory(plain: dict[str, float]) -> dict[str, float]:
     )
 
 
-def _by_device(figures: list[Figure], name: str) -> dict[str, float]:
+def _by_device(figures: list[ExporterLine], name: str) -> dict[str, float]:
     return {
         figure.labels["device"]: figure.value
         for figure in figures
@@ -367,7 +367,7 @@ def _own_devices(names: dict[str, float]) -> set[str]:
     return own or {name for name in names if not name.startswith(("lo", "ram", "zram"))}
 
 
-def _of_devices(figures: list[Figure], metrics: dict[str, tuple[str, float]]) -> dict[str, float]:
+def _of_devices(figures: list[ExporterLine], metrics: dict[str, tuple[str, float]]) -> dict[str, float]:
     """The sums of the host's own devices, by figure; without metrics that no device has."""
     tables = {name: _by_device(figures, metric) for name, (metric, _) in metrics.items()}
     wanted = _own_devices({device: value for table in tables.values() for device, value in table.items()})
@@ -410,7 +410,7 @@ class SshSource(HostSource):
         user = ("-l", address.user) if address.user else ()
         return ["ssh", *SSH_OPTIONS, *port, *user, "--", address.host, f"exec sh -c '{COMMAND}'"]
 
-    async def read(self) -> HostTotals:
+    async def read(self) -> HostCounters:
         """One reading. Raises HostSourceError with the error message of ssh."""
         try:
             process = await self._connected()
@@ -505,8 +505,8 @@ class RemoteHost:
         self._timeout_seconds = min(
             max(TIMEOUT_SHARE * interval_seconds, MIN_TIMEOUT_SECONDS), ANSWER_SECONDS
         )
-        self._task: asyncio.Task[HostTotals] | None = None
-        self._last: HostTotals | None = None
+        self._task: asyncio.Task[HostCounters] | None = None
+        self._last: HostCounters | None = None
         self._note = ""
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._retry_at_ns = 0
@@ -560,14 +560,14 @@ class RemoteHost:
             await asyncio.wait({self._task})
         await self._source.close()
 
-    async def _read(self) -> HostTotals:
+    async def _read(self) -> HostCounters:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return await self._source.read()
         except TimeoutError as error:
             raise HostSourceError(f"{self._origin} does not answer") from error
 
-    def _sample(self, reading: HostTotals) -> NamedSample:
+    def _sample(self, reading: HostCounters) -> NamedSample:
         before, self._last, self._note = self._last, reading, ""
         cores = len(reading.cores)
         if before is None or len(before.cores) != cores or before.server_pid != reading.server_pid:

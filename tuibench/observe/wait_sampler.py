@@ -46,7 +46,7 @@ from tuibench.metrics.wait_classes import (
     SLEEPERS,
     TIME,
     WRITES,
-    Observed,
+    ObservedConnection,
     WaitClass,
     file_event,
     is_asleep,
@@ -240,7 +240,7 @@ class Threads:
             os.close(file)
 
 
-class Listed(NamedTuple):
+class ProcessRow(NamedTuple):
     """A row of the process list."""
 
     id: int
@@ -394,7 +394,7 @@ class TimeSampler:
             return
         innermost = {row.id: row for row in rows}
         now_ns = self._clock.now_ns()
-        everyone: list[tuple[int, Observed]] = []
+        everyone: list[tuple[int, ObservedConnection]] = []
         texts: dict[int, str] = {}
         files: dict[int, str] = {}
         flight_ms = 0.0
@@ -407,7 +407,7 @@ class TimeSampler:
             kernel, is_blocked = self._look(id, tid, now_ns)
             if not name and self._threads is not None and is_blocked and may_be_file(kernel):
                 name, operation, files[id] = self._threads.file_wait(tid)
-            everyone.append((id, Observed(command, state, "", name, operation, kernel, is_blocked)))
+            everyone.append((id, ObservedConnection(command, state, "", name, operation, kernel, is_blocked)))
             if command != "Sleep":
                 flight_ms += elapsed_ms
         await self._read_limits(everyone, now_ns)
@@ -535,10 +535,10 @@ class TimeSampler:
             self._known[id] = Baseline(tid, now_ns, *times)
         return self._threads.blocked(tid)
 
-    def _wait_of(self, seen: Observed) -> WaitClass | None:
+    def _wait_of(self, seen: ObservedConnection) -> WaitClass | None:
         return wait_of(seen, self._flavour, slept_for(self._limits))
 
-    async def _read_limits(self, everyone: Sequence[tuple[int, Observed]], now_ns: int) -> None:
+    async def _read_limits(self, everyone: Sequence[tuple[int, ObservedConnection]], now_ns: int) -> None:
         """Read the limits for which threads sleep, if a thread sleeps."""
         is_old = self._limits_ns is None or now_ns - self._limits_ns > IDS_EVERY_SECONDS * NS_PER_SECOND
         if is_old and any(is_asleep(seen.kernel) for _, seen in everyone):
@@ -550,7 +550,7 @@ class TimeSampler:
             (str(name), value) for name, value in await timed(connection, self._timer).query(LIMITS_SQL)
         ).found
 
-    async def _innodb(self, everyone: Sequence[tuple[int, Observed]]) -> dict[int, str]:
+    async def _innodb(self, everyone: Sequence[tuple[int, ObservedConnection]]) -> dict[int, str]:
         """Transactions that wait in InnoDB, by connection; read only if some connection's state does not name
         its wait.
         """
@@ -560,7 +560,9 @@ class TimeSampler:
             return {}
         return await self._connection.run(self._read_innodb) or {}
 
-    async def _read_shared(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> None:
+    async def _read_shared(
+        self, named: Sequence[tuple[ObservedConnection, WaitClass | None]], now_ns: int
+    ) -> None:
         """Read what divides waits that several connections share: how commits divide between the logs,
         pending reads, whether threads wait for free pages.
         """
@@ -599,7 +601,9 @@ class TimeSampler:
         read_ps = max(0.0, found[DATA_EVENT][0] - before[DATA_EVENT][0])
         self._reading = read_ps / PS_PER_SECOND / (now_ns - before_ns) * NS_PER_SECOND
 
-    def _is_behind_writes(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> bool:
+    def _is_behind_writes(
+        self, named: Sequence[tuple[ObservedConnection, WaitClass | None]], now_ns: int
+    ) -> bool:
         """True if connections that wait for a latch in fact wait for a thread that writes pages, of the load
         or of the server itself: the buffer pool has no free pages, or hardly any thread runs that could hold
         the latch. Commits count with them if no thread is seen in a log.
@@ -613,7 +617,7 @@ class TimeSampler:
         ours = {each.tid for each in self._known.values()}
         return counts[WaitClass.PAGE_WRITE] > 0 or self._threads.writes_pages(ours, now_ns)
 
-    def _parts(self, wait: WaitClass, seen: Observed) -> Sequence[tuple[WaitClass, float]]:
+    def _parts(self, wait: WaitClass, seen: ObservedConnection) -> Sequence[tuple[WaitClass, float]]:
         """The classes of a connection with their shares, which add up to 1.
 
         A connection in a commit often waits for the one that does the work. While a thread waits for the
@@ -632,7 +636,7 @@ class TimeSampler:
             return [(WaitClass.PAGE_READ, self._reading_share), (wait, 1.0 - self._reading_share)]
         return [(wait, 1.0)]
 
-    async def _read(self, connection: Connection) -> Sequence[Listed]:
+    async def _read(self, connection: Connection) -> Sequence[ProcessRow]:
         """The load's connections, from the best list that this login may read; including the sampler's own
         connection until its thread is known.
         """
@@ -701,7 +705,7 @@ class TimeSampler:
             return ()
 
 
-def _listed(rows: Sequence[Row], *, has_statement: bool) -> list[Listed]:
+def _listed(rows: Sequence[Row], *, has_statement: bool) -> list[ProcessRow]:
     """The rows of the process list, of which the last columns are optional; a row whose id cannot be read is
     left out.
     """
@@ -713,7 +717,7 @@ def _listed(rows: Sequence[Row], *, has_statement: bool) -> list[Listed]:
             texts = (str(text or "") for text in (event, operation, statement))
             elapsed = numerals.amount(elapsed_ms) or 0.0
             thread = numerals.count(tid) or 0
-            found.append(Listed(number, str(command or ""), str(state or ""), elapsed, thread, *texts))
+            found.append(ProcessRow(number, str(command or ""), str(state or ""), elapsed, thread, *texts))
     return found
 
 

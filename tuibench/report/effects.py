@@ -202,12 +202,12 @@ def with_sentence(result: AbTestResult) -> AbTestResult:
 
 def trial_section(result: AbTestResult) -> Section:
     """The figures under both values with their differences, and the sentence."""
-    lines = [result.sentence]
+    left_out = ""
     if result.left_out:
         why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
-        lines.insert(0, f"disturbed cycles, left out: {result.left_out}{why}")
-    lines[-1:-1] = change_cost_lines(result.cost_a, result.cost_b)
-    lines += filter(None, [because_text(result.because)])
+        left_out = f"disturbed cycles, left out: {result.left_out}{why}"
+    costs = change_cost_lines(result.cost_a, result.cost_b)
+    lines = filter(None, (left_out, *costs, result.sentence, because_text(result.because)))
     return section(
         f"A/B: {result.subject}, A = {result.a}, B = {result.b}",
         comparison_table(result.comparisons, "A", "B") if result.comparisons else None,

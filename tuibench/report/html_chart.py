@@ -18,7 +18,7 @@ from tuibench.base.document import (
     Bar,
     Block,
     Cell,
-    Chart,
+    HtmlChart,
     Section,
     Shape,
     Styled,
@@ -128,7 +128,7 @@ def block_markup(block: Block | Section) -> Markup:
             return join_markup(heading, _table(block), notes)
         case Text():
             return _text(block)
-        case Chart():
+        case HtmlChart():
             return join_markup(block.draw())
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from tuibench.base import numerals, units
 from tuibench.base.document import (
     Block,
-    Chart,
     Document,
+    HtmlChart,
     Section,
     Shape,
     Table,
@@ -112,13 +112,13 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
         yield section("A against B", *map(trial_section, summary.ab_tests))
     yield from (each for part in parts if not part.effects_note for each in part.sections(summary))
     if further := {name: each for name, each in pictures.items() if _is_further(run, name)}:
-        yield section("Over time", Chart(partial(_over_time, run, further)))
+        yield section("Over time", HtmlChart(partial(_over_time, run, further)))
     yield section("Result", *_results(run, levels))
     if (anomalies := anomalies_section(summary.figures)) is not None:
         yield anomalies
     latencies = run.latencies()
     if latencies.count:
-        yield section("Latency distribution", Chart(partial(latency_chart, latencies)))
+        yield section("Latency distribution", HtmlChart(partial(latency_chart, latencies)))
     if summary.slowest:
         yield section("Slowest transactions", _slowest(run))
     yield section("Analysis", *analysis(run))
@@ -142,9 +142,9 @@ def _lead(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Block]:
     yield Text((whole_changes(f"{answer}."),), role="answer")
     part = answering_part(summary)
     if part is not None and part.is_of_whole_run:
-        yield Chart(partial(part.chart, summary))
+        yield HtmlChart(partial(part.chart, summary))
     elif ANSWER_CHART in pictures:
-        yield Chart(lambda: pictures[ANSWER_CHART].figure)
+        yield HtmlChart(lambda: pictures[ANSWER_CHART].figure)
     table = answer_table(summary)
     yield table or Table(rows=tuple(_tiles(run)), words=1, remarks=1, style=TableStyle.TILES)
     yield properties(_conditions(run))

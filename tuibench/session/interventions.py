@@ -55,7 +55,7 @@ _CarryOut = Callable[[str], Awaitable[tuple[str, str]]]
 """Executes a statement or a command; returns its result in words, and its output."""
 
 
-class _Course:
+class _InterventionCourse:
     """The ticks before and during an intervention, which may still run. Times are seconds of the run."""
 
     def __init__(self, name: str, begun: float, before: Tick) -> None:
@@ -118,7 +118,7 @@ class Interventions:
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections: set[Connection] = set()
         self._recent: deque[Tick] = deque()
-        self._courses: list[_Course] = []
+        self._courses: list[_InterventionCourse] = []
 
     def check_allowed(self) -> None:
         """Raises ProductionError if the plan has an intervention, and the server needs a confirmation."""
@@ -193,7 +193,7 @@ class Interventions:
         """Execute an intervention; an error is an event, and does not end the run."""
         name = sanitize.text(shortened(what))
         begun = self._log.elapsed_seconds()
-        course = _Course(name, begun, total_tick(self._recent))
+        course = _InterventionCourse(name, begun, total_tick(self._recent))
         self._courses.append(course)
         self._log.emit(EventKind.INTERVENTION, f"{name} begins")
         output = ""

@@ -236,7 +236,7 @@ LOOK_EVERY_TICKS = 30
 LATE = "no answer in time"
 
 
-class Replicas:
+class ReplicaMonitor:
     """Reads the replicas over separate connections: one to the source, one to each replica."""
 
     def __init__(

@@ -57,7 +57,7 @@ from tuibench.observe.tally import TallyReader, compared
 from tuibench.observe.wait_sampler import TimeSampler, account_sums
 from tuibench.session.lifecycle import StartTask
 from tuibench.session.reconciliation import Reading
-from tuibench.session.replicas import Replicas
+from tuibench.session.replicas import ReplicaMonitor
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 
 OwnIds = Callable[[], Awaitable[Set[int]]]
@@ -242,7 +242,7 @@ class Sampler:
         self,
         sampler: StatusSampler,
         hosts: Hosts,
-        replicas: Replicas | None = None,
+        replicas: ReplicaMonitor | None = None,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
         interval_seconds: float = 1.0,
         account: TimeSampler | None = None,
@@ -305,7 +305,7 @@ class Sampler:
                 target, server, clock, accounted, lambda: hosts.server_pid, timer=timer, own=own
             )
             account.locks.keeps_keys = keeps_keys
-        wanted = Replicas(replicas, target, clock, own) if replicas.is_wanted else None
+        wanted = ReplicaMonitor(replicas, target, clock, own) if replicas.is_wanted else None
         return cls(sampler, hosts, wanted, author_of, interval_seconds, account, timer)
 
     async def log_in(self) -> None:

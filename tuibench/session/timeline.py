@@ -45,7 +45,7 @@ MOST_LEVELS = 3600
 """Minimum interval and maximum number of an even ramp's levels. A longer ramp has larger steps."""
 
 
-class LevelChange(NamedTuple):
+class PlannedLevel(NamedTuple):
     """A level that applies from second `at` of the plan."""
 
     at: float
@@ -57,9 +57,9 @@ class LevelChange(NamedTuple):
     is_ramp: bool = False
 
 
-def level_changes(stages: Sequence[Stage]) -> list[LevelChange]:
+def level_changes(stages: Sequence[Stage]) -> list[PlannedLevel]:
     """All level changes of a plan, in order."""
-    found: list[LevelChange] = []
+    found: list[PlannedLevel] = []
     start = 0.0
     for number, stage in enumerate(stages):
         found += _stage_changes(stage, number, start, f"plan {number + 1}/{len(stages)}")
@@ -74,17 +74,17 @@ def level_text(quantity: Quantity, level: float) -> str:
     return f"{level:,.6g}/s" if level else "no rate"
 
 
-def _stage_changes(stage: Stage, number: int, start: float, label: str) -> Iterator[LevelChange]:
+def _stage_changes(stage: Stage, number: int, start: float, label: str) -> Iterator[PlannedLevel]:
     match stage:
         case ConstantStage():
             words = f"{level_text(stage.quantity, stage.level)} for {format_duration(stage.seconds)}"
-            yield LevelChange(start, stage.quantity, stage.level, number, f"{label}: {words}")
+            yield PlannedLevel(start, stage.quantity, stage.level, number, f"{label}: {words}")
         case RampStage():
             levels = _doubled(stage) if stage.doubling else _even(stage)
             each = stage.seconds / len(levels)
             for place, level in enumerate(levels):
                 text = _ramp_text(stage, level, each, label, is_first=place == 0)
-                yield LevelChange(
+                yield PlannedLevel(
                     start + place * each, stage.quantity, level, number, text, is_ramp=place == 0
                 )
 
@@ -182,7 +182,7 @@ class PlanTimeline:
     def is_over(self, now: float) -> bool:
         return self.elapsed(now) >= self._ends[-1] - ROUNDING_SECONDS
 
-    def due(self, now: float) -> list[LevelChange]:
+    def due(self, now: float) -> list[PlannedLevel]:
         """The changes to be made now: the newest of each quantity."""
         if self._is_still or self._begun_at is None or now < self._begun_at:
             return []
@@ -255,9 +255,9 @@ class PlanTimeline:
             self._begun_at, self._still_at = now - self._still_at, None
 
 
-def _newest(found: Iterable[LevelChange]) -> list[LevelChange]:
+def _newest(found: Iterable[PlannedLevel]) -> list[PlannedLevel]:
     """The newest change of each quantity, with the last text of the changes that it replaces."""
-    newest: dict[Quantity, LevelChange] = {}
+    newest: dict[Quantity, PlannedLevel] = {}
     for move in found:
         before = newest.get(move.quantity)
         text = move.text or (before.text if before else "")

@@ -74,7 +74,7 @@ class Levels(NamedTuple):
                 yield f"{name} {old} → {value}", ChangeSetting(name, old)
 
 
-class _Step(NamedTuple):
+class _UndoStep(NamedTuple):
     """A change that can be taken back."""
 
     kind: type
@@ -114,7 +114,7 @@ class UndoStack:
         self.levels = levels
         """Returns the present levels."""
         self._clock = clock
-        self._steps: list[_Step] = []
+        self._steps: list[_UndoStep] = []
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class UndoStack:
         """Adds what a command of this type has changed. It is one change with the last one, if that is of the
         same type and less than `coalesces_seconds` old.
         """
-        step = _Step(kind, before, self.levels(), self._clock.now_ns())
+        step = _UndoStep(kind, before, self.levels(), self._clock.now_ns())
         last = self._steps[-1] if self._steps else None
         if (
             last is not None

@@ -513,7 +513,7 @@ _STEPS = 4
 """Number of steps of an axis that does not start at zero."""
 
 
-class Scale(NamedTuple):
+class ValueRange(NamedTuple):
     """Values at the lower and the upper edge of a chart."""
 
     base: float
@@ -531,7 +531,7 @@ def baseline(least: float, most: float) -> float:
     return least - spread / 2
 
 
-def chart_scale(values: Sequence[float], *, may_rise: bool, is_bytes: bool = False) -> Scale:
+def chart_scale(values: Sequence[float], *, may_rise: bool, is_bytes: bool = False) -> ValueRange:
     """Rounded axis bounds for these values. With `may_rise` the lower bound may be above zero; with
     `is_bytes` the bounds are round in binary units.
     """
@@ -539,6 +539,6 @@ def chart_scale(values: Sequence[float], *, may_rise: bool, is_bytes: bool = Fal
     base = baseline(min(values, default=0.0), most) if may_rise else 0.0
     rounded = axis_maximum_of_bytes if is_bytes else axis_maximum
     if not base:
-        return Scale(0.0, rounded(most))
+        return ValueRange(0.0, rounded(most))
     step = rounded((most - base) / _STEPS)
-    return Scale(math.floor(base / step) * step, math.ceil(most / step) * step)
+    return ValueRange(math.floor(base / step) * step, math.ceil(most / step) * step)

@@ -19,11 +19,11 @@ from tuibench.metrics.figures import (
     MAIN_FIGURES,
     OTHER_FIGURES,
     SERVER_TIME,
+    Figure,
     FigureUnit,
     Level,
     Ratio,
 )
-from tuibench.metrics.figures import Figure as TableFigure
 from tuibench.model.counters import Counter, redo_limit
 from tuibench.model.tick import HOST, Latency, Sample, Tick
 
@@ -94,7 +94,7 @@ class FigureRow(NamedTuple):
     """The tick of a sample from which the figure is read."""
 
     @property
-    def facts(self) -> TableFigure:
+    def facts(self) -> Figure:
         return FIGURES[self.figure]
 
     @property
@@ -292,7 +292,7 @@ REPLICA = "replica/"
 """Prefix of the key of a replica's lag, before the replica's name."""
 
 
-class Figure(NamedTuple):
+class ChartedFigure(NamedTuple):
     """A figure that a chart can show."""
 
     key: str
@@ -342,11 +342,11 @@ SOURCES: tuple[tuple[str, FigureRow], ...] = tuple(
 )
 
 
-def _chart_figure(section: str, row: FigureRow) -> Figure:
+def _chart_figure(section: str, row: FigureRow) -> ChartedFigure:
     """The figure of a row. Unlike the list, its chart names the unit of a rate."""
     write, unit = row.write, row.facts.unit
     heading = "InnoDB" if section == "INNODB" else section.lower()
-    return Figure(
+    return ChartedFigure(
         figure_key(section, row.name),
         row.title or row.name,
         heading,
@@ -369,10 +369,10 @@ def lag_text(value: float | None) -> str:
     return DASH if value is None else f"{value:g} s" if value == round(value) else f"{decimal(value, 1)} s"
 
 
-def figure_of(key: str) -> Figure | None:
+def figure_of(key: str) -> ChartedFigure | None:
     """The figure of a key; None for an unknown key."""
     if key.startswith(REPLICA):
-        return Figure(key, key.removeprefix(REPLICA), "replica lag", lag_text, FigureUnit.SECONDS)
+        return ChartedFigure(key, key.removeprefix(REPLICA), "replica lag", lag_text, FigureUnit.SECONDS)
     return CHARTED_FIGURES[PLACES[key]] if key in PLACES else None
 
 

@@ -215,7 +215,7 @@ class OpenChange(NamedTuple):
         )
 
 
-class Ledger:
+class OpenChanges:
     """The open changes of one journal."""
 
     def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
@@ -505,7 +505,7 @@ class Journal:
         """Creates a journal, whose file is created with the first change."""
         self.path = path
         self.header = header
-        self.ledger = Ledger()
+        self.ledger = OpenChanges()
         self.faults: tuple[str, ...] = ()
         self.on_file: Callable[[int], None] = lambda fd: None
         """Called with the descriptor of each new file, before the first change returns, and with -1 when the
@@ -553,7 +553,7 @@ class Journal:
         data = read_all(fd)
         header, entries, faults = decode_journal(data, str(path))
         journal = cls(path, header)
-        journal.ledger = Ledger(entries)
+        journal.ledger = OpenChanges(entries)
         journal.faults = faults
         journal._fd = fd
         whole = complete_length(data)

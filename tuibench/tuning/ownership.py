@@ -15,7 +15,7 @@ import msgspec
 from tuibench.base.errors import SQLError, TuibenchError
 from tuibench.tuning import catalogue
 from tuibench.tuning.connection import manual_statement
-from tuibench.tuning.journal import Ledger, OpenChange, OurValues, original_and_ours
+from tuibench.tuning.journal import OpenChange, OpenChanges, OurValues, original_and_ours
 
 
 class RestoreAction(StrEnum):
@@ -40,7 +40,7 @@ class OtherSession(msgspec.Struct, frozen=True):
     """Another session's journal on the same server."""
 
     session: str
-    ledger: Ledger
+    ledger: OpenChanges
     is_live: bool
     """True while the journal is locked."""
 
@@ -78,7 +78,7 @@ class RestoreDecision(msgspec.Struct, frozen=True, kw_only=True):
 def decide_restore(
     setting: str,
     current: str,
-    own: Ledger,
+    own: OpenChanges,
     others: Iterable[OtherSession] = (),
     server_start: int = 0,
     *,
@@ -87,7 +87,9 @@ def decide_restore(
     """What to do with a setting of `own.open_settings` whose current value is `current`.
 
     The server was started at `server_start` (0 if unknown). Changes that an earlier start has lost are
-    restored only with `even_restarted`.
+    restored only with `even_restarted`. The changes that still hold are ordered by time. Those up to the last
+    one of another live session are `below`: that session will restore them. Those after it are `top`: this
+    session restores them, to the value that the live session expects.
     """
     everything = _owned_changes(setting, own, others)
     lost = [each for each in everything if each.open.is_lost(server_start)]
@@ -161,7 +163,7 @@ def _action(current: str, original: str, ours: OurValues, first: str) -> Restore
 
 
 def unconfirmed_values(
-    setting: str, own: Ledger, others: Iterable[OtherSession], server_start: int = 0
+    setting: str, own: OpenChanges, others: Iterable[OtherSession], server_start: int = 0
 ) -> tuple[str, OurValues] | None:
     """The original value and this session's, if the last open change of the setting, of any session, is
     unconfirmed and newer than `server_start`.
@@ -173,7 +175,7 @@ def unconfirmed_values(
     return None if ours.is_confirmed else (original, ours)
 
 
-def _owned_changes(setting: str, own: Ledger, others: Iterable[OtherSession]) -> list[OwnedChange]:
+def _owned_changes(setting: str, own: OpenChanges, others: Iterable[OtherSession]) -> list[OwnedChange]:
     """All open changes of a setting, in the order in which they were made."""
     held = [OwnedChange("", ChangeOwner.OURS, each) for each in own.changes_of(setting)]
     for other in others:

@@ -42,7 +42,7 @@ from tuibench.tuning.journal import (
     JournalBusyError,
     JournalError,
     JournalHeader,
-    Ledger,
+    OpenChanges,
     OurValues,
     Settlement,
     decode_journal,
@@ -69,7 +69,7 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
             header, entries, _ = decode_journal(read_journal(path), str(path))
         except (OSError, JournalError):
             continue
-        ledger = Ledger(entries)
+        ledger = OpenChanges(entries)
         if header.identity == journal.header.identity and ledger.open_settings:
             # A session on another host may still be running.
             is_live = is_locked(path) or not header.is_of_this_host

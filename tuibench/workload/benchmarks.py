@@ -77,7 +77,7 @@ class Column(NamedTuple):
     make: MakeColumn
 
 
-class Table(NamedTuple):
+class BenchmarkTable(NamedTuple):
     """One table."""
 
     columns: Mapping[str, Column]
@@ -108,7 +108,7 @@ class Table(NamedTuple):
 class TableRows(EncodedRows):
     """The rows of one table."""
 
-    def __init__(self, table: Table, stream: Random, row_format: RowFormat) -> None:
+    def __init__(self, table: BenchmarkTable, stream: Random, row_format: RowFormat) -> None:
         types = {name: column.sql_type for name, column in table.columns.items()}
         super().__init__(types, table.row_bytes, row_format)
         self._makers = [column.make for column in table.columns.values()]
@@ -124,13 +124,13 @@ class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
 
     scale: int
 
-    TABLES: ClassVar[Mapping[str, Table]] = {}
+    TABLES: ClassVar[Mapping[str, BenchmarkTable]] = {}
     SCALE: ClassVar[str] = ""
     """Name of the option, which is also the unit of the scale."""
     SIZED: ClassVar[str] = ""
     """The column of the first table whose largest value is the scale."""
 
-    def tables(self) -> Mapping[str, Table]:
+    def tables(self) -> Mapping[str, BenchmarkTable]:
         """The tables by name, in creation order."""
         return self.TABLES
 
@@ -222,8 +222,8 @@ def _integer(high: int) -> Column:
 
 
 @cache
-def _table(*, secondary: bool) -> Table:
-    return Table(
+def _table(*, secondary: bool) -> BenchmarkTable:
+    return BenchmarkTable(
         {
             "transactionid": Column("INT", numbers),
             "dateandtime": Column("DATETIME", _date),
@@ -268,7 +268,7 @@ class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
             secondary=bool(values["secondary"]),
         )
 
-    def tables(self) -> Mapping[str, Table]:
+    def tables(self) -> Mapping[str, BenchmarkTable]:
         table = _table(secondary=self.secondary)
         return {f"pi{number}": table for number in range(1, self.count + 1)}
 
@@ -303,7 +303,7 @@ MIN_BALANCE_CENTS, MAX_BALANCE_CENTS = 1_000_000, 5_000_000
 NAME_LENGTH = 20
 
 
-_BALANCES = Table(
+_BALANCES = BenchmarkTable(
     {
         "custid": Column("INT", numbers),
         "bal": Column(
@@ -315,7 +315,7 @@ _BALANCES = Table(
     row_bytes=30,
 )
 SMALLBANK_TABLES = {
-    "accounts": Table(
+    "accounts": BenchmarkTable(
         {
             "custid": Column("INT", numbers),
             "name": Column("VARCHAR(64)", lambda values, rows: values.texts(len(rows), NAME_LENGTH)),
@@ -338,7 +338,7 @@ class SmallBank(DeclaredDataSet, frozen=True, kw_only=True):
         ),
         **ENGINE_OPTION,
     }
-    TABLES: ClassVar[Mapping[str, Table]] = SMALLBANK_TABLES
+    TABLES: ClassVar[Mapping[str, BenchmarkTable]] = SMALLBANK_TABLES
     TABLE_NAME_CONDITION: ClassVar[str] = named(*SMALLBANK_TABLES)
     SCALE: ClassVar[str] = "accounts"
     SIZED: ClassVar[str] = "custid"
@@ -410,7 +410,7 @@ def _letters(length: int) -> Column:
 
 
 TATP_TABLES = {
-    "subscriber": Table(
+    "subscriber": BenchmarkTable(
         {
             "s_id": Column("INT", numbers),
             "sub_nbr": Column(f"CHAR({NUMBER_DIGITS})", lambda _, rows: [b"%015d" % row for row in rows]),
@@ -424,7 +424,7 @@ TATP_TABLES = {
         row_bytes=150,
         indexes=("sub_nbr (sub_nbr)",),
     ),
-    "access_info": Table(
+    "access_info": BenchmarkTable(
         {
             "s_id": Column("INT", _subscriber),
             "ai_type": Column("INT", _type),
@@ -437,7 +437,7 @@ TATP_TABLES = {
         row_bytes=45,
         rows=OF_SUBSCRIBER.rows,
     ),
-    "special_facility": Table(
+    "special_facility": BenchmarkTable(
         {
             "s_id": Column("INT", _subscriber),
             "sf_type": Column("INT", _type),
@@ -453,7 +453,7 @@ TATP_TABLES = {
         row_bytes=40,
         rows=OF_SUBSCRIBER.rows,
     ),
-    "call_forwarding": Table(
+    "call_forwarding": BenchmarkTable(
         {
             "s_id": Column("INT", lambda _, rows: [_facility(row)[0] for row in rows]),
             "sf_type": Column("INT", lambda _, rows: [_kind(*_facility(row)) for row in rows]),
@@ -480,7 +480,7 @@ class Tatp(DeclaredDataSet, frozen=True, kw_only=True):
         "subscribers": integer_option(10_000, "subscribers; 100,000 in TATP", minimum=4),
         **ENGINE_OPTION,
     }
-    TABLES: ClassVar[Mapping[str, Table]] = TATP_TABLES
+    TABLES: ClassVar[Mapping[str, BenchmarkTable]] = TATP_TABLES
     TABLE_NAME_CONDITION: ClassVar[str] = named(*TATP_TABLES)
     SCALE: ClassVar[str] = "subscribers"
     SIZED: ClassVar[str] = "s_id"
@@ -491,7 +491,7 @@ TABLE = "usertable"
 _FIELD = Column(f"CHAR({FIELD_BYTES})", lambda values, rows: values.texts(len(rows), FIELD_BYTES))
 
 YCSB_TABLES = {
-    TABLE: Table(
+    TABLE: BenchmarkTable(
         {"ycsb_key": Column("INT", numbers), **{f"field{number}": _FIELD for number in range(FIELDS)}},
         key="ycsb_key",
         auto_increment="ycsb_key",
@@ -507,7 +507,7 @@ class Ycsb(DeclaredDataSet, frozen=True, kw_only=True):
         "records": integer_option(10_000, "records of the table", minimum=1),
         **ENGINE_OPTION,
     }
-    TABLES: ClassVar[Mapping[str, Table]] = YCSB_TABLES
+    TABLES: ClassVar[Mapping[str, BenchmarkTable]] = YCSB_TABLES
     TABLE_NAME_CONDITION: ClassVar[str] = named(TABLE)
     SCALE: ClassVar[str] = "records"
     SIZED: ClassVar[str] = "ycsb_key"

@@ -6,7 +6,8 @@ prepared ones. It is read in one pass, in bounded memory: a statement has at mos
 and the open transactions `MAX_OPEN_TEXT`.
 
 A line such as `# Time:` begins an entry, unless it lies in a quoted text or a comment. If the quotes do not
-end within `MAX_PENDING` characters, the statement is damaged, and the line does begin an entry.
+end within `MAX_PENDING` characters, the statement is damaged: it is left out, and the lines since
+then are read again as entries of their own.
 
 A transaction is what a connection sends from BEGIN to COMMIT, or from one COMMIT to the next with
 autocommit=0; every other statement is a transaction of its own.
@@ -122,7 +123,7 @@ def unknown_format(name: str, head: str) -> UsageError:
 
 
 class _Form(Protocol):
-    """A format: which lines begin an entry, and the statement of an entry."""
+    """The format of a log: which lines begin an entry, and the statement of an entry."""
 
     def begins(self, line: str) -> bool: ...
 
@@ -396,7 +397,7 @@ class _Cutter:
         yield from self.finish()
 
     def _give_up(self) -> list[str]:
-        """Forget a statement whose quotes do not end; the lines to be read again."""
+        """Leave out a statement whose quotes do not end; returns the lines to be read again."""
         self._damaged()
         pending = self._pending
         self._clear()
@@ -455,6 +456,9 @@ class QueryLog:
         yield from cutter.close()
 
     def _plain_entries_and_others(self, log: TextIO, block: int) -> Iterator[LoggedStatement]:
+        """The statements of a slow query log without prefixes. Most entries match `_PLAIN_ENTRY` as a whole,
+        which is faster; the lines of the others go through a cutter.
+        """
         cutter, has_fed = self._cutter(self._slow), False
         plain, match = self._slow.plain, _PLAIN_ENTRY.match
         text = ""

@@ -28,7 +28,7 @@ use crate::sys;
 const STACK_BYTES: usize = 256 << 10;
 /// More than scripts may use: see `script::functions`.
 const SCRIPT_STACK_BYTES: usize = 2 << 20;
-/// A report waits for a script that computes at most so long.
+/// The longest time that a report waits for a thread whose script computes.
 const MOST_WAIT_NS: i64 = sys::NS_PER_SECOND / 2;
 
 /// Count, sum and sum of squares of one value for each connection.

@@ -32,7 +32,7 @@ pub enum ReturnReason {
     Left,
     /// On request, to get new session settings.
     Parked,
-    /// Its next transaction belongs to a new login.
+    /// Its next transaction is to run on a new login.
     NewLogin,
     /// It has run as many transactions as a login is for.
     LoginDue,
@@ -58,7 +58,7 @@ pub enum ReturnReason {
 pub struct Shared {
     pub program: Arc<Program>,
     pub error_policy: ErrorPolicy,
-    /// A connection logs in again after so many transactions; 0: never.
+    /// A connection logs in again after this number of transactions; 0 for never.
     pub reconnect: u64,
     pub queue: Mutex<WorkQueue>,
     /// Copies of the queue's state, read without its lock.
@@ -76,7 +76,7 @@ pub struct Shared {
     pub gaps: CompletionGaps,
     pub weights: Mutex<Arc<[f64]>>,
     pub weights_version: AtomicU64,
-    /// The streams of connections that Python has.
+    /// The streams of the connections that are with Python at present, for example to log in.
     pub streams: Mutex<HashMap<i64, Stream>>,
     /// The sessions that scripts have beside those of their connections, by the connection's number.
     pub further: Mutex<HashMap<i64, HashMap<usize, FurtherLink>>>,

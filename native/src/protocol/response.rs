@@ -3,12 +3,13 @@
 //! Bytes in, outcome out; no I/O. A response is a sequence of packets (three bytes of length, one of sequence):
 //!
 //! ```text
-//! OK                                  the statement affected rows; or ERR: it failed
-//! count, columns, [EOF], rows, EOF    a result; where both sides agreed on DEPRECATE_EOF, without the first
-//!                                     EOF, and with an OK that begins like one in place of the last
+//! OK                                  the statement has no rows; its packet counts the affected ones
+//! ERR                                 the statement failed
+//! count, columns, [EOF], rows, EOF    a result
 //! ```
 //!
-//! and another response after it if a flag of its status is set, as after a CALL. MariaDB omits the columns if a flag
+//! If both sides agreed on DEPRECATE_EOF, the first EOF is left out, and the last one is an OK packet whose first byte
+//! is that of an EOF. If the flag MORE_RESULTS is set in the status, another response follows, as after a CALL. MariaDB omits the columns if a flag
 //! after the count marks them as unchanged. The rules are those of `mysql/packets.py`.
 
 use crate::values::limits::MOST_CAPTURED_BYTES;
@@ -89,14 +90,14 @@ impl Response {
         self.most_kept = bytes;
     }
 
-    /// Begins the response to COM_STMT_PREPARE: the statement's number and its parameters.
-    /// Its outcome is the number, below that of the parameters from bit 32 on.
+    /// Begins the response to COM_STMT_PREPARE. Its outcome is `Done`, with the statement's number in the lower 32 bits
+    /// and the number of its parameters in the upper ones.
     pub fn begin_preparation(&mut self, request: &[u8]) {
         self.begin(false, request);
         self.is_preparation = true;
     }
 
-    /// Begins the response to a request, whose last packet its own packets follow in number.
+    /// Begins the response to a request. Its packets are numbered from the one after the last packet of the request.
     pub fn begin(&mut self, keeps: bool, request: &[u8]) {
         self.keeps = keeps;
         self.kept.clear();
@@ -271,7 +272,7 @@ impl Response {
     }
 }
 
-/// The outcome of a preparation as one number: the parameters above the statement's number.
+/// The outcome of a preparation as one number, see [`Response::begin_preparation`].
 fn preparation(identity: u32, parameters: u16) -> u64 {
     u64::from(parameters) << 32 | u64::from(identity)
 }

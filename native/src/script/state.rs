@@ -27,14 +27,15 @@ pub const MOST_MEMORY: usize = 512 << 20;
 /// LuaJIT's error without memory, which `pcall` does not catch.
 const NO_MEMORY: &str = "not enough memory";
 const LOST: u16 = 2013;
-/// A folder like /srv/bench may be that of a script and its libraries, one like /srv not.
+/// The least depth of a folder that a script shares with its libraries: /srv/bench is deep enough, /srv is not.
 const LEAST_DEPTH: usize = 2;
-/// A script that sends more statements while it is loaded without a server does not end.
+/// A script that sends more statements while it is loaded is refused: without a server, it would not end.
 const MOST_STEPS_OF_LOADING: usize = 10_000;
-/// Columns of the response to them.
+/// The number of columns in the response to a statement that a script sends while it is loaded.
 const COLUMNS_OF_LOADING: u8 = 32;
 
-/// The board of a state: its functions use it while it runs, [`LuaScript`] meanwhile does not.
+/// The board that a Lua state and its [`LuaScript`] share. While the script runs, only the functions of the state use
+/// it; while it is suspended, only `LuaScript` does.
 struct OwnedBoard(*mut Board);
 
 impl Drop for OwnedBoard {
@@ -112,7 +113,8 @@ impl LuaScript {
         })
     }
 
-    /// What the script declares; for the entry `describe`. There is no server: a statement has one row of ones.
+    /// Loads a script of the entry `describe`, and returns what it declares. There is no server: every statement gets
+    /// one row, whose columns are 1.
     pub fn declared(&mut self) -> Result<Declared, String> {
         let mut answer = Answer::Start;
         let one_row = row_of_ones();
@@ -142,8 +144,8 @@ impl LuaScript {
         Err("the script sends statements without end while it is loaded".to_string())
     }
 
-    /// Calls a report hook with its figures. For the entry `report`; without a hook, the first time it loads the
-    /// script, the next time it ends the reports. The hook's sessions are those of `server`.
+    /// Calls a report hook of a script of the entry `report` with its figures. Without a hook, the first call loads the
+    /// script, and the second one ends it. `server` opens the sessions of the hook.
     pub fn report(
         &mut self,
         hook: Option<&str>,
@@ -234,7 +236,7 @@ impl LuaScript {
             return Err("the script has ended".to_string());
         }
         let (state, mut results) = (self.state, 0);
-        // SAFETY: the coroutine is suspended, and has so many arguments on its stack.
+        // SAFETY: the coroutine is suspended, and has this number of arguments on its stack.
         let status =
             self.limiting(|_| unsafe { ffi::lua_resume(state, ptr::null_mut(), arguments, &mut results) });
         self.is_over = status != ffi::LUA_YIELD;
@@ -246,8 +248,8 @@ impl LuaScript {
         Err(self.fault(&String::from_utf8_lossy(message)))
     }
 
-    /// Puts a reply in place of what the coroutine has yielded; returns how many values it is. It needs no memory of
-    /// Lua's.
+    /// Replaces what the coroutine has yielded by a reply; returns the number of its values. Allocates no memory in Lua,
+    /// so that it cannot fail.
     fn push(&mut self, reply: Reply) -> c_int {
         let state = self.state;
         let session = self.board().session;
@@ -265,7 +267,7 @@ impl LuaScript {
         1
     }
 
-    /// Passes an answer on, until there is a step.
+    /// Passes an answer to the script, and resumes it until it asks for the next step.
     fn answered(&mut self, answer: Answer<'_>) -> Result<Step, String> {
         let board = self.board();
         let reply = match answer {

@@ -13,7 +13,7 @@ from tuibench.model.server import Flavour, Target
 from tuibench.model.tick import ReplicaSample
 from tuibench.mysql.info import server_info
 from tuibench.servers.binaries import Binary
-from tuibench.session.replicas import LogPosition, Replicas, log_end
+from tuibench.session.replicas import LogPosition, ReplicaMonitor, log_end
 
 RETRY_SECONDS = 1
 USER, PASSWORD = "sight", "sight-1"
@@ -63,7 +63,7 @@ def _mariadb(source: Target, end: LogPosition) -> tuple[str, ...]:
 PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
 
 
-async def look(replicas: Replicas) -> ReplicaSample | None:
+async def look(replicas: ReplicaMonitor) -> ReplicaSample | None:
     """The one replica as the next reading finds it."""
     replicas.begin()
     found = await replicas.finish(PATIENCE_SECONDS)
@@ -81,7 +81,7 @@ async def test_a_replica_is_found_and_its_lag_is_read(binary: Binary, start: Sta
     words = "REPLICA" if binary.flavour is Flavour.MYSQL else "SLAVE"
     async with await start(binary) as first, await start(binary, options=("--server-id=2",)) as second:
         source, replica = await replicate(first.target, second.target)
-        replicas = Replicas(ReplicaChoice(targets=(replica,)), source, SystemClock())
+        replicas = ReplicaMonitor(ReplicaChoice(targets=(replica,)), source, SystemClock())
         try:
 
             async def is_level() -> bool:
@@ -104,7 +104,7 @@ async def test_a_replica_is_found_and_its_lag_is_read(binary: Binary, start: Sta
                 await until(is_level)
         finally:
             await replicas.close()
-        attached = Replicas(ReplicaChoice(find=True), source, SystemClock())
+        attached = ReplicaMonitor(ReplicaChoice(find=True), source, SystemClock())
         try:
             found = await look(attached)
             assert found is not None

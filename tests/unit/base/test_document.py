@@ -2,8 +2,8 @@
 
 from tuibench.base.document import (
     Bar,
-    Chart,
     Document,
+    HtmlChart,
     Shape,
     Styled,
     Table,
@@ -35,7 +35,7 @@ DOCUMENT = Document(
     title="Run <1>",
     lead=(Text(("slow",), Shape.LIST, "warnings", "Warnings"),),
     sections=(
-        section("Result", TABLE, None, Chart(lambda: "drawn"), section("More", Text(("one", "two")))),
+        section("Result", TABLE, None, HtmlChart(lambda: "drawn"), section("More", Text(("one", "two")))),
         section("Commands", Text(("a ``` b",), Shape.CODE, title="Again:")),
         section("All variables", properties([("x", "1"), ("y", "")]), folded=True),
     ),

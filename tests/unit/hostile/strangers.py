@@ -36,7 +36,7 @@ from tuibench.base import config
 from tuibench.base.document import write_text
 from tuibench.base.errors import TuibenchError
 from tuibench.cli.server_options import ServerOptions
-from tuibench.features.blackbox.frames import NAME, BlackBox, Figures, Frame, SessionRow, read_box
+from tuibench.features.blackbox.frames import NAME, BlackBox, SampleFigures, Frame, SessionRow, read_box
 from tuibench.features.blackbox.page import blocks, listing, page
 from tuibench.features.scenes import demo
 from tuibench.features.scenes.scene import load_scene
@@ -548,7 +548,7 @@ _BOX = msgspec.json.encode(
             )
             for second in range(6)
         ),
-        figures=(Figures(99.0, {"tps": 5.0}),),
+        figures=(SampleFigures(99.0, {"tps": 5.0}),),
         events=((99.0, "threads 4 → 8"),),
         gaps=("g",),
     )

@@ -14,8 +14,8 @@ from tuibench.load.commit_ledger import (
     LEDGER_STATEMENT,
     LEDGER_TABLE,
     MAGIC,
+    CommitLedger,
     Key,
-    Ledger,
     first_after,
     judge_commits,
     logged_transactions,
@@ -36,8 +36,10 @@ CRASH, BACK = 10 * SECOND, 12 * SECOND
 FIRST: Key = (0, 0, 1)
 
 
-def ledger(*, sent: dict[Key, int], acknowledged: dict[Key, int], refused: set[Key] | None = None) -> Ledger:
-    found = Ledger()
+def ledger(
+    *, sent: dict[Key, int], acknowledged: dict[Key, int], refused: set[Key] | None = None
+) -> CommitLedger:
+    found = CommitLedger()
     for key, at_ns in sent.items():
         found.commit_sent(key, at_ns)
     for key, at_ns in acknowledged.items():
@@ -101,7 +103,7 @@ def test_an_acknowledged_commit_of_after_the_restart_counts_as_lost_without_seco
 )
 def test_every_transaction_has_one_fate(known: dict[Key, tuple[bool, bool, int]]) -> None:
     """Present ones are kept, of unknown fate, or unexplained; absent ones lost or of unknown fate."""
-    book = Ledger()
+    book = CommitLedger()
     for key, (is_answered, _, at_ns) in known.items():
         book.commit_sent(key, at_ns)
         if is_answered:
@@ -115,7 +117,7 @@ def test_every_transaction_has_one_fate(known: dict[Key, tuple[bool, bool, int]]
 
 def test_the_notes_of_workers_make_one_ledger() -> None:
     """Sent in one report and answered in a later one, out of order between workers."""
-    whole, workers = Ledger(), (Ledger(), Ledger())
+    whole, workers = CommitLedger(), (CommitLedger(), CommitLedger())
     for step in range(6):
         for number, worker in enumerate(workers):
             for book in (worker, whole):
@@ -124,7 +126,7 @@ def test_the_notes_of_workers_make_one_ledger() -> None:
                     book.commit_refused((number, 0, step - 1))
                 elif step:
                     book.commit_acknowledged((number, 0, step - 1), 10 * step + number)
-    joined = Ledger()
+    joined = CommitLedger()
     for worker in workers:
         joined.add(worker.take())
         worker.commit_acknowledged((9, 9, 9), 99)
@@ -304,9 +306,9 @@ def test_a_profile_that_only_reads_is_refused() -> None:
         with_ledger(library.load_program("oltp_read_only"))
 
 
-def played(requests: list[bytes], answers: list[Any]) -> tuple[Ledger, list[Any], list[Any]]:
+def played(requests: list[bytes], answers: list[Any]) -> tuple[CommitLedger, list[Any], list[Any]]:
     """What is noted of requests with these answers, an error among them; what was sent and came back."""
-    ledger, back = Ledger(), list[Any]()
+    ledger, back = CommitLedger(), list[Any]()
 
     def script() -> Generator[Any, Any, None]:
         for request in requests:

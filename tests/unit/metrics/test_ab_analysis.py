@@ -46,7 +46,7 @@ from tuibench.metrics.ab_analysis import (
     without_drift,
 )
 from tuibench.metrics.ab_windows import TOO_FEW, TrialWindows, settling_slots
-from tuibench.metrics.inference import Interval, verdict_text
+from tuibench.metrics.inference import LogInterval, verdict_text
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, Verdict
 from tuibench.model.tick import Tick
 
@@ -522,7 +522,7 @@ def test_one_candidate_is_read_at_the_whole_rate() -> None:
     half = half_width(len(seen), stdev(observed), RATE)
     assert look.level == RATE
     assert look.verdict is Verdict.HIGHER
-    assert [*look.interval] == pytest.approx([*Interval.around(fmean(observed), half)])
+    assert [*look.interval] == pytest.approx([*LogInterval.around(fmean(observed), half)])
 
 
 def test_the_level_follows_from_how_many_have_a_verdict() -> None:
@@ -547,7 +547,7 @@ def test_candidates_without_pairs_have_no_verdict() -> None:
 def look(
     pairs_seen: int, needed: int | None, high: float = 0.5, verdict: Verdict = Verdict.CANNOT_TELL
 ) -> Progress:
-    return Progress(Interval(0.0, -0.5, high), verdict, pairs_seen, needed, 0.05)
+    return Progress(LogInterval(0.0, -0.5, high), verdict, pairs_seen, needed, 0.05)
 
 
 def test_all_are_measured_a_few_times_first() -> None:

@@ -20,7 +20,7 @@ from tuibench.metrics.figures import FIGURES, MAIN_FIGURES
 from tuibench.metrics.inference import (
     FEWEST_SLOTS,
     STARTS_LEVEL,
-    Interval,
+    LogInterval,
     Scale,
     compare,
     compare_figure,
@@ -217,15 +217,15 @@ def test_ticks_count_by_their_length(name: str, expected: float) -> None:
     ],
 )
 def test_the_words_of_an_interval(low: float, high: float, verdict: Verdict) -> None:
-    assert Interval((low + high) / 2, low, high).verdict(0.02) is verdict
+    assert LogInterval((low + high) / 2, low, high).verdict(0.02) is verdict
 
 
 def test_without_a_tolerance_nothing_is_equal() -> None:
-    assert Interval(0.0, -1e-9, 1e-9).verdict() is Verdict.CANNOT_TELL
+    assert LogInterval(0.0, -1e-9, 1e-9).verdict() is Verdict.CANNOT_TELL
 
 
 def test_bounds_in_percent_are_relative_differences() -> None:
-    assert Interval(math.log(1.5), math.log(0.5), 1e9).percent == pytest.approx((50, -50, math.inf))
+    assert LogInterval(math.log(1.5), math.log(0.5), 1e9).percent == pytest.approx((50, -50, math.inf))
 
 
 def test_zero_makes_differences_shares_of_the_first_side() -> None:

@@ -18,7 +18,7 @@ from tuibench.metrics.figures import (
     FirstKnown,
     Largest,
     Level,
-    Mean,
+    MeanLatency,
     Peak,
     Percent,
     Quantile,
@@ -184,7 +184,7 @@ def plain(source: Source, ticks: Sequence[Tick]) -> float | None:
                     max(most for _, most in ends) if share else min(least for least, _ in ends)
                 ) / US_PER_MS
             return every.percentiles((100 * share,))[0] / US_PER_MS
-        case Mean(name):
+        case MeanLatency(name):
             us, count = (
                 sum(tick.hist(name).sum_us for tick in ticks),
                 sum(tick.hist(name).count for tick in ticks),

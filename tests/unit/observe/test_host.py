@@ -31,8 +31,8 @@ from tuibench.observe.host import (
     STORED,
     CpuTime,
     GroupLimits,
+    HostCounters,
     HostSampler,
-    HostTotals,
     ProcessTimes,
     ServerProcess,
     counted_devices,
@@ -195,8 +195,8 @@ def totals(
     machine: CpuTime = CpuTime(0, 0),  # noqa: B008 (frozen)
     processes: dict[int, float] | None = None,
     **sums: float,
-) -> HostTotals:
-    return HostTotals(
+) -> HostCounters:
+    return HostCounters(
         at_ns=round(at * 1e9),
         sums=machine._asdict() | sums,
         levels={"memory_used": 1, "memory_total": 2},

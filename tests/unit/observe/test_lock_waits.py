@@ -8,7 +8,7 @@ from tuibench.base.errors import DeniedError, SQLError
 from tuibench.model.server import Flavour, LockKind
 from tuibench.mysql.rows import Row
 from tuibench.observe.lock_waits import (
-    Listed,
+    ListedSession,
     LockReader,
     MetadataLock,
     conflicts,
@@ -80,15 +80,17 @@ def test_tables_of_a_statement(statement: str, tables: tuple[str, ...]) -> None:
 MDL, BACKUP, FLUSH = "Waiting for table metadata lock", "Waiting for backup lock", "Waiting for table flush"
 
 
-def waiter(id: int, ms: float, statement: str, state: str = MDL) -> Listed:
-    return Listed(id, "Query", state, ms, statement)
+def waiter(id: int, ms: float, statement: str, state: str = MDL) -> ListedSession:
+    return ListedSession(id, "Query", state, ms, statement)
 
 
-def idle(id: int, ms: float, open_seconds: int | None = None) -> Listed:
-    return Listed(id, "Sleep", "", ms, "", open_seconds)
+def idle(id: int, ms: float, open_seconds: int | None = None) -> ListedSession:
+    return ListedSession(id, "Sleep", "", ms, "", open_seconds)
 
 
-def holder_of(one: Listed, waiters: Sequence[Listed], others: Sequence[Listed]) -> int | None:
+def holder_of(
+    one: ListedSession, waiters: Sequence[ListedSession], others: Sequence[ListedSession]
+) -> int | None:
     return probable_holder(one, waiters, [*waiters, *others], 100.0)
 
 
@@ -101,8 +103,8 @@ def test_ddl_waits_for_the_oldest_idle_transaction() -> None:
 
 
 def test_a_statement_on_the_table_counts_more_than_an_idle_transaction() -> None:
-    busy = Listed(50, "Query", "Sending data", 6000, "SELECT SUM(x) FROM t")
-    elsewhere = Listed(51, "Query", "Sending data", 9000, "SELECT SUM(x) FROM other_t")
+    busy = ListedSession(50, "Query", "Sending data", 6000, "SELECT SUM(x) FROM t")
+    elsewhere = ListedSession(51, "Query", "Sending data", 9000, "SELECT SUM(x) FROM other_t")
     assert holder_of(ALTER, [ALTER], [idle(41, 6000, 50), busy, elsewhere]) == 50
 
 
@@ -123,7 +125,7 @@ def test_without_a_transaction_it_is_who_fell_idle_just_before() -> None:
 def test_writers_wait_for_the_flush_that_waits_for_a_reader() -> None:
     flush = waiter(9, 5000, "FLUSH TABLES WITH READ LOCK", FLUSH)
     writer = waiter(8, 3000, "UPDATE t SET a=1", BACKUP)
-    reader = Listed(50, "Query", "User sleep", 8000, "SELECT SLEEP(100) FROM t")
+    reader = ListedSession(50, "Query", "User sleep", 8000, "SELECT SLEEP(100) FROM t")
     assert holder_of(writer, [flush, writer], [reader]) == 9
     assert holder_of(flush, [flush, writer], [reader]) == 50
 

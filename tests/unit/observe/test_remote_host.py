@@ -21,7 +21,7 @@ from tuibench.base.errors import UsageError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST
-from tuibench.observe.host import STORED, HostTotals, host_tick
+from tuibench.observe.host import STORED, HostCounters, host_tick
 from tuibench.observe.proc_text import (
     COMMAND,
     NO_NUMBER,
@@ -59,7 +59,7 @@ class Played:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def read(self) -> HostTotals:
+    async def read(self) -> HostCounters:
         self.reads += 1
         await self.gate.wait()
         if self.failure:
@@ -237,7 +237,7 @@ def test_an_answer_without_the_most_needful_is_none(missing: str) -> None:
 
 
 def test_a_number_of_a_file_that_cannot_be_read_is_missing_with_its_reason() -> None:
-    def totals(old: str, new: str) -> HostTotals:
+    def totals(old: str, new: str) -> HostCounters:
         text = "\n".join(reading(1.0))
         assert old in text
         found = parse_totals(text.replace(old, new).splitlines(), facts_with())

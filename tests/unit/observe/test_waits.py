@@ -20,11 +20,13 @@ from tuibench.metrics.wait_classes import (
     KERNEL,
     REDO_EVENT,
     STATES,
-    Observed,
     WaitClass,
     file_event,
     slept_for,
     wait_of,
+)
+from tuibench.metrics.wait_classes import (
+    ObservedConnection as Seen,
 )
 from tuibench.model.server import Flavour, Target
 from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
@@ -56,45 +58,45 @@ FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
 @for_each(
     ("flavour", "seen", "wait"),
     [
-        (MARIADB, Observed("Sleep", ""), None),
-        (MARIADB, Observed("Sleep", "", kernel=POLL, is_blocked=True), None),
-        (MARIADB, Observed("Execute", "Updating", is_blocked=False), WaitClass.CPU),
-        (MARIADB, Observed("Execute", "Commit", kernel=POLL, is_blocked=True), None),
-        (MARIADB, Observed("Execute", "Commit", kernel=FUTEX, is_blocked=True), WaitClass.COMMIT),
-        (MYSQL, Observed("Execute", "Commit", kernel=FUTEX, is_blocked=True), WaitClass.MUTEX),
-        (MYSQL, Observed("Query", "waiting for handler commit"), WaitClass.COMMIT),
-        (MYSQL, Observed("Query", "Waiting for table metadata lock"), WaitClass.METADATA_LOCK),
-        (MARIADB, Observed("Query", "User sleep", kernel=FUTEX, is_blocked=True), WaitClass.SLEEP),
-        (MARIADB, Observed("Query", "Updating", innodb="lock wait"), WaitClass.ROW_LOCK),
-        (MYSQL, Observed("Query", "updating", "sleeping before entering innodb"), WaitClass.ADMISSION),
-        (MARIADB, Observed("Execute", "Statistics", kernel="folio_wait_bit", is_blocked=True),
+        (MARIADB, Seen("Sleep", ""), None),
+        (MARIADB, Seen("Sleep", "", kernel=POLL, is_blocked=True), None),
+        (MARIADB, Seen("Execute", "Updating", is_blocked=False), WaitClass.CPU),
+        (MARIADB, Seen("Execute", "Commit", kernel=POLL, is_blocked=True), None),
+        (MARIADB, Seen("Execute", "Commit", kernel=FUTEX, is_blocked=True), WaitClass.COMMIT),
+        (MYSQL, Seen("Execute", "Commit", kernel=FUTEX, is_blocked=True), WaitClass.MUTEX),
+        (MYSQL, Seen("Query", "waiting for handler commit"), WaitClass.COMMIT),
+        (MYSQL, Seen("Query", "Waiting for table metadata lock"), WaitClass.METADATA_LOCK),
+        (MARIADB, Seen("Query", "User sleep", kernel=FUTEX, is_blocked=True), WaitClass.SLEEP),
+        (MARIADB, Seen("Query", "Updating", innodb="lock wait"), WaitClass.ROW_LOCK),
+        (MYSQL, Seen("Query", "updating", "sleeping before entering innodb"), WaitClass.ADMISSION),
+        (MARIADB, Seen("Execute", "Statistics", kernel="folio_wait_bit", is_blocked=True),
          WaitClass.PAGE_READ),
-        (MARIADB, Observed("Execute", "Writing to net", kernel=FUTEX, is_blocked=True), WaitClass.MUTEX),
-        (MARIADB, Observed("Execute", "Writing to net", kernel="sk_stream_wait_memory", is_blocked=True),
+        (MARIADB, Seen("Execute", "Writing to net", kernel=FUTEX, is_blocked=True), WaitClass.MUTEX),
+        (MARIADB, Seen("Execute", "Writing to net", kernel="sk_stream_wait_memory", is_blocked=True),
          WaitClass.NETWORK),
-        (MARIADB, Observed("Execute", "Statistics", is_blocked=True), WaitClass.OTHER),
-        (MYSQL, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
-        (MARIADB, Observed("Execute", "Waiting for semi-sync ACK from slave", kernel=FUTEX, is_blocked=True),
+        (MARIADB, Seen("Execute", "Statistics", is_blocked=True), WaitClass.OTHER),
+        (MYSQL, Seen("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
+        (MARIADB, Seen("Execute", "Waiting for semi-sync ACK from slave", kernel=FUTEX, is_blocked=True),
          WaitClass.SEMI_SYNC),
-        (MYSQL, Observed("Query", "Waiting for semi-sync ACK from replica"), WaitClass.SEMI_SYNC),
-        (MARIADB, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
-        (MARIADB, Observed("Query", "Statistics", kernel=READING, is_blocked=True), WaitClass.PAGE_READ),
-        (MARIADB, Observed("Execute", "Statistics"), WaitClass.CPU),
-        (MYSQL, Observed("Query", "statistics", event=DATA_FILE, operation="read"),
+        (MYSQL, Seen("Query", "Waiting for semi-sync ACK from replica"), WaitClass.SEMI_SYNC),
+        (MARIADB, Seen("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
+        (MARIADB, Seen("Query", "Statistics", kernel=READING, is_blocked=True), WaitClass.PAGE_READ),
+        (MARIADB, Seen("Execute", "Statistics"), WaitClass.CPU),
+        (MYSQL, Seen("Query", "statistics", event=DATA_FILE, operation="read"),
          WaitClass.PAGE_READ),
-        (MYSQL, Observed("Query", "updating", event=DATA_FILE, operation="sync"),
+        (MYSQL, Seen("Query", "updating", event=DATA_FILE, operation="sync"),
          WaitClass.PAGE_WRITE),
-        (MYSQL, Observed("Query", "waiting for handler commit", event="wait/io/file/sql/binlog",
+        (MYSQL, Seen("Query", "waiting for handler commit", event="wait/io/file/sql/binlog",
                          operation="sync"), WaitClass.BINARY_LOG),
-        (MYSQL, Observed("Query", "waiting for handler commit", event="wait/synch/mutex/innodb/log_mutex"),
+        (MYSQL, Seen("Query", "waiting for handler commit", event="wait/synch/mutex/innodb/log_mutex"),
          WaitClass.COMMIT),
-        (MYSQL, Observed("Query", "updating", event="wait/synch/mutex/innodb/log_writer_mutex"),
+        (MYSQL, Seen("Query", "updating", event="wait/synch/mutex/innodb/log_writer_mutex"),
          WaitClass.COMMIT),
-        (MYSQL, Observed("Query", "updating", event="wait/synch/sxlock/innodb/index_tree_rw_lock"),
+        (MYSQL, Seen("Query", "updating", event="wait/synch/sxlock/innodb/index_tree_rw_lock"),
          WaitClass.MUTEX),
     ],
 )  # fmt: skip
-def test_what_a_connection_waits_for(flavour: Flavour, seen: Observed, wait: WaitClass | None) -> None:
+def test_what_a_connection_waits_for(flavour: Flavour, seen: Seen, wait: WaitClass | None) -> None:
     assert wait_of(seen, flavour) is wait
 
 
@@ -111,7 +113,7 @@ def test_what_a_connection_waits_for(flavour: Flavour, seen: Observed, wait: Wai
 def test_what_a_thread_sleeps_for_depends_on_the_limits_of_innodb(
     limits: dict[str, int], wait: WaitClass
 ) -> None:
-    sleeping = Observed("Query", "updating", kernel=NANOSLEEP, is_blocked=True)
+    sleeping = Seen("Query", "updating", kernel=NANOSLEEP, is_blocked=True)
     assert wait_of(sleeping, MYSQL, slept_for(limits)) is wait
     queued = sleeping._replace(innodb="sleeping before entering innodb")
     assert wait_of(queued, MYSQL, slept_for(limits)) is WaitClass.ADMISSION

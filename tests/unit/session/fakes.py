@@ -44,7 +44,7 @@ from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.timeline import FollowPlan, LevelChange, PlanRunner, PlanTimeline
+from tuibench.session.timeline import FollowPlan, PlannedLevel, PlanRunner, PlanTimeline
 from tuibench.session.undo import UndoStack
 from tuibench.tuning.changer import ProductionError, SettingsManager
 from tuibench.tuning.restore import RestoreOutcome, RestoreResult
@@ -192,7 +192,7 @@ class FakePlan(PlanRunner):
             raise AssertionError("the plan does not run")
 
         super().__init__((), load, submit, lifecycle, log, FakeClock())
-        self.moves: list[LevelChange] = []
+        self.moves: list[PlannedLevel] = []
         self._timeline = cast(PlanTimeline, SimpleNamespace(due=lambda now: self.moves))
         self._done = done
 

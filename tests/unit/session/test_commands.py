@@ -55,7 +55,7 @@ from tuibench.session.dispatch import AnyCommand, Origin
 from tuibench.session.laboratory import LoadLevel
 from tuibench.session.replicas import LagGuard, LagLimit
 from tuibench.session.settings import ProductionGuard, Settings
-from tuibench.session.timeline import FollowPlan, LevelChange
+from tuibench.session.timeline import FollowPlan, PlannedLevel
 from tuibench.tuning.changer import ProductionConsent, ProductionError, SettingsManager, WorkloadSettings
 from tuibench.tuning.guardian import Guardian
 from tuibench.tuning.restore import RestoreOutcome, RestoreResult
@@ -383,10 +383,10 @@ async def test_a_command_whose_turn_comes_after_the_end_is_refused() -> None:
 # What moves the load by itself takes its turn among the commands.
 
 
-TO_16 = LevelChange(30, Quantity.THREADS, 16, 1, "plan 2/2: 16 threads for 1m")
-TO_8 = LevelChange(0, Quantity.THREADS, 8, 0, "plan 1/2: 8 threads for 30s")
-ON_THE_WAY = LevelChange(31, Quantity.THREADS, 17, 1)
-RAMP = LevelChange(30, Quantity.RATE, 0, 1, "plan 2/2: from no rate to 9/s in 1m", is_ramp=True)
+TO_16 = PlannedLevel(30, Quantity.THREADS, 16, 1, "plan 2/2: 16 threads for 1m")
+TO_8 = PlannedLevel(0, Quantity.THREADS, 8, 0, "plan 1/2: 8 threads for 30s")
+ON_THE_WAY = PlannedLevel(31, Quantity.THREADS, 17, 1)
+RAMP = PlannedLevel(30, Quantity.RATE, 0, 1, "plan 2/2: from no rate to 9/s in 1m", is_ramp=True)
 
 
 async def follow(session: FakeControllable) -> None:
@@ -404,7 +404,7 @@ async def follow(session: FakeControllable) -> None:
     ],
 )
 async def test_a_plan_step_is_reported_once_and_marked_if_a_level_changes(
-    moves: list[LevelChange], done: list[str], told: Told
+    moves: list[PlannedLevel], done: list[str], told: Told
 ) -> None:
     session = FakeControllable()
     session.plan.moves = moves

@@ -32,7 +32,7 @@ from tuibench.session.load_run import LoadRun
 from tuibench.session.timeline import (
     MOST_LEVELS,
     SHORTEST_LEVEL_SECONDS,
-    LevelChange,
+    PlannedLevel,
     PlanTimeline,
     level_changes,
     level_text,
@@ -226,7 +226,7 @@ def levels(text: str) -> list[tuple[float, float]]:
     return [(round(move.at, 9), move.level) for move in level_changes(parse_schedule(text))]
 
 
-def level_at(found: list[LevelChange], second: float, quantity: Quantity = Quantity.THREADS) -> float | None:
+def level_at(found: list[PlannedLevel], second: float, quantity: Quantity = Quantity.THREADS) -> float | None:
     before = [move.level for move in found if move.at <= second and move.quantity is quantity]
     return before[-1] if before else None
 

@@ -18,8 +18,8 @@ from tuibench.observe.status import MonitoringConnection
 from tuibench.session import replicas as monitor
 from tuibench.session.replicas import (
     LogPosition,
+    ReplicaMonitor,
     ReplicaReader,
-    Replicas,
     behind,
     found_replicas,
     parse_status,
@@ -148,7 +148,7 @@ def test_a_reading_of_servers_that_are_silent_ends_within_the_sample(monkeypatch
         return MonitoringConnection(target, clock, **{**options, "log_in": hang})
 
     async def scenario(clock: VirtualClock) -> None:
-        replicas = Replicas(ReplicaChoice(targets=(TARGET,)), TARGET, clock)
+        replicas = ReplicaMonitor(ReplicaChoice(targets=(TARGET,)), TARGET, clock)
         for _ in range(3):
             replicas.begin()
             (sample,) = await replicas.finish()

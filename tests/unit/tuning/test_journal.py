@@ -27,7 +27,7 @@ from tuibench.tuning.journal import (
     JournalBusyError,
     JournalEntry,
     JournalError,
-    Ledger,
+    OpenChanges,
     SettingChange,
     Settlement,
 )
@@ -252,7 +252,7 @@ def open_in(path: Path) -> dict[str, bool]:
     """The settings that are to be restored by the file at this path; True for a confirmed change."""
     _, entries, faults = journal_entries.decode_journal(path.read_bytes(), "j")
     assert not faults
-    ledger = Ledger(entries)
+    ledger = OpenChanges(entries)
     return {name: ledger.changes_of(name)[-1].applied for name in ledger.open_settings}
 
 
@@ -471,7 +471,7 @@ AFTER_RESTART = [*ONE, change(2, "1", "2"), ChangeConfirmed(2)]
     ],
 )
 def test_decisions(entries: list[JournalEntry], current: str, action: RestoreAction, original: str) -> None:
-    ledger = Ledger(entries)
+    ledger = OpenChanges(entries)
     decision = decide_restore("x", current, ledger)
     assert (decision.action, decision.original) == (action, original)
     assert decision.seqs == tuple(entry.seq for entry in entries if isinstance(entry, SettingChange))
@@ -479,14 +479,16 @@ def test_decisions(entries: list[JournalEntry], current: str, action: RestoreAct
 
 
 def test_settled_changes_are_forgotten_and_numbers_go_on() -> None:
-    ledger = Ledger([*TWO, change(3, "1", "0", "y"), settled(1, 2)])
+    ledger = OpenChanges([*TWO, change(3, "1", "0", "y"), settled(1, 2)])
     assert ledger.open_settings == ("y",)
     assert ledger.original("x") is None
     assert ledger.next_seq == 4
 
 
 def test_a_refused_change_leaves_the_one_before_it_in_force() -> None:
-    ledger = Ledger([*ONE, change(2, "0", "2"), ChangeSettled(seqs=(2,), how=Settlement.REFUSED, at=0.0)])
+    ledger = OpenChanges(
+        [*ONE, change(2, "0", "2"), ChangeSettled(seqs=(2,), how=Settlement.REFUSED, at=0.0)]
+    )
     assert decide_restore("x", "0", ledger).action == RestoreAction.RESTORE
     assert ledger.changes_of("x")[-1].change.new == "0"
 
@@ -511,7 +513,7 @@ class World:
 
     def __init__(self, configured: str) -> None:
         self.configured = self.value = configured
-        self.ledger = Ledger()
+        self.ledger = OpenChanges()
 
     def add(self, step: Step) -> None:
         if step.kind == "ours":

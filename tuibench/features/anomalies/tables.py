@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tuibench.model.tick import ANOMALY, TALLY
-from tuibench.workload.benchmarks import Column, DeclaredDataSet, RowValues, Table, named, numbers
+from tuibench.workload.benchmarks import BenchmarkTable, Column, DeclaredDataSet, RowValues, named, numbers
 from tuibench.workload.dataset import ENGINE_OPTION, ColumnValues, Tally
 from tuibench.workload.options import ProfileOption, integer_option
 
@@ -43,17 +43,17 @@ def _two(scale: int) -> int:
 
 ROW_BYTES = 32
 ANOMALY_TABLES = {
-    "anomaly_counter": Table(
+    "anomaly_counter": BenchmarkTable(
         {"id": Column("INT", numbers), "n": _constant("BIGINT", 0), "done": _constant("BIGINT", 0)},
         key="id",
         row_bytes=ROW_BYTES,
     ),
-    "anomaly_shift": Table(
+    "anomaly_shift": BenchmarkTable(
         {"id": Column("INT", numbers), "version": _constant("BIGINT", 0), "skews": _constant("BIGINT", 0)},
         key="id",
         row_bytes=ROW_BYTES,
     ),
-    "anomaly_doctor": Table(
+    "anomaly_doctor": BenchmarkTable(
         {
             "id": Column("INT", numbers),
             "shift": Column("INT", _parent),
@@ -64,26 +64,26 @@ ANOMALY_TABLES = {
         row_bytes=ROW_BYTES,
         rows=_two,
     ),
-    "anomaly_account": Table(
+    "anomaly_account": BenchmarkTable(
         {"id": Column("INT", numbers), "balance": _constant("BIGINT", 0), "moves": _constant("BIGINT", 0)},
         key="id",
         row_bytes=ROW_BYTES,
         rows=_two,
     ),
-    "anomaly_room": Table(
+    "anomaly_room": BenchmarkTable(
         {"id": Column("INT", numbers), "version": _constant("BIGINT", 0)}, key="id", row_bytes=ROW_BYTES
     ),
-    "anomaly_booking": Table(
+    "anomaly_booking": BenchmarkTable(
         {"id": Column("INT", numbers), "room": Column("INT", _room)},
         key="id",
         row_bytes=ROW_BYTES,
         rows=lambda scale: BOOKINGS_PER_ROOM * scale,
         indexes=("room (room)",),
     ),
-    "anomaly_other": Table(
+    "anomaly_other": BenchmarkTable(
         {"id": Column("INT", numbers), "number": _constant("INT", 0)}, key="id", row_bytes=ROW_BYTES
     ),
-    "anomaly_draft": Table(
+    "anomaly_draft": BenchmarkTable(
         {"id": Column("INT", numbers), "state": _constant("INT", 0)}, key="id", row_bytes=ROW_BYTES
     ),
 }
@@ -125,7 +125,7 @@ class AnomalyTables(DeclaredDataSet, frozen=True, kw_only=True):
         ),
         **ENGINE_OPTION,
     }
-    TABLES: ClassVar[Mapping[str, Table]] = ANOMALY_TABLES
+    TABLES: ClassVar[Mapping[str, BenchmarkTable]] = ANOMALY_TABLES
     TABLE_NAME_CONDITION: ClassVar[str] = named(*ANOMALY_TABLES)
     SCALE: ClassVar[str] = "anomaly_rows"
     SIZED: ClassVar[str] = "id"

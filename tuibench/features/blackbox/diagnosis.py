@@ -29,7 +29,7 @@ from tuibench.base.units import pluralize, shorten
 from tuibench.features.blackbox.frames import BlackBox, Frame, SessionRow
 from tuibench.metrics.lock_graph import lock_graph
 from tuibench.metrics.stalls import FULL_PERCENT, PURGE_SHARE, innodb_delay
-from tuibench.metrics.wait_classes import Observed, WaitClass, wait_of
+from tuibench.metrics.wait_classes import ObservedConnection, WaitClass, wait_of
 from tuibench.model.event import TroubleKind
 from tuibench.model.server import LockKind, LockWait, OpenTransaction
 
@@ -150,7 +150,7 @@ class Look:
 
     def named_wait(self, row: SessionRow) -> bool:
         """True if the process list says that a connection waits for a lock other than that of a row."""
-        seen = Observed(row.command, row.state)
+        seen = ObservedConnection(row.command, row.state)
         return wait_of(seen, self.box.flavour) is WaitClass.METADATA_LOCK
 
     def waiters(self, frame: Frame) -> dict[int, str]:
@@ -555,7 +555,7 @@ def _log(look: Look) -> _Found | None:
         for frame in look.inside
         for row in frame.sessions
         if row.command != "Sleep"
-        and (wait := wait_of(Observed(row.command, row.state), look.box.flavour)) is not None
+        and (wait := wait_of(ObservedConnection(row.command, row.state), look.box.flavour)) is not None
     )
     logs = busy[WaitClass.COMMIT] + busy[WaitClass.BINARY_LOG]
     disk = max((frame.threads.get("in disk wait", 0) for frame in look.inside if frame.threads), default=0)
@@ -600,7 +600,7 @@ def _same_work(look: Look) -> _Found | None:
     before = f"{usual.get(text, 0.0):.1f} on average before"
     words = f"{pluralize(most, 'connection')} executed the same statement{state}, {before}: {said}"
     # A short wait may end before the graph of lock waits is read; then its holder is not known.
-    is_lock = wait_of(Observed("Query", usual_state), look.box.flavour) is WaitClass.METADATA_LOCK
+    is_lock = wait_of(ObservedConnection("Query", usual_state), look.box.flavour) is WaitClass.METADATA_LOCK
     return _Found(Diagnosis(cause=Cause.OTHER_LOCK if is_lock else Cause.SAME_WORK, text=words), [])
 
 

@@ -66,7 +66,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """InnoDB's status; empty if it was not read this time."""
 
 
-class Figures(msgspec.Struct, frozen=True, omit_defaults=True):
+class SampleFigures(msgspec.Struct, frozen=True, omit_defaults=True):
     """The main figures of a sample of the session, by name; unknown ones are absent."""
 
     at_seconds: float
@@ -86,7 +86,7 @@ class BlackBox(msgspec.Struct, frozen=True, kw_only=True):
     """When what went wrong began."""
     end_seconds: float
     frames: tuple[Frame, ...]
-    figures: tuple[Figures, ...] = ()
+    figures: tuple[SampleFigures, ...] = ()
     events: tuple[tuple[float, str], ...] = ()
     """The session's events in that time."""
     gaps: tuple[str, ...] = ()

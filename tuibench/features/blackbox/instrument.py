@@ -9,9 +9,9 @@ import msgspec
 
 from tuibench.base.errors import UsageError
 from tuibench.base.units import pluralize
-from tuibench.features.blackbox.frames import BlackBox, Figures, write_box
+from tuibench.features.blackbox.frames import BlackBox, SampleFigures, write_box
 from tuibench.features.blackbox.ring import Encoded, Keeper, Request, Ring
-from tuibench.features.blackbox.sampler import BlackBoxSampler, Reading, frame_of
+from tuibench.features.blackbox.sampler import BlackBoxSampler, SampledRows, frame_of
 from tuibench.metrics.figures import read, throughput
 from tuibench.metrics.stalls import conditions_of, purge_share, time_spent
 from tuibench.model.event import Event, EventKind, Trouble, TroubleKind
@@ -53,7 +53,7 @@ class BlackBoxInstrument(Instrument):
         self._directory = Path(session.spec.run_directory)
         self._ring = Ring()
         self._keeper = Keeper()
-        self._figures: deque[Figures] = deque(maxlen=MOST_FIGURES)
+        self._figures: deque[SampleFigures] = deque(maxlen=MOST_FIGURES)
         self._events: deque[tuple[float, str]] = deque(maxlen=200)
         self._encode = msgspec.msgpack.Encoder().encode
         self._task: asyncio.Task[None] | None = None
@@ -92,7 +92,7 @@ class BlackBoxInstrument(Instrument):
         values |= {"checkpoint_age_percent": age} if age is not None else {}
         lag = purge_share(time_spent(tick))
         values |= {"purge_lag_percent": 100 * lag} if lag else {}
-        self._figures.append(Figures(tick.end, values))
+        self._figures.append(SampleFigures(tick.end, values))
         has_work = bool(read("requested_threads", tick)) if sample.load is not None else False
         running = read("threads_running", tick)
         if sample.load is None and running is not None:
@@ -177,7 +177,7 @@ class BlackBoxInstrument(Instrument):
 
 def _box(box: BlackBox, readings: list[Encoded]) -> BlackBox:
     """The record with its readings; statements have their literals replaced."""
-    decode = msgspec.msgpack.Decoder(Reading).decode
+    decode = msgspec.msgpack.Decoder(SampledRows).decode
     known: dict[str, str] = {}
 
     def digest(statement: str) -> str:

@@ -4,7 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tuibench.base.document import Block, Chart, Document, Section, Shape, Table, Text, properties, section
+from tuibench.base.document import (
+    Block,
+    Document,
+    HtmlChart,
+    Section,
+    Shape,
+    Table,
+    Text,
+    properties,
+    section,
+)
 from tuibench.base.units import decimal, hms, pluralize, shorten
 from tuibench.features.blackbox.diagnosis import (
     Diagnosis,
@@ -96,7 +106,7 @@ def _sections(box: BlackBox, found: Diagnosis, *, is_page: bool) -> Iterator[Sec
         yield section("What changed, in order", Table(header=("time", "what"), rows=rows, words=2))
     shown = lanes(box, found)
     if is_page:
-        yield section("Who held what, since when", Chart(partial(draw, box, found, shown)))
+        yield section("Who held what, since when", HtmlChart(partial(draw, box, found, shown)))
     elif shown:
         yield section("Who held what, since when", _strips(box, shown))
     if statements := tuple((each.name, each.statement) for each in shown if each.statement):

@@ -146,7 +146,7 @@ class CpuMeter:
                 step = partial(coroutine.throw, error)
 
 
-class Reading(msgspec.Struct, frozen=True, array_like=True):
+class SampledRows(msgspec.Struct, frozen=True, array_like=True):
     """One reading as it is kept in memory: the rows are not parsed."""
 
     at_seconds: float
@@ -160,7 +160,7 @@ class Reading(msgspec.Struct, frozen=True, array_like=True):
     gap: str = ""
 
 
-def frame_of(reading: Reading) -> Frame:
+def frame_of(reading: SampledRows) -> Frame:
     """A reading, parsed. Rows that cannot be parsed are left out."""
     sessions, transactions, waiting = [], [], []
 
@@ -269,7 +269,7 @@ class BlackBoxSampler:
     async def close(self) -> None:
         await self._connection.close()
 
-    async def read(self, elapsed: Callable[[], float]) -> Reading:
+    async def read(self, elapsed: Callable[[], float]) -> SampledRows:
         """One reading; adapts the pause to its cost. Its time is that of the answer, without one that of the
         question.
         """
@@ -293,7 +293,7 @@ class BlackBoxSampler:
             self._threads_due_ns = now_ns + int(cost / THREADS_SHARE * NS_PER_SECOND)
         if reading is None:
             gap = self._connection.last_error or "no answer"
-            return Reading(asked_seconds, gap=gap, threads=threads)
+            return SampledRows(asked_seconds, gap=gap, threads=threads)
         reading = msgspec.structs.replace(reading, at_seconds=elapsed(), threads=threads)
         server = self._server_seconds(pid)
         if server is None:
@@ -315,7 +315,7 @@ class BlackBoxSampler:
         before, self._thread_cpu_ns = self._thread_cpu_ns, times[0]
         return (times[0] - before) / NS_PER_SECOND if before else None
 
-    async def _ask(self, connection: Connection, *, is_whole: bool) -> Reading:
+    async def _ask(self, connection: Connection, *, is_whole: bool) -> SampledRows:
         queries = timed(connection, self._timer)
         if self._thread_of != self._connection.logins:
             self._thread_of, self._thread_cpu_ns = self._connection.logins, 0
@@ -333,7 +333,7 @@ class BlackBoxSampler:
             found = await self._allowed(queries, INNODB_SQL, "InnoDB's status")
             status = innodb_excerpt(str(found[0][2])) if found and len(found[0]) > 2 else ""
         connections = max(self._connections, len(rows) - len(open_ones))
-        return Reading(0.0, rows, tuple(ranges(self._load)), connections, waits, status)
+        return SampledRows(0.0, rows, tuple(ranges(self._load)), connections, waits, status)
 
     async def _graph(
         self, queries: Queries, rows: Sequence[str], open_ones: Sequence[Sequence[str]], own_id: int

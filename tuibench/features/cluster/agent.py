@@ -33,13 +33,13 @@ from tuibench.features.cluster.messages import (
     AcceptHost,
     AgentChannel,
     AgentHello,
-    At,
     BeatReply,
     CheckServer,
     Command,
     HostReport,
     ReportMerger,
     StartHost,
+    TimedCommand,
     ToAgent,
     pack,
 )
@@ -352,7 +352,7 @@ class Agent:
         self._sample_host = sample_host
         self._hello = hello
         self._lease = Lease(ACCEPT_SECONDS, clock.now_ns())
-        self._commands: asyncio.Queue[At] = asyncio.Queue()
+        self._commands: asyncio.Queue[TimedCommand] = asyncio.Queue()
         self._load: HostLoad | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -388,7 +388,7 @@ class Agent:
                     self._channel.send(BeatReply(sent_ns, self._clock.now_ns(), self._clock.wall_seconds()))
                 case AcceptHost(lease_seconds=seconds):
                     self._lease = Lease(seconds, self._clock.now_ns())
-                case At():
+                case TimedCommand():
                     self._commands.put_nowait(message)
                 case _:
                     assert_never(message)

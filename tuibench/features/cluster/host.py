@@ -25,7 +25,6 @@ from tuibench.features.cluster.messages import (
     PROTOCOL,
     AcceptHost,
     AgentHello,
-    At,
     BeatReply,
     CheckServer,
     Command,
@@ -35,6 +34,7 @@ from tuibench.features.cluster.messages import (
     PackedHistogram,
     ServerReached,
     StartHost,
+    TimedCommand,
     busy_share,
 )
 from tuibench.load.fleet import REPORT_SECONDS, Loss, WorkerGoneError, WorkerLink, loss_of
@@ -247,20 +247,20 @@ class HostLink(WorkerLink[FromAgent]):
             case StartLoad():
                 self.quota = message.limit
                 begin = replace(message, lease_seconds=self._cluster.lease_seconds)
-                self.channel.send(At(at_ns, StartHost(begin=begin, plan=self.plan)))
+                self.channel.send(TimedCommand(at_ns, StartHost(begin=begin, plan=self.plan)))
             case ResetLoadStats(limit=limit):
                 self.quota = limit
-                self.channel.send(At(at_ns, message))
+                self.channel.send(TimedCommand(at_ns, message))
             case Reassign(due_ns=due_ns, quota=quota):
                 self.quota = None if self.quota is None else self.quota + quota + len(due_ns)
                 shifted = tuple(due + self.offset.offset_ns for due in due_ns)
-                self.channel.send(At(at_ns, replace(message, due_ns=shifted)))
+                self.channel.send(TimedCommand(at_ns, replace(message, due_ns=shifted)))
             case _:
-                self.channel.send(At(at_ns, cast(Command, message)))
+                self.channel.send(TimedCommand(at_ns, cast(Command, message)))
 
     async def try_server(self, target: Target, seconds: float) -> ServerReached:
         """Have the host log in to the server. Raises WorkerGoneError if it does not answer in time."""
-        self.channel.send(At(0, CheckServer(target)))
+        self.channel.send(TimedCommand(0, CheckServer(target)))
         try:
             return await wait_with_timeout(self._reached.get(), seconds)
         except TimeoutError:

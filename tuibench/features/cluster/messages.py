@@ -203,11 +203,11 @@ class ServerReached(msgspec.Struct, frozen=True, tag="server reached", kw_only=T
 Command = WorkerCommand | StartHost | CheckServer
 
 
-class At(msgspec.Struct, frozen=True, tag="at"):
-    """A command."""
+class TimedCommand(msgspec.Struct, frozen=True, tag="at"):
+    """A command with the time at which it takes effect."""
 
     at_ns: int
-    """The instant at which it takes effect, by the host's monotonic clock."""
+    """By the host's monotonic clock."""
     command: Command
 
 
@@ -238,7 +238,7 @@ class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
     """The end of the load by the host's clock; 0 while it runs."""
 
 
-ToAgent = AcceptHost | Beat | At
+ToAgent = AcceptHost | Beat | TimedCommand
 FromAgent = (
     AgentHello | BeatReply | HostReport | ConnectionIds | Reassign | Finished | ServerReached | ErrorMessage
 )

@@ -33,7 +33,7 @@ MOUNT_OPTIONS = ("barrier", "nobarrier", "data=", "sync", "dirsync", "dax", "com
 """Mount options that change the cost of a write or a flush; others, such as `relatime`, are ignored."""
 
 
-class Facts:
+class AuditedRun:
     """The server and environment of one run or start, from which facts are read; unknown values are empty."""
 
     def __init__(self, around: SweepEnvironment) -> None:
@@ -62,7 +62,7 @@ class Fact(NamedTuple):
     """One condition of a measurement."""
 
     name: str
-    read: Callable[[Facts], Value]
+    read: Callable[[AuditedRun], Value]
     worth: str
     """What a difference means for the results, in words."""
     settings: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Fact(NamedTuple):
         return (one or None) == (other or None)
 
 
-def _redo_capacity(facts: Facts) -> Value:
+def _redo_capacity(facts: AuditedRun) -> Value:
     if facts.seen.get(ServerVariable.REDO_LOG_ENABLED) == "OFF":
         return "none: it is disabled"
     resized = facts.number(Counter.REDO_LOG_CAPACITY.lower()) or facts.number(
@@ -94,7 +94,7 @@ def _redo_capacity(facts: Facts) -> Value:
     return resized or (file_size and file_size * (facts.number(ServerVariable.LOG_FILES) or 1.0))
 
 
-def _doublewrite(facts: Facts) -> Value:
+def _doublewrite(facts: AuditedRun) -> Value:
     value = facts.variable(ServerVariable.DOUBLEWRITE)
     words = {"OFF": "off", "0": "off", "FALSE": "off", "DETECT_ONLY": "detects only", "FAST": "fast"}
     return words.get(value, "on") if value else None
@@ -103,7 +103,7 @@ def _doublewrite(facts: Facts) -> Value:
 _REDO_FLUSH = {"0": "redo log flushed once a second", "2": "redo log written, flushed once a second"}
 
 
-def _durability(facts: Facts) -> Value:
+def _durability(facts: AuditedRun) -> Value:
     flush = facts.variable(ServerVariable.FLUSH_LOG)
     if not flush:
         return None
@@ -115,7 +115,7 @@ def _durability(facts: Facts) -> Value:
     return ", ".join(parts)
 
 
-def _binary_log(facts: Facts) -> Value:
+def _binary_log(facts: AuditedRun) -> Value:
     if not facts.variable(ServerVariable.LOG_BIN):
         return None
     if not facts.is_on(ServerVariable.LOG_BIN):
@@ -125,13 +125,13 @@ def _binary_log(facts: Facts) -> Value:
     return " ".join(word for word in ("on,", form, image if form != "STATEMENT" else "") if word)
 
 
-def _gtid(facts: Facts) -> Value:
+def _gtid(facts: AuditedRun) -> Value:
     if facts.server.flavour is Flavour.MARIADB:
         return "on" if facts.is_on(ServerVariable.LOG_BIN) else "off"
     return facts.variable("gtid_mode").lower()
 
 
-def _performance_schema(facts: Facts) -> Value:
+def _performance_schema(facts: AuditedRun) -> Value:
     if not facts.is_on(ServerVariable.PERFORMANCE_SCHEMA):
         return "off" if facts.variable(ServerVariable.PERFORMANCE_SCHEMA) else None
     consumers, instruments = facts.seen.get("consumers"), facts.seen.get("instruments")
@@ -140,14 +140,14 @@ def _performance_schema(facts: Facts) -> Value:
     return f"on; consumers {consumers or 'none'}; instruments {instruments or 'none'}"
 
 
-def _query_cache(facts: Facts) -> Value:
+def _query_cache(facts: AuditedRun) -> Value:
     if not facts.environment.variables:
         return None
     kind, size = facts.variable("query_cache_type"), facts.number("query_cache_size")
     return "off" if kind in ("", "OFF", "0") or not size else f"{kind.lower()}, {units.binary_size(size)}"
 
 
-def _build(facts: Facts) -> Value:
+def _build(facts: AuditedRun) -> Value:
     if not facts.environment.variables:
         return None
     text = f"{facts.server.version_text} {facts.variable('version_comment')}".lower()
@@ -162,31 +162,31 @@ def _build(facts: Facts) -> Value:
     return ", ".join([kind, *(word.lower() for name in of_build if (word := facts.variable(name)))])
 
 
-def _adaptive_hash_index(facts: Facts) -> Value:
+def _adaptive_hash_index(facts: AuditedRun) -> Value:
     name = "innodb_adaptive_hash_index"
     return ("on" if facts.is_on(name) else "off") if facts.variable(name) else None
 
 
-def _native_io(facts: Facts) -> Value:
+def _native_io(facts: AuditedRun) -> Value:
     name = "innodb_use_native_aio"
     return ("on" if facts.is_on(name) else "simulated") if facts.variable(name) else None
 
 
-def _thread_handling(facts: Facts) -> Value:
+def _thread_handling(facts: AuditedRun) -> Value:
     """The server's thread model: MySQL has one thread per connection, except in editions with a pool."""
     if not facts.environment.variables:
         return None
     return facts.variable("thread_handling").lower().replace("-", " ") or "one thread per connection"
 
 
-def _huge_pages(facts: Facts) -> Value:
+def _huge_pages(facts: AuditedRun) -> Value:
     server, kernel = facts.variable("large_pages"), facts.environment.host.conditions.huge_pages
     if not server and not kernel:
         return None
     return f"large_pages {server.lower() or UNKNOWN}, kernel {kernel or UNKNOWN}"
 
 
-def _cpu(facts: Facts) -> Value:
+def _cpu(facts: AuditedRun) -> Value:
     host = facts.environment.host
     if not host.cores:
         return None
@@ -195,13 +195,13 @@ def _cpu(facts: Facts) -> Value:
     return f"{host.cores} × {host.cpu_model or host.architecture or 'CPU'}{limit}{governors}"
 
 
-def _memory(facts: Facts) -> Value:
+def _memory(facts: AuditedRun) -> Value:
     host = facts.environment.host
     found = host.memory_limit_bytes or host.memory_bytes
     return None if found is None else float(found)
 
 
-def _file_system(facts: Facts) -> Value:
+def _file_system(facts: AuditedRun) -> Value:
     disk = facts.environment.disk
     if disk is None:
         return None
@@ -209,7 +209,7 @@ def _file_system(facts: Facts) -> Value:
     return ", ".join([disk.file_system, *([disk.kind] if disk.kind else []), *options])
 
 
-def _statistics(facts: Facts) -> Value:
+def _statistics(facts: AuditedRun) -> Value:
     tables, rows = facts.number("tables"), facts.number("rows")
     known, described = facts.number("tables_with_statistics"), facts.number("rows_in_statistics")
     if tables is None or rows is None or known is None or described is None:
@@ -221,7 +221,7 @@ def _statistics(facts: Facts) -> Value:
     return "current"
 
 
-def _statistics_age(facts: Facts) -> Value:
+def _statistics_age(facts: AuditedRun) -> Value:
     seconds = facts.number("statistics_age_seconds")
     return None if seconds is None else float(seconds >= DAY_SECONDS)
 
@@ -392,7 +392,7 @@ def audit(
     `intended` are the names of facts that may differ. A side that agrees with the first one has the text of
     the first one. A fact that is unknown on all sides is left out.
     """
-    read = [[Facts(around) for around in side] for side in sides]
+    read = [[AuditedRun(around) for around in side] for side in sides]
     found = []
     for fact in AUDITED:
         values = [list(dict.fromkeys(map(fact.read, side))) for side in read]

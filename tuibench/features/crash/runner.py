@@ -35,9 +35,9 @@ from tuibench.load.commit_ledger import (
     LEDGER_COLUMNS,
     LEDGER_STATEMENT,
     LEDGER_TABLE,
+    CommitLedger,
     ImpatientClock,
     Key,
-    Ledger,
     first_after,
     judge_commits,
     ledger_connector,
@@ -312,7 +312,7 @@ class LedgerLoad(ABC):
     """A load whose connections keep a ledger between `begin` and `end`; afterwards the ledger is complete."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
+        self.ledger = CommitLedger()
         self.hists: dict[str, Histogram] = {}
 
     @abstractmethod

@@ -32,11 +32,17 @@ from tuibench.features.crash.runner import (
 from tuibench.features.failover.dialect import Dialect
 from tuibench.features.failover.modes import WAIT_POINTS, Mode
 from tuibench.features.failover.result import Failover, FailoverReport, SemisyncCounts
-from tuibench.features.failover.topology import Backlog, Replicas, Settings, Topology, build_topology
+from tuibench.features.failover.topology import (
+    MissingTransactions,
+    Replicas,
+    Topology,
+    TopologySettings,
+    build_topology,
+)
 from tuibench.load.commit_ledger import (
     LEDGER_TABLE,
+    CommitLedger,
     Key,
-    Ledger,
     first_after,
     judge_commits,
     rate_between,
@@ -84,7 +90,7 @@ class FailoverRunner:
         self._modes = modes
         self._disk = disk
         self._order = list(crash_order(modes, repeats))
-        self._settings = Settings(dialect, make_password(), lag_seconds, semisync_timeout_seconds)
+        self._settings = TopologySettings(dialect, make_password(), lag_seconds, semisync_timeout_seconds)
 
     @property
     def planned(self) -> int:
@@ -228,7 +234,7 @@ async def fail_over(
 class Before(NamedTuple):
     """What the servers say directly before the kill."""
 
-    backlog: Backlog
+    backlog: MissingTransactions
     semisync: SemisyncCounts | None
 
 
@@ -281,7 +287,7 @@ class LedgerReader:
         for connection, kind, number in await self._connection.query(LAST_READ_SQL):
             self._last[int(connection), int(kind)] = int(number)
 
-    def phantoms(self, ledger: Ledger, present: set[Key]) -> set[Key]:
+    def phantoms(self, ledger: CommitLedger, present: set[Key]) -> set[Key]:
         """The transactions that were read on the source and are not `present`.
 
         Whoever reads a transaction can also read the earlier ones of its connection, because a connection

@@ -37,14 +37,14 @@ PROMOTION_SECONDS = 300.0
 """Maximum wait for the end of the relay log, and for an election."""
 
 
-class Backlog(NamedTuple):
+class MissingTransactions(NamedTuple):
     """Transactions that the most advanced replica lacks."""
 
     not_received: int
     not_applied: int
 
 
-class Settings(NamedTuple):
+class TopologySettings(NamedTuple):
     """What all topologies of a command have in common."""
 
     dialect: Dialect
@@ -69,7 +69,7 @@ class Topology(ABC):
     Use it as a context: within it, there are connections to all servers, and relays.
     """
 
-    def __init__(self, servers: Sequence[PrivateServer], mode: Mode, settings: Settings) -> None:
+    def __init__(self, servers: Sequence[PrivateServer], mode: Mode, settings: TopologySettings) -> None:
         self.servers = list(servers)
         self.mode = mode
         self.dialect = settings.dialect
@@ -123,7 +123,7 @@ class Topology(ABC):
     async def semisync(self) -> SemisyncCounts | None: ...
 
     @abstractmethod
-    async def backlog(self) -> Backlog: ...
+    async def backlog(self) -> MissingTransactions: ...
 
     def cut(self) -> None:
         """Cut the source off: what the replicas have not received is not received any more."""
@@ -137,7 +137,7 @@ class Topology(ABC):
 class Replicas(Topology):
     """A source with asynchronous or semi-synchronous replicas."""
 
-    def __init__(self, servers: Sequence[PrivateServer], mode: Mode, settings: Settings) -> None:
+    def __init__(self, servers: Sequence[PrivateServer], mode: Mode, settings: TopologySettings) -> None:
         super().__init__(servers, mode, settings)
         self._relay: LateRelay | None = None
 
@@ -159,11 +159,11 @@ class Replicas(Topology):
             return None
         return await self.dialect.semisync_counts(self.admin(self.source))
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self) -> MissingTransactions:
         written = await self.dialect.executed(self.admin(self.source))
         states = [await self.dialect.replica_state(self.admin(each)) for each in self.replicas]
         first = max(states, key=lambda state: len(state.received))
-        return Backlog(len(written - first.received), len(first.received - first.executed))
+        return MissingTransactions(len(written - first.received), len(first.received - first.executed))
 
     def cut(self) -> None:
         if self._relay is not None:
@@ -263,10 +263,10 @@ class Group(Topology):
     async def semisync(self) -> SemisyncCounts | None:
         return None
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self) -> MissingTransactions:
         written = await self.dialect.executed(self.admin(self.source))
         lacking = [len(written - await self.dialect.executed(self.admin(each))) for each in self.replicas]
-        return Backlog(0, min(lacking))
+        return MissingTransactions(0, min(lacking))
 
     async def promote(self) -> PrivateServer:
         elected: PrivateServer | None = None
@@ -293,5 +293,5 @@ class Group(Topology):
         return elected
 
 
-def build_topology(servers: Sequence[PrivateServer], mode: Mode, settings: Settings) -> Topology:
+def build_topology(servers: Sequence[PrivateServer], mode: Mode, settings: TopologySettings) -> Topology:
     return Group(servers, mode, settings) if mode is Mode.GROUP else Replicas(servers, mode, settings)

@@ -43,7 +43,7 @@ AGREES_PERCENT = 10.0
 TPS, P95 = "tps", "p95_ms"
 
 
-class Source(NamedTuple):
+class ServiceSource(NamedTuple):
     """Where a service is seen, and how it is made longer."""
 
     parts: tuple[tuple[str, str], ...]
@@ -55,12 +55,14 @@ class Source(NamedTuple):
 
 
 SOURCES = {
-    Service.FSYNC: Source(
+    Service.FSYNC: ServiceSource(
         (("redo", "fsync"), ("binlog", "fsync")), (WaitClass.COMMIT, WaitClass.BINARY_LOG), 0.1
     ),
-    Service.PAGE_READ: Source((("data", "read"),), (WaitClass.PAGE_READ,), 0.1),
-    Service.PAGE_WRITE: Source((("data", "write"), ("doublewrite", "write")), (WaitClass.PAGE_WRITE,), 0.1),
-    Service.ROUND_TRIP: Source((), (WaitClass.ON_THE_WAY, WaitClass.NETWORK), 0.1),
+    Service.PAGE_READ: ServiceSource((("data", "read"),), (WaitClass.PAGE_READ,), 0.1),
+    Service.PAGE_WRITE: ServiceSource(
+        (("data", "write"), ("doublewrite", "write")), (WaitClass.PAGE_WRITE,), 0.1
+    ),
+    Service.ROUND_TRIP: ServiceSource((), (WaitClass.ON_THE_WAY, WaitClass.NETWORK), 0.1),
 }
 
 Counts = Callable[[], IoCounts]

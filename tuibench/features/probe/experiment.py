@@ -153,8 +153,8 @@ def result_of(
 
 
 def plateau_of(progress: ProbeProgress) -> Mean | None:
-    """The highest throughput that can be sustained: of the fitted curve, or of the steps that fell behind
-    their rate; while throughput grows, that of the best level.
+    """The highest throughput that can be sustained. By threads, it is that of the fitted curve; by rate, that
+    of the steps that fell behind their rate. While throughput still grows, it is that of the best level.
     """
     if not progress.measured:
         return None
@@ -176,7 +176,7 @@ def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
     steps = progress.measured
     if not steps or _has_queue_outside(steps):
         return False
-    pressed = [step for step in steps if knee is None or step.level >= knee.level] if knee else steps[-1:]
+    pressed = steps[-1:] if knee is None else [step for step in steps if step.level >= knee.level]
     return any(is_client_limited(step.evidence) for step in pressed[:3])
 
 
@@ -327,8 +327,8 @@ def doubts_of(
 
 
 def _lowest_that_matters(progress: ProbeProgress) -> float:
-    """The lowest level whose instability is worth a remark: half of the saturation point, or of the highest
-    level.
+    """The lowest level whose instability is worth a remark: half of the saturation point or, without one, of
+    the highest level.
     """
     bracket = bracket_of(progress)
     return (bracket.level if bracket else max(step.level for step in progress.measured)) / 2

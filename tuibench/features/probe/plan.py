@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from tuibench.metrics.ab_windows import settling_slots
 from tuibench.metrics.diagnosis import LOG_GAIN, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.figures import read
-from tuibench.metrics.inference import Estimate, estimate_mean, mean_with_interval
+from tuibench.metrics.inference import SymmetricEstimate, estimate_mean, mean_with_interval
 from tuibench.metrics.measurement_warnings import (
     collect_evidence,
     cpu_of_host,
@@ -554,7 +554,7 @@ def _rises(progress: ProbeProgress) -> bool:
     return any(text.strip().lower().startswith(RISES_WITH_LOAD) for text in progress.order.slo)
 
 
-def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
+def _per_doubling(before: ProbeStep, after: ProbeStep) -> SymmetricEstimate:
     """The gain in throughput per doubling of the level, as a logarithm; the last step of a way up may be less
     than a doubling. CPU that other programs have taken between the steps does not count as a loss.
     """
@@ -562,7 +562,7 @@ def _per_doubling(before: ProbeStep, after: ProbeStep) -> Estimate:
     taken = _log_left(before.evidence.cpu_others) - _log_left(after.evidence.cpu_others)
     doublings = math.log2(after.level / before.level)
     value = found.value + (taken if taken > TAKEN else 0.0)
-    return Estimate(value / doublings, found.margin / doublings)
+    return SymmetricEstimate(value / doublings, found.margin / doublings)
 
 
 def _between(progress: ProbeProgress) -> NextLevel | None:

@@ -1,16 +1,17 @@
-"""The vulnerable range of a load: the rates that hold until a burst makes everything late, and not after it.
+"""The vulnerable range of a load: the rates that it sustains until a burst, but does not recover after it.
 
     empty queue ── rate: 5 s ──> burst: twice the capacity ──> rate ──> recovered, drains, or stays
 
-A burst above the capacity leaves a queue that is longer than the deadline, whatever the rate. Afterwards the
-goodput comes back, or it does not: then the trend of the queue tells whether it drains, which takes its time,
-or stays. A trial that drains counts as recovered.
+A burst above the capacity leaves a queue in which transactions wait longer than their deadline, whatever the
+rate. Afterwards the goodput comes back, or it does not. In that case the trend of the queue decides: if it
+shrinks, the trial drains, which counts as recovered; otherwise the load stays overloaded.
 
-The edge is the highest rate that recovers. The search tries the edge of one first-come, first-served queue
-first, capacity/attempts, a little below and a little above it; what it finds there decides where it goes on.
-When both ends are near each other they are tried once more. A trial that contradicts others widens the
-interval: its lower end is the highest recovered rate below all that stay, its upper end the lowest that stays
-above all that recover. A remedy is one option of the callers that is changed; its search begins at the top.
+The edge is the highest rate that recovers. For a single queue served in order of arrival it is
+capacity/attempts, so the search begins a little below and a little above that rate, and halves the interval
+between a rate that recovers and one that does not. When the two are close, both are tried once more. If
+trials contradict each other, the interval is wider: it reaches from the highest recovered rate below all that
+stay overloaded to the lowest overloaded rate above all that recover. A remedy is a changed option of the
+callers; its search begins at the highest rate.
 """
 
 import math
@@ -35,15 +36,15 @@ BURST = 2.0
 """The rate of the burst, as a multiple of the capacity."""
 
 FEWEST_BURST_SECONDS, BURST_DEADLINES = 2.0, 3.0
-"""The time of the burst: at least so long, and so many deadlines. Its backlog is then about as many seconds
-of work, since the burst brings twice what is done.
+"""The duration of the burst: this number of seconds or of deadlines, whichever is longer. Half of what
+arrives is left over, so the backlog is work for about the same time.
 """
 
 PATIENCE_SECONDS = 30.0
-"""After so many seconds with a trend, a queue whose trend is unclear is judged by its sign."""
+"""After this time, a queue whose trend is not certain is judged by the sign of the trend."""
 
 DRAINING_SECONDS = 12.0
-"""A queue that will be empty so soon is waited for."""
+"""If the queue will be empty within this time, the trial waits for the recovery."""
 
 TOP_SHARE = 0.85
 """The highest rate that is tried, as a share of the capacity: above it, arrivals at random make a queue that
@@ -52,10 +53,10 @@ is longer than many a deadline without a burst.
 
 LOWEST_SHARE = 0.05
 ASIDE = 1.05
-"""The first rates lie so far below and above the edge that is expected."""
+"""The first two rates are the expected edge divided by this factor, and multiplied by it."""
 
 FINE = 1.12
-"""Two ends with this ratio are near enough."""
+"""Two rates with a smaller ratio are close: the interval is not halved further."""
 
 MOST_TRIALS, MOST_REMEDY_TRIALS = 9, 4
 
@@ -66,10 +67,10 @@ REMEDIES = (
     SetCallers("breaker", "50%,5s"),
     SetCallers("on-deadline", "kill"),
 )
-"""What callers and pools do against it: each is tried alone."""
+"""Changes of the callers or of the pool that may help; each is tried alone."""
 
 ONE_ATTEMPT = SetCallers("attempts", "1")
-"""While the capacity is measured, nobody sends again."""
+"""While the capacity is measured, no caller repeats a transaction."""
 
 LOAD = "load"
 
@@ -90,7 +91,7 @@ def remedy_text(remedy: SetCallers) -> str:
 
 
 def expected_edge(policy: CallerPolicy, capacity: float) -> float:
-    """The highest rate that recovers, of one queue with a constant capacity."""
+    """The highest rate that recovers, for a single queue with a constant capacity."""
     if policy.queue is not QueueOrder.FIFO or policy.breaker is not None:
         return capacity
     further = policy.attempts - 1.0

@@ -65,7 +65,7 @@ MAX_SECONDS = 3600.0
 OptionValue = int | float | str | bool
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SceneChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Changes made by a step, applied in sequence."""
 
     threads: int | None = None
@@ -99,7 +99,7 @@ class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Action: ask the audience a question."""
     choices: list[str] = []
     """The answers to choose from."""
-    set: Settings | None = None
+    set: SceneChanges | None = None
     """Action: change settings and load."""
     wait: float | Literal["settled", "effect", "sql", "crash", "probe", "burst", "recovery"] | None = None
     """Action: wait a number of seconds, or for a settled load, the measured effect of the last change, the
@@ -213,7 +213,13 @@ def _decode_error(source: str, message: str) -> UsageError:
         # The valid keys of the table at this path.
         kind: Any = Scene
         if "steps[" in path:
-            kind = Settings if path.endswith(".set") else SceneProbe if path.endswith(".probe") else SceneStep
+            kind = (
+                SceneChanges
+                if path.endswith(".set")
+                else SceneProbe
+                if path.endswith(".probe")
+                else SceneStep
+            )
         return UsageError(
             f"{source}: {_prefix(where)}unknown key '{unknown['word']}'",
             did_you_mean(unknown["word"], [field.encode_name for field in msgspec.structs.fields(kind)]),
@@ -273,9 +279,9 @@ def _check_step(step: SceneStep, keys: set[str], where: str) -> None:
         _checked(lambda probe=step.probe: parse_objectives(probe.slo), f"{where}: probe.slo")
 
 
-def _check_settings(change: Settings, where: str) -> None:
-    if change == Settings():
-        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(Settings))
+def _check_settings(change: SceneChanges, where: str) -> None:
+    if change == SceneChanges():
+        fields = ", ".join(field.encode_name for field in msgspec.structs.fields(SceneChanges))
         raise UsageError(f"{where}: set: nothing is set", f"valid: {fields}")
     if change.threads is not None and change.threads < 1:
         raise UsageError(f"{where}: set.threads: at least 1, not {change.threads}")
@@ -614,7 +620,7 @@ def is_settled(view: View, since_seconds: float) -> bool:
     return settled_at((rates, latencies), SETTLED_TICKS) is not None
 
 
-def _commands(change: Settings) -> Iterator[Command]:
+def _commands(change: SceneChanges) -> Iterator[Command]:
     """The commands of a step, those of the load last. The session treats them as one change."""
     if change.restore:
         yield RestoreSettings()

@@ -21,7 +21,7 @@ from tuibench.base.document import Block, Table, Text
 from tuibench.base.units import significant
 from tuibench.features.sweep.tables import build_caveats, caveat_notes, interval_text, start_levels
 from tuibench.metrics import inference
-from tuibench.metrics.inference import Interval
+from tuibench.metrics.inference import LogInterval
 from tuibench.model.effect import Verdict
 from tuibench.model.sweep import Sweep
 
@@ -38,7 +38,7 @@ Levels = Mapping[str, Sequence[float]]
 """The figure of each start of a build, in the order of the starts, by the name of the build."""
 
 
-class Step(NamedTuple):
+class SearchState(NamedTuple):
     """The state of a search: the step is after build `good`, and at build `bad` or before."""
 
     good: int
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     """The index of the first build that is known to be on the last build's side."""
     wanted: tuple[tuple[str, int], ...] = ()
     """The starts to measure next, as build and number of the start; empty at the end of the search."""
-    interval: Interval | None = None
+    interval: LogInterval | None = None
     """The bad side relative to the good one; None until both ends are measured."""
     verdict: Verdict = Verdict.CANNOT_TELL
     uncertain: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Step(NamedTuple):
         return not self.wanted and self.bad - self.good == 1 and self.interval is not None
 
 
-def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: bool = False) -> Step:
+def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: bool = False) -> SearchState:
     """The state of the search after these starts, of which each build has at most `starts`.
 
     With `only_worse`, the search ends without a step if the last build is faster than the first.
@@ -71,11 +71,11 @@ def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: boo
         if start > len(levels.get(name, ()))
     ]
     if ends:
-        return Step(good, bad, tuple(ends))
+        return SearchState(good, bad, tuple(ends))
     sides = {names[good]: True, names[bad]: False}
     interval, verdict = _difference(levels, sides)
     if verdict not in ((Verdict.LOWER,) if only_worse else (Verdict.HIGHER, Verdict.LOWER)):
-        return Step(good, bad, (), interval, verdict)
+        return SearchState(good, bad, (), interval, verdict)
     rate = ERROR_RATE / math.ceil(math.log2(max(2, bad - good)))
     evidence = math.log((1 - rate) / rate)
     uncertain: list[str] = []
@@ -85,16 +85,16 @@ def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: boo
         side = _side(levels, sides, name, evidence)
         known = len(levels.get(name, ()))
         if side is None and known < starts:
-            return Step(good, bad, ((name, known + 1),), *_difference(levels, sides), tuple(uncertain))
+            return SearchState(good, bad, ((name, known + 1),), *_difference(levels, sides), tuple(uncertain))
         if side is None:
             uncertain.append(name)
             side = _evidence(levels, sides, name)[0] > 0
         sides[name] = side
         good, bad = (middle, bad) if side else (good, middle)
-    return Step(good, bad, (), *_difference(levels, sides), tuple(uncertain))
+    return SearchState(good, bad, (), *_difference(levels, sides), tuple(uncertain))
 
 
-def _difference(levels: Levels, sides: Mapping[str, bool]) -> tuple[Interval, Verdict]:
+def _difference(levels: Levels, sides: Mapping[str, bool]) -> tuple[LogInterval, Verdict]:
     """The bad side relative to the good one, over all starts."""
     good, bad = (
         [[one] for name, side in sides.items() if side is is_good for one in levels[name]]
@@ -134,7 +134,7 @@ def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> tuple[flo
     return step * distance / uncertainty, abs(distance / step) if step else 0.0
 
 
-def sweep_step(sweep: Sweep) -> Step:
+def sweep_step(sweep: Sweep) -> SearchState:
     """The state of a bisection from its results; the figure of a start is the geometric mean of its tests."""
     setup = sweep.record.versions
     assert setup is not None  # noqa: S101

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tuibench.base import units
 from tuibench.base.document import (
-    Chart,
     Document,
+    HtmlChart,
     Section,
     Table,
     Text,
@@ -107,7 +107,7 @@ def case_sections(sweep: Sweep) -> Iterator[Section]:
     for case in sweep.record.plan.cases:
         if own := [point for point in known if point.case.name == case.name]:
             first, *others = tables.case_tables(sweep, case)
-            yield section(case.name, first, Chart(partial(_charts, sweep, own)), *others)
+            yield section(case.name, first, HtmlChart(partial(_charts, sweep, own)), *others)
 
 
 def _charts(sweep: Sweep, own: Sequence[SweepPoint]) -> Markup:
@@ -186,7 +186,7 @@ def versions_html(sweep: Sweep) -> str:
             *_answer(tables.versions_answer(sweep)),
         ),
         sections=(
-            section("Result", versions_table(sweep), Chart(partial(ratio_chart, sweep, setup))),
+            section("Result", versions_table(sweep), HtmlChart(partial(ratio_chart, sweep, setup))),
             *case_sections(sweep),
             *runs_sections(sweep),
             section("Servers and method", properties(_versions_page_facts(sweep, setup))),

@@ -35,7 +35,7 @@ from tuibench.metrics.ab_analysis import (
     window_for,
 )
 from tuibench.metrics.figures import Better, figure_named
-from tuibench.metrics.inference import Interval
+from tuibench.metrics.inference import LogInterval
 from tuibench.metrics.thresholds import OPERATORS, parse_threshold
 from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
 from tuibench.model.settings import option_line
@@ -79,9 +79,9 @@ class Sums(NamedTuple):
         deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in observed) / (count - 1))
         return cls(scale, count, mean, deviation)
 
-    def interval(self, level: float) -> Interval:
+    def interval(self, level: float) -> LogInterval:
         if self.pairs < 2:
-            return Interval(math.nan, -math.inf, math.inf)
+            return LogInterval(math.nan, -math.inf, math.inf)
         return self.scale.interval(self.mean, half_width(self.pairs, self.deviation, level), level)
 
     def verdict(self, level: float, tolerance: float) -> Verdict:
@@ -153,7 +153,7 @@ def next_candidates(
     return [*chosen, *rest[: count - len(chosen)]]
 
 
-def may_gain(interval: Interval, tolerance: float, *, is_higher_better: bool = True) -> bool:
+def may_gain(interval: LogInterval, tolerance: float, *, is_higher_better: bool = True) -> bool:
     """False if the candidate certainly does not improve the figure by more than the tolerance."""
     return (
         interval.high > math.log1p(tolerance) if is_higher_better else interval.low < math.log1p(-tolerance)

@@ -50,7 +50,11 @@ def has_live_candidates(plan: TunePlan, build: ServerBuild) -> bool:
 
 
 def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOptions) -> ExitCode:
-    """Screen the settings that need a restart, and print the result."""
+    """Screen the settings that need a restart, and print the result.
+
+    A server is started once with each value, to leave out those with which it does not start. The budget then
+    decides how many values are compared, and in how many starts each.
+    """
     tune = plan.tune or TunePlan()
     build, limits = replace(one_build(program, private), name=NOW), private.limits()
     around, seconds = run_async(try_build(build, limits))
@@ -60,8 +64,9 @@ def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOption
     builds, refused = [build], []
     info(f"starting a server with each of {units.pluralize(len(found), 'value')} once")
     for one in found:
-        ((((_, changed),),), _) = start_axes([f"{one.setting}={one.value}"], [build], every=True)
-        with_it = replace(changed(build), name=f"{one.setting}={one.value}")
+        axes, _ = start_axes([f"{one.setting}={one.value}"], [build], every=True)
+        [[(_, with_option)]] = axes  # one axis with one value
+        with_it = replace(with_option(build), name=f"{one.setting}={one.value}")
         if isinstance(why := run_async(try_build(with_it, limits))[0], str):
             refused.append(LeftOut(setting=one.setting, why=f"{one.value}: {why}"))
         else:

@@ -105,7 +105,7 @@ UNSAFE = "unsafe"
 TRIED_KINDS = CHANGE_KINDS - {EventKind.MARK, EventKind.RESTART, EventKind.FOREIGN}
 
 
-class Verdict(NamedTuple):
+class ValidityFact(NamedTuple):
     """A fact about the validity of the figures."""
 
     text: str
@@ -114,9 +114,9 @@ class Verdict(NamedTuple):
     role: str = "warn"
 
 
-def verdicts(view: View) -> list[Verdict]:
+def verdicts(view: View) -> list[ValidityFact]:
     """All verdicts, the most important first; those that differ in a percentage only are listed once."""
-    told: dict[str, Verdict] = {}
+    told: dict[str, ValidityFact] = {}
     for each in (*_states(view), *_warnings(view), *_progress(view)):
         told.setdefault(_PERCENTAGE.sub("", each.text), each)
     return list(told.values())
@@ -157,43 +157,43 @@ def blocked_text(view: View) -> str:
     return "" if culprit is None else f"{culprit.name} blocks {pluralize(culprit.blocked, 'session')}"
 
 
-def _states(view: View) -> Iterator[Verdict]:
+def _states(view: View) -> Iterator[ValidityFact]:
     """States in which the current figures do not describe the server: paused, host busy, host disturbed."""
     if view.status.state is RunState.PAUSED and view.replay is None:
         key = action_key(ACTIONS_BY_NAME["pause"], view)
-        yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
+        yield ValidityFact(f"paused: no load is running; {key} resumes it", "‖")
     if blocked_text(view) and view.replay is None and (culprit := view.recent[-1].culprit) is not None:
         text = f"{culprit.name} blocks {culprit.blocked:,}; K on Sessions closes it"
-        yield Verdict(text, role="risk")
+        yield ValidityFact(text, role="risk")
     recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
     if any(is_host_saturated(read("cpu_total", sample.host)) for sample in recent):
         evidence = collect_evidence(recent, is_local=view.server_info.is_local)
         if is_taken_by_others(evidence):
-            yield Verdict(busy_text(evidence.cpu_others))
+            yield ValidityFact(busy_text(evidence.cpu_others))
     if any(is_host_starved(sample, interval) for sample in recent):
-        yield Verdict(
+        yield ValidityFact(
             "host disturbed: it was suspended, or tuibench got no CPU time; the last figures are wrong"
         )
 
 
-def _warnings(view: View) -> Iterator[Verdict]:
+def _warnings(view: View) -> Iterator[ValidityFact]:
     """The session's warnings: client limits first, then the newest."""
     newest_first = tuple(reversed(view.status.warnings))
     limits = [text for text in newest_first if text.startswith(CLIENT_LIMITED)]
-    yield from map(Verdict, [*limits, *(text for text in newest_first if text not in limits)])
+    yield from map(ValidityFact, [*limits, *(text for text in newest_first if text not in limits)])
 
 
-def _progress(view: View) -> Iterator[Verdict]:
+def _progress(view: View) -> Iterator[ValidityFact]:
     """Automatic changes: a probe, the plan, and a test of a doubtful effect."""
     if (effect := view.effect_progress) is not None and effect.alternates:
-        yield Verdict(progress_text(view, effect), "◆", "strong")
+        yield ValidityFact(progress_text(view, effect), "◆", "strong")
     if view.is_probing and view.probe is not None:
         probe = view.probe
         level = f" at {probe.level:,g} {probe.order.by}" if probe.level else ""
         place = f"step {len(probe.steps) + 1}{level}"
-        yield Verdict(f"probe: {place}, at most {time_left(probe.left_seconds)}", "◆", "strong")
+        yield ValidityFact(f"probe: {place}, at most {time_left(probe.left_seconds)}", "◆", "strong")
     if view.plan_under_way is not None:
-        yield Verdict(_plan_text(view, view.plan_under_way), "◆", "strong")
+        yield ValidityFact(_plan_text(view, view.plan_under_way), "◆", "strong")
 
 
 def _plan_text(view: View, plan: PlanProgress) -> str:

@@ -99,7 +99,7 @@ PRESSURES = (
 """The most important first: a low panel has no room for the last."""
 
 
-class Reading(NamedTuple):
+class PressureReading(NamedTuple):
     """A pressure as it is now."""
 
     pressure: Pressure
@@ -128,7 +128,7 @@ class Reading(NamedTuple):
         return (self.pressure.fills and share >= NEARLY_FULL) or is_soon
 
 
-def readings(view: View) -> list[Reading]:
+def readings(view: View) -> list[PressureReading]:
     """The pressures that the server and its host report, in the order of the table."""
     found = []
     for pressure in PRESSURES:
@@ -140,7 +140,7 @@ def readings(view: View) -> list[Reading]:
         if values:
             limits = [limit for sample in view.recent if (limit := pressure.limit(sample.tick)) is not None]
             limit = limits[-1] if limits else None
-            found.append(Reading(pressure, values[-1][1], limit, trend(values)))
+            found.append(PressureReading(pressure, values[-1][1], limit, trend(values)))
     return found
 
 
@@ -190,7 +190,7 @@ def _lines(view: View, width: int) -> list[TextLine]:
     return lines
 
 
-def health_line(view: View, found: Sequence[Reading]) -> TextLine:
+def health_line(view: View, found: Sequence[PressureReading]) -> TextLine:
     """How the server is: stalls, what needs attention, throughput and latency."""
     watched = min(view.elapsed_seconds, STALL_SECONDS)
     stall = next(
@@ -261,14 +261,14 @@ def session_time(view: View) -> list[TextLine]:
 LEAST_SHARE, TIME_CELLS = 0.01, 40
 
 
-def _urgent_text(reading: Reading) -> str:
+def _urgent_text(reading: PressureReading) -> str:
     name = reading.pressure.name.lower()
     if reading.full_in_seconds is not None:
         return f"{name} full in {hms(reading.full_in_seconds)}"
     return f"{name} at {100 * (reading.share or 0.0):.0f} %"
 
 
-def _row(reading: Reading) -> TextLine:
+def _row(reading: PressureReading) -> TextLine:
     pressure, share = reading.pressure, reading.share
     role = "warn" if reading.needs_attention else "strong"
     limit = pressure.write(reading.limit) if reading.limit else DASH

@@ -65,8 +65,8 @@ SLOW_PACE = 4.0
 _NAME, _NUMBER, _SHARE = 17, 13, 8
 _FEWEST_BAR = 8
 _AHEAD = 2
-"""A column without a sample of the waits is drawn with the account of one of this many next columns, which
-contains its time.
+"""A column without a sample of the waits is drawn with the next account, at most this many columns later:
+an account covers the time since the one before it.
 """
 
 
@@ -285,6 +285,7 @@ def waiting_detail(wait: WaitClass | None, view: View, width: int, height: int) 
     if not parts:
         notes.append(f"None in the last {report.samples} samples.")
     room = max(height - len(head) - len(notes) - len(known), 0)
+    # The lines are dealt in turn, one to each kind, until they are used up.
     shown = dict.fromkeys((kind for kind, _ in known), 0)
     while room and any(shown[kind] < len(found) for kind, found in known):
         for kind, found in known:

@@ -9,6 +9,7 @@ use crate::program::script::Encoding;
 use crate::protocol::response::{Outcome, Response};
 use crate::sys;
 
+/// The socket of a session. `layers` are TLS and compression, None for a plain socket.
 pub struct Link {
     pub fd: OwnedFd,
     pub layers: Option<Box<Layers>>,
@@ -44,7 +45,8 @@ impl Link {
         self.layers.as_ref().map_or(0, |layers| layers.partial_bytes())
     }
 
-    /// Passes received bytes to the response, out of their layers; the outcome if it is complete.
+    /// Decrypts and decompresses received bytes and passes them to the response. Returns the outcome if the response
+    /// is complete. `is_asking` is false between two requests, when the server must not send anything.
     pub fn feed(&mut self, received: &mut [u8], is_asking: bool) -> Result<Option<Outcome>, Unusable> {
         let layers = match &mut self.layers {
             Some(layers) => layers,
@@ -72,7 +74,7 @@ impl Link {
 pub struct FurtherLink {
     pub link: Link,
     pub encoding: Encoding,
-    /// The script does not know of it yet.
+    /// True until the script has been told that the session is open.
     pub is_new: bool,
 }
 
@@ -83,7 +85,8 @@ impl FurtherLink {
     }
 }
 
-/// Receives and sends on a thread of its own, which waits.
+/// Sends a request and waits for its response, at most for `longest_ns`. It blocks the thread, so that no thread of
+/// the engine calls it.
 pub fn exchange(
     link: &mut Link,
     packet: &[u8],

@@ -21,7 +21,7 @@ from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.commit_ledger import (
     LEDGER_COLUMNS,
     LEDGER_TABLE,
-    Ledger,
+    CommitLedger,
     judge_commits,
     ledger_connector,
     with_ledger,
@@ -110,7 +110,7 @@ async def kept(server: PrivateServer, through: Target) -> CommitFates:
     program = library.load_program("oltp_write_only", OPTIONS)
     connection = await connect(server.target)
     await connection.execute(f"CREATE TABLE {LEDGER_TABLE} ({LEDGER_COLUMNS})")
-    clock, ledger = SystemClock(), Ledger()
+    clock, ledger = SystemClock(), CommitLedger()
     engine = AsyncioEngine(
         StartLoad(
             worker=0,

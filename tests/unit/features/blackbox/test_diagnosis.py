@@ -13,8 +13,8 @@ from tuibench.base.errors import RunError, UsageError
 from tuibench.features.blackbox.diagnosis import Cause, LaneState, diagnose, lanes
 from tuibench.features.blackbox.frames import (
     BlackBox,
-    Figures,
     Frame,
+    SampleFigures,
     SessionRow,
     box_numbers,
     innodb_excerpt,
@@ -22,7 +22,7 @@ from tuibench.features.blackbox.frames import (
     write_box,
 )
 from tuibench.features.blackbox.page import blocks, page
-from tuibench.features.blackbox.sampler import SEPARATOR, Reading, frame_of, thread_states
+from tuibench.features.blackbox.sampler import SEPARATOR, SampledRows, frame_of, thread_states
 from tuibench.model.event import Trouble, TroubleKind
 from tuibench.model.server import Flavour, LockKind, LockWait, OpenTransaction
 
@@ -193,7 +193,8 @@ def test_commits_that_wait_for_a_log() -> None:
 def test_a_full_redo_log() -> None:
     one = box(lambda at: frame(row(8, statement="UPDATE t")))
     figures = tuple(
-        Figures(float(at), {"checkpoint_age_percent": 97.0 if at > 98 else 40.0}) for at in range(60, 110)
+        SampleFigures(float(at), {"checkpoint_age_percent": 97.0 if at > 98 else 40.0})
+        for at in range(60, 110)
     )
     found = diagnose(replace(one, figures=figures))
     assert (found.cause, found.first) == (Cause.REDO, "the redo log is 97 % full")
@@ -202,7 +203,7 @@ def test_a_full_redo_log() -> None:
 def test_a_purge_that_is_behind() -> None:
     """Executing connections that hold row locks are delayed themselves; an idle one is to blame."""
     figures = tuple(
-        Figures(float(at), {"purge_lag_percent": 80.0 if at > 98 else 0.0}) for at in range(60, 110)
+        SampleFigures(float(at), {"purge_lag_percent": 80.0 if at > 98 else 0.0}) for at in range(60, 110)
     )
     found = diagnose(replace(box(lambda at: frame(row(8, statement="UPDATE t"))), figures=figures))
     assert (found.cause, "innodb_max_purge_lag" in found.text) == (Cause.PURGE, True)
@@ -298,7 +299,7 @@ def test_rows_are_parsed_and_strange_ones_left_out() -> None:
     def line(*parts: object) -> str:
         return SEPARATOR.join(map(str, parts))
 
-    reading = Reading(
+    reading = SampledRows(
         1.5,
         (
             line(7, "1234.5", "Query", "updating", "app", "web:1", f"UPDATE t{SEPARATOR}SET x"),

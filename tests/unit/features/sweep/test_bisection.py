@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tuibench.features.sweep.bisection import Step, bisect
+from tuibench.features.sweep.bisection import SearchState, bisect
 from tuibench.model.effect import Verdict
 
 NAMES = tuple(f"b{number}" for number in range(16))
@@ -14,7 +14,7 @@ STARTS = 5
 
 def searched(
     rng: random.Random, first_bad: int, step: float, noise: float, *, only_worse: bool = True
-) -> tuple[Step, dict[str, list[float]]]:
+) -> tuple[SearchState, dict[str, list[float]]]:
     """The whole search: starts differ by `noise`, builds from `first_bad` on by `step` from those before."""
     levels: dict[str, list[float]] = {}
     while True:
