@@ -84,6 +84,8 @@ class PlayedSampler:
     time_report = timer = None
     hot_rows = ()
 
+    present_culprit: None = None
+
     async def log_in(self) -> None:
         return
 
