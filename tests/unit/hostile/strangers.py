@@ -36,7 +36,7 @@ from tuibench.base import config
 from tuibench.base.document import write_text
 from tuibench.base.errors import TuibenchError
 from tuibench.cli.server_options import ServerOptions
-from tuibench.features.blackbox.frames import NAME, BlackBox, SampleFigures, Frame, SessionRow, read_box
+from tuibench.features.blackbox.frames import NAME, BlackBox, Frame, SampleFigures, SessionRow, read_box
 from tuibench.features.blackbox.page import blocks, listing, page
 from tuibench.features.scenes import demo
 from tuibench.features.scenes.scene import load_scene

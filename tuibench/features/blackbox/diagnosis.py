@@ -428,7 +428,7 @@ def _locks(look: Look) -> _Found | None:
 def _commits(look: Look, connection: int) -> bool:
     """True if a connection is seen in its commit, waiting for a log, most of the time that others wait."""
     classes = [
-        wait_of(Observed(row.command, row.state), look.box.flavour)
+        wait_of(ObservedConnection(row.command, row.state), look.box.flavour)
         for frame in look.inside
         if frame.waits
         for row in frame.sessions
