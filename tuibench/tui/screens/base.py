@@ -248,7 +248,7 @@ class MainScreen(Screen[None]):
             self.app.stylesheet.update(self)
         if self._is_built:
             self._place_aside(self.view)
-        self.query_one("#small", Panel).show(self.view)
+            self.query_one("#small", Panel).show(self.view)
 
     def _small(self, view: View, width: int, height: int) -> list[TextLine]:
         is_asking, ascii_only = self.app.screen is not self, self.frame.ascii_only
