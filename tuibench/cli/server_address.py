@@ -190,7 +190,11 @@ def choose_address(
     if not own_host and "," in clients_host:
         first, *others = clients_host.split(",")
         chosen |= {"host": first, "failover": ",".join(others)}
-    if host != LOCALHOST or protocol == TCP or ("port" in own and protocol != SOCKET):
+    if host != LOCALHOST or protocol == TCP:
+        return chosen
+    if "port" in own and own.get("protocol") != SOCKET:
+        if protocol == SOCKET:
+            tell(f"protocol=socket of the option files is not used: there is --port={port}")
         return chosen
     clients_socket = of_clients.get("socket")
     chosen["socket"] = clients_socket or _default_socket(local_sockets(server_sockets), tell)
