@@ -209,8 +209,8 @@ async def test_a_key_that_does_nothing_here_says_why_and_what_may_have_been_mean
     async with viewer(script.hello(60)) as it:
         for key, told in (
             ("comma", ", does nothing here; ? lists all keys"),
-            ("g", "g does nothing here; ? lists all keys"),
-            ("h", "h does nothing here: ? is help, 4 is Host; ? lists"),
+            ("i", "i does nothing here; ? lists all keys"),
+            ("L", "L does nothing here: l is locks"),
             ("Q", "Q does nothing here: q is stop"),
             ("up", "↑ does nothing here"),
             ("w", "one kind of transaction"),

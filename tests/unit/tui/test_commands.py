@@ -156,7 +156,7 @@ def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
         ((120, 36), "-full -short -high"),
         ((200, 24), "-compact -short -low"),
         ((100, 60), "-compact -tall -high"),
-        ((200, 60), "-full -tall -high"),
+        ((200, 60), "-full -tall -high -wide"),
     ],
 )
 def test_the_arrangement_follows_the_size(size: tuple[int, int], expected: str) -> None:

@@ -143,8 +143,10 @@ class MainScreen(Screen[None]):
         return [part_rule(self.frame.label, width)][:height]
 
     def is_beside(self, view: View) -> bool:
-        """True if the other screen of the tab is drawn, too."""
+        """True if the other screen of the tab is drawn, too. What is shown in full needs its room."""
         beside = self.frame.beside
+        if self.has_class("-detailed"):
+            return False
         has_room = self.has_class("-full") and (self.has_class("-high") or self.has_class("-wide"))
         return beside is not None and has_room and beside.offered(view)
 
@@ -179,6 +181,11 @@ class MainScreen(Screen[None]):
         else:
             aside.styles.height = self._summary_lines(view)
         self.query_one("#own-rule").display = is_beside and (is_wide or self.frame.beside.is_before)
+
+    def set_detailed(self, is_detailed: bool) -> None:
+        """Show something in full, also in the room of the other screen of the tab, or the list again."""
+        self.set_class(is_detailed, "-detailed")
+        self._place_aside(self.view)
 
     @property
     def poll_commands(self) -> list[Command]:

@@ -47,7 +47,6 @@ _GLOSSARY = (
     "A line through the charts is a change, with its number in the events. A gap was not measured; – is an"
     " unknown value, never a zero.",
     "AT RISK: a crash can lose transactions that were reported as committed.",
-    "A screen with keys of its own lists them above the footer.",
 )
 _SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),

@@ -198,7 +198,7 @@ class SessionsScreen(SearchScreen):
         """Show the statement of the selected session, or the list again."""
         id = self._selection.id or 0
         self._detail = 0 if self._detail == id else id
-        self.set_class(bool(self._detail), "-detailed")
+        self.set_detailed(bool(self._detail))
         self.query_one("#session-detail", Panel).show(self.view)
         if self._detail:
             self.submit(self.poll_command)
@@ -206,7 +206,7 @@ class SessionsScreen(SearchScreen):
     async def action_back(self) -> None:
         if self._detail:
             self._detail = 0
-            self.set_class(False, "-detailed")
+            self.set_detailed(False)
         else:
             await super().action_back()
 

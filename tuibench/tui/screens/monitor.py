@@ -396,7 +396,7 @@ class StatementsScreen(MainScreen):
 
     def _show_detail(self, key: str) -> None:
         self._detail = key
-        self.set_class(bool(key), "-detailed")
+        self.set_detailed(bool(key))
         self.query_one("#statement-detail", Panel).show(self.view)
         if key:
             self.submit(self.poll_command)
