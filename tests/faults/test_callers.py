@@ -56,6 +56,7 @@ def is_settled(summary: Summary) -> bool:
     return summary.scheduled == ended
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("policy", QUEUES, ids=[str(each.queue) for each in QUEUES])
 @pytest.mark.parametrize("way", ["auto", pytest.param("asyncio", marks=pytest.mark.whole)])
 async def test_callers_are_accounted_for_in_every_fault(

@@ -48,7 +48,8 @@ from tuibench.servers.server import PrivateServer
 HERE = Path(__file__).parent
 
 LONGEST = (
-    "test_wait_truths", "test_chaos", "test_scripts", "test_sweep", "test_watch", "test_stage", "test_tune",
+    "test_planted_stalls", "test_culprits", "test_wait_truths", "test_hot_rows", "test_callers",
+    "test_chaos", "test_scripts", "test_sweep", "test_watch", "test_stage", "test_tune",
     "test_demo_command", "test_waiting", "test_demo_server", "test_session_service", "test_server_failures",
     "test_privileges", "test_server_process", "test_prepare_fast", "test_trial", "test_mishaps",
     "test_hostile_sessions", "test_server_refuses", "test_versions", "test_hostile_text", "test_loads",

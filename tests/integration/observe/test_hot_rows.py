@@ -51,6 +51,7 @@ async def hot_rows(spec: SessionSpec) -> tuple[HotRow, ...]:
         return (await watcher.end()).summary.hot_rows
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("planted", PLANTED)
 async def test_planted_keys_are_ranked(tables: PrivateServer, tuibench_home: Path, planted: str) -> None:
     """Waits grow faster than the weights: the row that is locked all the time comes first, then one that is
@@ -68,6 +69,7 @@ async def test_planted_keys_are_ranked(tables: PrivateServer, tuibench_home: Pat
     assert found[0].holder in ("", "DO SLEEP(?)", "UPDATE sbtest1 SET pad = ? WHERE id = ?", "COMMIT")
 
 
+@pytest.mark.one_flavour
 async def test_private_keys_are_not_kept(tables: PrivateServer, tuibench_home: Path) -> None:
     found = await hot_rows(hot_spec(tables, "five", no_keys=True))
     assert [(row.table, row.index, row.key) for row in found] == [("sbtest.sbtest1", "PRIMARY", "")]

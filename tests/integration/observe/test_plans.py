@@ -87,7 +87,7 @@ async def test_a_statement_of_the_digests_has_a_plan(binary: Binary, start: Star
             try:
                 reading = await sampler.read()
                 assert reading is not None
-                for words in ("`price` IN", "price > ?"):
+                for words in ("`price` IN (", "price > ?"):
                     key = next(
                         key
                         for key, sums in reading.totals.items()

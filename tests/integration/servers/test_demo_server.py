@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -168,16 +169,20 @@ async def test_limits_hold_after_a_restart_and_say_how(binary: Binary, start: St
 
 
 def is_confined(server: PrivateServer, memory_bytes: int) -> bool:
-    """By the group that its words name, else to one processor."""
-    _, by_group, group = server.limited.partition("by cgroup v2 (")
-    if not by_group:
+    """By the groups that its words name, else to one processor."""
+    groups = [Path(found) for found in re.findall(r"cgroup v[12] \(([^)]*)\)", server.limited)]
+    if not groups:
         return len(os.sched_getaffinity(server.pid)) == 1
-    folder = Path(group.removesuffix(")"))
-    return (
-        str(server.pid) in (folder / "cgroup.procs").read_text().split()
-        and (folder / "cpu.max").read_text() == "100000 100000\n"
-        and int((folder / "memory.max").read_text()) == memory_bytes
-    )
+    limits = {
+        file.name: file.read_text().split()
+        for group in groups
+        for name in ("cpu.max", "memory.max", "cpu.cfs_quota_us", "memory.limit_in_bytes")
+        if (file := group / name).exists()
+    }
+    is_version_2 = {"cpu.max": ["100000", "100000"], "memory.max": [str(memory_bytes)]}
+    is_version_1 = {"cpu.cfs_quota_us": ["100000"], "memory.limit_in_bytes": [str(memory_bytes)]}
+    is_in_each = all(str(server.pid) in (group / "cgroup.procs").read_text().split() for group in groups)
+    return is_in_each and limits in (is_version_2, is_version_1)
 
 
 async def test_a_failed_start_says_what_the_log_says(any_binary: Binary, base: Path, start: Starter) -> None:

@@ -36,6 +36,7 @@ async def planted_stall(server: PrivateServer, planted: str) -> tuple[Stall, int
     return longest, holder
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("planted", PLANTS)
 async def test_the_culprit_of_a_stall_is_named(
     tables: PrivateServer, tuibench_home: Path, planted: str
@@ -47,6 +48,7 @@ async def test_the_culprit_of_a_stall_is_named(
     assert THREADS - 1 <= stall.culprit.blocked <= THREADS + 2
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("planted", DELAYS)
 async def test_a_delay_inside_innodb_is_named(binary: Binary, tuibench_home: Path, planted: str) -> None:
     async with await stallable(binary) as server:

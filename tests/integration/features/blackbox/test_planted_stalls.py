@@ -189,6 +189,7 @@ async def kept(server: PrivateServer, planted: Planted) -> tuple[BlackBox, Diagn
     return box, diagnose(box), root
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("name", PLANTED)
 async def test_the_black_box_of_a_planted_stall_names_its_cause(tables: PrivateServer, name: str) -> None:
     planted = PLANTED[name]
@@ -232,6 +233,7 @@ async def kept_of_a_server(server: PrivateServer, name: str) -> tuple[BlackBox, 
     return box, diagnose(box)
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("name", OF_THE_SERVER)
 async def test_the_black_box_of_a_delay_inside_the_server_names_it(
     binary: Binary, tuibench_home: Path, name: str

@@ -210,6 +210,15 @@ def test_a_purge_that_is_behind() -> None:
     assert found.first == "innodb_max_purge_lag delays changes 80 % of the time"
     assert diagnose(replace(box(idle_holder), figures=figures)).cause is Cause.ROW_LOCK
 
+    def busy_holder(at: float) -> Frame:
+        found = idle_holder(at)
+        if round(at * 10) % 3 == 0:
+            return found
+        rows = tuple(replace(each, command="Query") for each in found.sessions)
+        return replace(found, sessions=rows)
+
+    assert diagnose(replace(box(busy_holder), figures=figures)).cause is Cause.PURGE, "seldom idle"
+
 
 def test_the_same_statement_on_many_connections() -> None:
     def busy(at: float) -> Frame:
