@@ -15,7 +15,7 @@ the schema remains, and a message contains the statement that drops it.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
@@ -338,6 +338,8 @@ class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REPORT_SECONDS = 1.0
+"""The interval of the checks for refused and lost connections."""
+
 DRAIN_SECONDS = 2.0
 
 
@@ -355,77 +357,6 @@ class IterationResult(NamedTuple):
     def cpu_share(self) -> float:
         """The mean CPU usage of a worker, as a share of a core."""
         return (ratio(self.total.sums.get("worker_cpu_seconds"), self.seconds) or 0.0) / self.workers
-
-
-class SlapClients:
-    """The clients of one iteration; their processes are those of the previous iteration, kept in `pool`."""
-
-    def __init__(
-        self,
-        target: Target,
-        program: Program,
-        plan: RunPlan,
-        clock: Clock,
-        *,
-        is_native: bool,
-        charset: str,
-        pool: WorkerPool,
-    ) -> None:
-        most = worker_count(plan, is_beside_server=target.is_local, is_native=is_native)
-        fleet = Fleet(plan, target, program, most, charset=charset, is_native=is_native, pool=pool)
-        self._load = LoadController(plan, program, fleet, clock)
-        self._account = Account()
-        self._clock = clock
-
-    async def ready(self, session_sql: Sequence[str]) -> None:
-        """Start the processes; each connection will execute these statements after its login."""
-        await self._load.fleet.start()
-        if session_sql:
-            self._load.fleet.set_session(tuple(session_sql))
-
-    async def play(self) -> IterationResult:
-        """Start the clients, and wait until the last connection is closed.
-
-        Raises RunError if a client cannot log in, ConnectionLostError if it loses its connection.
-        """
-        load, fleet = self._load, self._load.fleet
-        began_ns = await load.begin()
-        await fleet.set_threads(load.threads)
-        ended_ns = await self._end()
-        workers = len(fleet)
-        await load.finish(DRAIN_SECONDS)
-        if (remainder := load.remainder()) is not None:
-            self._account.add(remainder)
-        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, self._account.total(), workers, {})
-
-    async def kill(self) -> None:
-        """End the remaining processes."""
-        await self._load.fleet.kill()
-
-    async def _end(self) -> int:
-        """The time at which all clients have finished. Lost connections are checked every
-        `REPORT_SECONDS`.
-        """
-        finished = asyncio.create_task(self._finished())
-        try:
-            while not finished.done():
-                await asyncio.wait({finished}, timeout=REPORT_SECONDS)
-                ended_ns = finished.result() if finished.done() else 0
-                # As in mysqlslap, no client may lose its connection.
-                load = self._load
-                reported = await load.tick()
-                if reported.refused:
-                    raise RunError(f"not all clients could log in: {reported.refused}", load.refusal_remedy)
-                if reported.tick is not None:
-                    self._account.add(reported.tick)
-                    check_no_connection_lost(reported.tick.counts(ERROR))
-            return ended_ns or finished.result()
-        finally:
-            finished.cancel()
-
-    async def _finished(self) -> int:
-        await self._load.fleet.finished()
-        return self._clock.now_ns()
 
 
 def check_no_connection_lost(errors: Mapping[str, float]) -> None:
@@ -505,33 +436,71 @@ class SlapRunner:
         spec = self._spec
         await self._fill(engine)
         keys = await self._keys(engine)
-        rhythm = spec.rhythm(clients)
-        program = client_program(spec.script, rhythm, keys)
+        program = client_program(spec.script, spec.rhythm(clients), keys)
         turns = program.turns.total if program.turns is not None else 0
         plan = iteration_plan(spec, clients, turns, spec.seed + number)
-        crowd = SlapClients(
-            spec.target,
-            program,
-            plan,
-            self._clock,
-            is_native=(await choose(plan.engine, program, spec.target)).is_native,
-            charset=self._charset,
-            pool=self._pool,
-        )
+        load = await self._load(plan, program)
         try:
-            await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
+            await load.fleet.start()
             await self._shell(spec.pre_system, "pre-system")
             await self._send_all(spec.script.before)
-            before = await self._counters()
-            played = await crowd.play()
-        finally:
-            await crowd.kill()
-        after = await self._counters()
-        grown = {name: value - before[name] for name, value in after.items() if name in before}
+            played = await self._play(load)
+        except BaseException:
+            # A load that has ended has returned its processes to the pool already.
+            await load.fleet.kill()
+            raise
         await self._send_all(spec.script.after)
         await self._shell(spec.post_system, "post-system")
         self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
-        return played._replace(server=grown)
+        return played
+
+    async def _load(self, plan: RunPlan, program: Program) -> LoadController:
+        """The load of an iteration; its processes are those of the previous one."""
+        spec, target = self._spec, self._spec.target
+        is_native = (await choose(plan.engine, program, target)).is_native
+        most = worker_count(plan, is_beside_server=target.is_local, is_native=is_native)
+        fleet = Fleet(
+            plan, target, program, most, charset=self._charset, is_native=is_native, pool=self._pool
+        )
+        fleet.set_session((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
+        return LoadController(plan, program, fleet, self._clock)
+
+    async def _play(self, load: LoadController) -> IterationResult:
+        """Start the clients, and wait until the last connection is closed; then end the load.
+
+        Raises RunError if a client cannot log in, ConnectionLostError if it loses its connection.
+        """
+        account, before = Account(), await self._counters()
+        began_ns = await load.begin()
+        await load.fleet.set_threads(load.threads)
+        ended = asyncio.create_task(self._ended_ns(load.fleet))
+        try:
+            while not ended.done():
+                await asyncio.wait({ended}, timeout=REPORT_SECONDS)
+                reported = await load.tick()
+                if reported.refused:
+                    raise RunError(f"not all clients could log in: {reported.refused}", load.refusal_remedy)
+                if reported.tick is not None:
+                    account.add(reported.tick)
+                    # As in mysqlslap, no client may lose its connection.
+                    check_no_connection_lost(reported.tick.counts(ERROR))
+        finally:
+            ended.cancel()
+        await load.finish(DRAIN_SECONDS)
+        if (remainder := load.remainder()) is not None:
+            account.add(remainder)
+        after = await self._counters()
+        return IterationResult(
+            seconds=(ended.result() - began_ns) / NS_PER_SECOND,
+            total=account.total(),
+            workers=len(load.fleet),
+            server={name: value - before[name] for name, value in after.items() if name in before},
+        )
+
+    async def _ended_ns(self, fleet: Fleet) -> int:
+        """The time at which all clients have finished."""
+        await fleet.finished()
+        return self._clock.now_ns()
 
     async def _fill(self, engine: StorageEngine | None) -> None:
         """Recreate the schema and its contents."""

@@ -62,6 +62,14 @@ async def test_the_server_counts_what_the_clients_were_to_send(server: PrivateSe
     assert done["server"]["Connections"] == 3 * (1 + 3)
 
 
+async def test_more_clients_get_more_workers_beside_those_before(any_server: PrivateServer) -> None:
+    words = ("-a", "--auto-generate-sql-load-type=write", "-c1,2", "--auto-generate-sql-execute-number=5")
+    more = ("--workers=2", "--load-engine=asyncio", "--format=json")
+    code, out, err = slap(any_server.target, *words, *more)
+    assert code == 0, err
+    assert [done["queries"]["total"] for done in check_valid("slap", out)] == [5, 10]
+
+
 @pytest.mark.parametrize(("name", "charset"), [("a", "latin1"), ("é", "utf8mb4")])
 async def test_clients_speak_as_mysqlslaps_do_if_that_loses_nothing(
     server: PrivateServer, name: str, charset: str
