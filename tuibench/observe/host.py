@@ -22,6 +22,7 @@ from tuibench.base.clock import NS_PER_SECOND, Clock
 from tuibench.metrics.series import growth, ratio
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick
+from tuibench.observe.kept_files import KeptFiles
 
 CGROUP = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
@@ -99,16 +100,19 @@ def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
     )
 
 
-def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | None:
+def throttled_seconds(
+    own: Path = OWN_CGROUP, root: Path = CGROUP, files: KeptFiles | None = None
+) -> float | None:
     """The time for which a CPU limit of tuibench's control group, or of an ancestor, has stopped it; None if
     unknown.
     """
-    lines = _text(own).splitlines()
+    files = files or KeptFiles(0)
+    lines = files.text(str(own)).splitlines()
     folders = [
-        *(root / level.lstrip("/") for level in group_levels(group_path(lines))),
-        *_cpu_folders(own, root),
+        *(f"{root}{level}" for level in group_levels(group_path(lines))),
+        *(f"{root}/{CPU}{level}" for level in group_levels(group_path(lines, CPU))),
     ]
-    return _most(_throttled(_text(folder / CPU_STAT)) for folder in folders)
+    return _most(_throttled(files.text(f"{folder}/{CPU_STAT}")) for folder in folders)
 
 
 def _cpu_folders(own: Path, root: Path) -> list[Path]:
@@ -153,38 +157,32 @@ Switches = dict[int, tuple[int, int]]
 """Voluntary and involuntary switches so far, by thread."""
 
 
-def thread_switches(pid: int, proc: Path = PROC) -> Switches | None:
+def thread_switches(pid: int, proc: Path = PROC, files: KeptFiles | None = None) -> Switches | None:
     """The switches of each thread of a process; None if they cannot be read.
 
     /proc/PID/status counts those of the main thread only, so all threads are read. The last switches of a
     thread that ended between two readings are lost.
     """
-    tasks = proc / str(pid) / "task"
+    tasks, files = proc / str(pid) / "task", files or KeptFiles(0)
     try:
         threads = os.listdir(tasks)
     except OSError:
         return None
     if len(threads) > MOST_THREADS:
         return None
-    found = {numerals.count(thread): _switches(f"{tasks}/{thread}/status") for thread in threads}
+    found = {numerals.count(thread): _switches(files, f"{tasks}/{thread}/status") for thread in threads}
     known = {
         thread: switches for thread, switches in found.items() if thread is not None and switches is not None
     }
     return known or None
 
 
-def _switches(status: str) -> tuple[int, int] | None:
+def _switches(files: KeptFiles, status: str) -> tuple[int, int] | None:
     """The switches in the last two lines of the file."""
     try:
-        file = os.open(status, os.O_RDONLY)
+        tail = files.read(status, STATUS_BYTES).rsplit(b"voluntary_ctxt_switches:", 2)
     except OSError:
         return None
-    try:
-        tail = os.read(file, STATUS_BYTES).rsplit(b"voluntary_ctxt_switches:", 2)
-    except OSError:
-        return None
-    finally:
-        os.close(file)
     if len(tail) != 3:
         return None
     return switches_of(tail[1].partition(b"\n")[0], tail[2])
@@ -196,16 +194,12 @@ def switches_of(voluntary: str | bytes, involuntary: str | bytes) -> tuple[int, 
     return None if found[0] is None or found[1] is None else (found[0], found[1])
 
 
-def storage_bytes(pid: int, proc: Path = PROC) -> dict[str, float]:
+def storage_bytes(pid: int, proc: Path = PROC, files: KeptFiles | None = None) -> dict[str, float]:
     """The bytes that a process has read from storage and written to it; empty if they cannot be read.
 
     /proc/PID/io is readable for the process's own user and for root.
     """
-    try:
-        lines = (proc / str(pid) / "io").read_text(errors="replace").splitlines()
-    except OSError:
-        return {}
-    return stored_bytes(lines)
+    return stored_bytes((files or KeptFiles(0)).text(f"{proc}/{pid}/io").splitlines())
 
 
 STORED = ("server_read_bytes", "server_written_bytes")
@@ -257,9 +251,12 @@ def _time_of(read: Any) -> CpuTime:
 
 
 class ProcessTimes:
-    """Processor seconds by pid. Handles are kept, so that a reading costs one small read per process."""
+    """Processor seconds and memory by pid. Linux's files are read from kept descriptors; other systems have
+    handles of psutil, which are kept.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, files: KeptFiles | None = None) -> None:
+        self._files = files or KeptFiles()
         self._handles: dict[int, psutil.Process] = {}
 
     def read(self, pids: Iterable[int]) -> dict[int, float]:
@@ -270,12 +267,19 @@ class ProcessTimes:
 
     def resident_bytes(self, pid: int) -> int | None:
         """The resident set of a process; None if it has ended or cannot be read."""
+        if _IS_LINUX:
+            pages = numerals.count("".join(self._files.text(f"{PROC}/{pid}/statm").split()[1:2]))
+            return None if pages is None else pages * _PAGE_BYTES
         try:
             return int((self._handles.get(pid) or psutil.Process(pid)).memory_info().rss)
         except (psutil.Error, OSError):
             return None
 
     def _seconds(self, pid: int) -> float | None:
+        if _IS_LINUX:
+            stat = self._files.text(f"{PROC}/{pid}/stat").rpartition(")")[2].split()
+            user, system = (numerals.count("".join(stat[place : place + 1])) for place in (11, 12))
+            return None if user is None or system is None else (user + system) / _CLOCK_TICKS
         try:
             handle = self._handles.get(pid) or psutil.Process(pid)
             times = handle.cpu_times()
@@ -284,6 +288,9 @@ class ProcessTimes:
         self._handles[pid] = handle
         return float(times.user + times.system)
 
+
+_IS_LINUX = sys.platform == "linux"
+_PAGE_BYTES, _CLOCK_TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 BLOCK = Path("/sys/block")
 
@@ -614,7 +621,8 @@ class HostSampler:
         self._server = server
         self._own_pids = own_pids
         self._clock = clock
-        self._times = ProcessTimes()
+        self._files = KeptFiles()
+        self._times = ProcessTimes(self._files)
         self._cores = psutil.cpu_count() or 1
         self._limits = own_limits()
         self._last = self._totals(set(own_pids()))
@@ -655,10 +663,14 @@ class HostSampler:
         processes = self._times.read(watched)
         levels = {name: figures.pop(name, None) for name in _LEVELS}
         return HostCounters(
-            switches=None if pid is None else thread_switches(pid),
+            switches=None if pid is None else thread_switches(pid, files=self._files),
             at_ns=self._clock.now_ns(),
             sums=known(
-                {**({} if pid is None else storage_bytes(pid)), **figures, "throttled": throttled_seconds()}
+                {
+                    **({} if pid is None else storage_bytes(pid, files=self._files)),
+                    **figures,
+                    "throttled": throttled_seconds(files=self._files),
+                }
             ),
             levels=known(
                 {

@@ -58,6 +58,7 @@ from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.rows import Row
+from tuibench.observe.kept_files import KeptFiles
 from tuibench.observe.lock_watch import LOCKS, LockWatch
 from tuibench.observe.sessions import SOURCES, among
 from tuibench.observe.statement_times import QueryTimer, timed
@@ -157,10 +158,11 @@ NO_INNODB = "row locks need the PROCESS privilege"
 class Threads:
     """The threads of the server's process, as seen in /proc."""
 
-    def __init__(self, pid: int, proc: str = "/proc") -> None:
+    def __init__(self, pid: int, proc: str = "/proc", files: KeptFiles | None = None) -> None:
         self.pid = pid
         self._process = f"{proc}/{pid}"
         self._tasks = f"{self._process}/task"
+        self._files = files or KeptFiles()
         self._calls = FILE_CALLS.get(platform.machine(), {})
         self._sleep = SLEEP_CALLS.get(platform.machine())
         self._every: Sequence[int] = ()
@@ -228,16 +230,7 @@ class Threads:
         return False
 
     def _text(self, tid: int, name: str) -> str:
-        try:
-            file = os.open(f"{self._tasks}/{tid}/{name}", os.O_RDONLY)
-        except OSError:
-            return ""
-        try:
-            return os.read(file, 1024).decode("ascii", "replace")
-        except OSError:
-            return ""
-        finally:
-            os.close(file)
+        return self._files.text(f"{self._tasks}/{tid}/{name}", 1024)
 
 
 class ProcessRow(NamedTuple):

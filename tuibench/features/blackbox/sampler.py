@@ -27,6 +27,7 @@ from tuibench.model.server import Flavour, LockWait, OpenTransaction, Target
 from tuibench.mysql.connection import Connection, OwnConnections
 from tuibench.mysql.info import Queries
 from tuibench.mysql.rows import Row
+from tuibench.observe.kept_files import KeptFiles
 from tuibench.observe.lock_waits import LockReader
 from tuibench.observe.sessions import NO_TABLE_CODES, SOURCES, among, ranges
 from tuibench.observe.statement_times import QueryTimer, timed
@@ -92,7 +93,7 @@ STATES = {
 }
 
 
-def thread_states(pid: int, proc: str = "/proc") -> dict[str, int] | None:
+def thread_states(pid: int, files: KeptFiles, proc: str = "/proc") -> dict[str, int] | None:
     """The number of threads of a process by state; None if it has ended or cannot be read."""
     found: Counter[str] = Counter()
     try:
@@ -100,24 +101,15 @@ def thread_states(pid: int, proc: str = "/proc") -> dict[str, int] | None:
             for count, thread in enumerate(threads):
                 if count >= MOST_THREADS:
                     break
-                found[_state(f"{thread.path}/stat")] += 1
+                found[_state(files.text(f"{thread.path}/stat", 256))] += 1
     except OSError:
         return None
     del found[""]
     return dict(found)
 
 
-def _state(path: str) -> str:
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return ""
-    try:
-        letter = os.read(file, 256).decode("ascii", "replace").rpartition(")")[2].strip()[:1]
-    except OSError:
-        return ""
-    finally:
-        os.close(file)
+def _state(stat: str) -> str:
+    letter = stat.rpartition(")")[2].strip()[:1]
     return STATES.get(letter, "other") if letter else ""
 
 
@@ -250,6 +242,7 @@ class BlackBoxSampler:
         self._refused: dict[str, str] = {}
         self._costs: deque[float] = deque(maxlen=COSTS)
         self._slow_costs: deque[float] = deque(maxlen=COSTS)
+        self._files = KeptFiles()
         self._threads_due_ns = 0
         self._thread = 0
         self._thread_of = 0
@@ -288,7 +281,7 @@ class BlackBoxSampler:
         threads = None
         if pid is not None and (reading is None or (is_slow_due and now_ns >= self._threads_due_ns)):
             before = time.thread_time()
-            threads = thread_states(pid)
+            threads = thread_states(pid, self._files)
             cost = time.thread_time() - before
             self._threads_due_ns = now_ns + int(cost / THREADS_SHARE * NS_PER_SECOND)
         if reading is None:
@@ -309,7 +302,9 @@ class BlackBoxSampler:
         """The processor time of the server's thread of this connection since the last call; None if it is
         unknown.
         """
-        times = Threads(pid).times(self._thread) if pid is not None and self._thread else None
+        times = None
+        if pid is not None and self._thread:
+            times = Threads(pid, files=self._files).times(self._thread)
         if times is None:
             return None
         before, self._thread_cpu_ns = self._thread_cpu_ns, times[0]

@@ -25,6 +25,7 @@ from tuibench.features.blackbox.page import blocks, page
 from tuibench.features.blackbox.sampler import SEPARATOR, SampledRows, frame_of, thread_states
 from tuibench.model.event import Trouble, TroubleKind
 from tuibench.model.server import Flavour, LockKind, LockWait, OpenTransaction
+from tuibench.observe.kept_files import KeptFiles
 
 START, END = 100.0, 104.0
 EVIL = "x\x1b[2J<script>alert(1)</script>\u202e"
@@ -367,5 +368,8 @@ def test_the_threads_of_a_process_by_state(tmp_path: Path) -> None:
         folder = tmp_path / "7" / "task" / str(tid)
         folder.mkdir(parents=True)
         (folder / "stat").write_text(f"{tid} (a) b) {state} 1 1")
-    assert thread_states(7, str(tmp_path)) == {"running": 1, "sleeping": 1, "stopped": 1, "in disk wait": 1}
-    assert thread_states(8, str(tmp_path)) is None
+    files = KeptFiles()
+    for _ in range(2):
+        found = thread_states(7, files, str(tmp_path))
+        assert found == {"running": 1, "sleeping": 1, "stopped": 1, "in disk wait": 1}
+    assert thread_states(8, files, str(tmp_path)) is None
